@@ -4,7 +4,7 @@ BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
 .PHONY: demo demo-llm test test-daemon test-servers test-runs test-methods test-graphrag test-rest \
-	test-llm test-cluster lint ui bench clean
+	test-llm test-cluster lint docs ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
@@ -52,6 +52,9 @@ lint: .venv/.dev  ## style, types, and who may import whom
 	$(BIN)/pyright --threads
 	$(BIN)/lint-imports
 
+docs: .venv/.docs  ## build the documentation into build/site; every broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 ui: .venv/.runtime  ## start the Dagster UI and daemon
 	$(GSUM) ui
 
@@ -77,4 +80,8 @@ clean:  ## remove the environment and what runs wrote; documents stay
 
 .venv/.dev: requirements-dev.lock .venv/.smollm2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@
+
+.venv/.docs: requirements-docs.lock .venv/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-docs.lock
 	@touch $@

@@ -1,9 +1,9 @@
-"""Who writes the answer: the extractive default beside the packaged model, from equal contexts.
+"""Answers of the extractive default and of the packaged model, from equal contexts.
 
     python -m benchmarks.answers --home HOME [--corpora qmsum-val] [--methods dense,lightpal]
 
 HOME has the corpora with the methods run by the embedded defaults. What a method chose to read
-stays; its answers, of equal length, are written by each model. `python -m benchmarks.methods` tells
+stays; its answers, of equal length, are written by each model. `python -m benchmarks.methods` shows
 how to make such a home; the sample corpora are those of `make demo`. A control copies the first
 words of the same contexts.
 """
@@ -57,12 +57,12 @@ class Watched:
         """As the model does."""
         done = 0
 
-        def hear(place: int, reply: Reply) -> None:
+        def record(position: int, reply: Reply) -> None:
             nonlocal done
             done += 1
             print(f"{self._name}: {done} of {len(requests)}", file=sys.stderr, flush=True)
 
-        return self._model.complete(requests, hear)
+        return self._model.complete(requests, record)
 
 
 def bare(store: ParquetStore, settings: Settings) -> LanguageModel:
@@ -81,7 +81,7 @@ def rows_of(store: ParquetStore, name: str, corpus: str, methods: Sequence[str] 
     """
     table = TABLES[name]
     partitions = store.partitions(table, corpus)
-    chosen = [part for part in partitions if not methods or part.method in methods]
+    chosen = [partition for partition in partitions if not methods or partition.method in methods]
     if not chosen:
         raise SystemExit(
             f"corpus '{corpus}' has no {name}; run: gsum run {corpus} --methods {','.join(methods)}"

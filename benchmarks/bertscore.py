@@ -1,10 +1,10 @@
-"""Node rankings of one meeting: our BERTScore beside the bert-score package, in turn.
+"""Node rankings of one meeting: our BERTScore and the bert-score package, in turn.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.bertscore [--threads 1]
 
 The nodes are a QMSum meeting's chunks of 256 word pieces and as many responses as it has
 questions, at most 30; each response is 110 words of sentences drawn from the meeting. Every node is
-scored against the source chunk of every question. The package's scorer is made once, so that
+scored against the source chunk of every question. The package's scorer is built once, so that
 loading the model counts on neither side; it too encodes each distinct text once.
 """
 
@@ -67,11 +67,11 @@ def nodes_and_sources(document_id: str, text: str) -> tuple[list[str], list[str]
 def tables(nodes: list[str], sources: list[str]) -> tuple[pa.Table, pa.Table]:
     """Questions and nodes as `node_rankings` takes them."""
     ids = [f"n{i:04d}" for i in range(len(nodes))]
-    asked = [ids[nodes.index(source)] for source in sources]
+    chosen = [ids[nodes.index(source)] for source in sources]
     names = [f"q{i:02d}" for i in range(len(sources))]
     document = ["meeting"]
     return (
-        pa.table({"query_id": names, "document_id": document * len(asked), "chunk_id": asked}),
+        pa.table({"query_id": names, "document_id": document * len(chosen), "chunk_id": chosen}),
         pa.table({"node_id": ids, "document_id": document * len(ids), "text": nodes}),
     )
 

@@ -4,7 +4,7 @@
 
 A block `<!-- result NAME N -->` … `<!-- /result -->` holds the N-th table of
 `docs/results/NAME.json`, without N all of them, and a line with command, commit and date. Edit
-neither: store the result anew (`benchmarks/results.py`) and run this.
+neither: store the result again (`benchmarks/results.py`) and run this.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Embedding speed beside sentence-transformers: same weights, texts and threads, taken in turn.
+"""Embedding speed of gsum and sentence-transformers: same weights, texts and threads, in turn.
 
 Run as `python -m benchmarks.embedding`. Texts are QMSum meetings from the folder GSUM_DATASETS
 (default ../shared/datasets), or the sample corpora in data/corpora where it is missing. bfloat16

@@ -1,4 +1,4 @@
-"""Requests to an instant server: gsum beside the bare OpenAI client, 64 at once.
+"""Requests to an instant server: gsum and the bare OpenAI client, 64 at once.
 
     python -m benchmarks.endpoint
 
@@ -49,7 +49,7 @@ class BareClient:
     async def _complete(self, requests: list[Request]) -> list[str]:
         slots = asyncio.Semaphore(CONCURRENT)
 
-        async def ask(request: Request) -> str:
+        async def send(request: Request) -> str:
             async with slots:
                 reply = await self._client.chat.completions.create(
                     model=self._model,
@@ -63,11 +63,11 @@ class BareClient:
                 )
                 return reply.choices[0].message.content or ""
 
-        return await asyncio.gather(*map(ask, requests))
+        return await asyncio.gather(*map(send, requests))
 
 
 def ask_all(complete: Callable, numbers: "itertools.count[int]", n_requests: int) -> None:
-    """One round of new prompts, none of which may fail."""
+    """Send one round of new prompts; none may fail."""
     requests = [
         Request("answer", "Answer in short.", f"Question {next(numbers)}?", (PASSAGE,))
         for _ in range(n_requests)
@@ -96,8 +96,8 @@ def measure(rounds: int = ROUNDS, n_requests: int = REQUESTS) -> Measurement:
             "gsum, memo and ledger": LedgeredModel(model, store, ledger).complete,
         }
         sides = {
-            name: lambda ask=ask: ask_all(ask, numbers, n_requests)
-            for name, ask in complete.items()
+            name: lambda send=send: ask_all(send, numbers, n_requests)
+            for name, send in complete.items()
         }
         for side in sides.values():
             side()

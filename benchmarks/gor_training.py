@@ -1,4 +1,4 @@
-"""Forward and backward of one epoch of Graph of Records: gsum beside the plain formulation.
+"""Forward and backward of one epoch of Graph of Records: gsum and the plain formulation.
 
     python -m benchmarks.gor_training [--home HOME --corpus qmsum]
 

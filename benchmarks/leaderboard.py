@@ -5,7 +5,7 @@
     python -m benchmarks.leaderboard --home HOME --corpus qmsum-val
 
 A copy of the home without scores, leaderboard and any memo is brought up to date four times:
-everything anew (no BERTScore is remembered), again after scores and leaderboard were removed
+everything again (no BERTScore is stored), again after scores and leaderboard were removed
 (BERTScore is remembered), after the leaderboard alone was removed, and when nothing changed. Each
 time is that of `gsum run` as a process of its own, start included.
 """
@@ -35,7 +35,7 @@ CASES = {
 
 
 def copy_of(home: Path, corpus: str, target: Path) -> None:
-    """The corpus with what was made of it, without memos and Dagster's log."""
+    """The corpus with its tables, without memos and Dagster's log."""
     for part in (f"corpora/{corpus}", *_tables(home, corpus)):
         shutil.copytree(home / part, target / part)
     given, copied = (ParquetStore(str(root / "warehouse")) for root in (home, target))
@@ -60,7 +60,7 @@ def seconds_of_run(home: Path, corpus: str) -> float:
 
 
 def measure(home: Path, corpus: str) -> Measurement:
-    """Each case once, in order: every one rests on what the one before left."""
+    """Run each case once, in order: every one depends on the state that the previous one left."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "home"

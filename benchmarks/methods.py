@@ -36,7 +36,7 @@ Scores = dict[str, dict[str, dict[str, float]]]
 
 
 def scores_of(store: ParquetStore, corpus: str, methods: Sequence[str] | None = None) -> Scores:
-    """What is stored of the answers of a corpus, of these methods or of all."""
+    """Return the stored scores of the answers of a corpus, of these methods or of all."""
     table = TABLES["scores"]
     found: Scores = {}
     for partition in store.partitions(table, corpus):
@@ -57,15 +57,15 @@ def questions_of(store: ParquetStore, corpus: str, split: str) -> dict[str, list
     return dict(sorted(found.items()))
 
 
-def board(corpus: str, kind: str, asked: Sequence[str], scores: Scores) -> Measurement:
+def board(corpus: str, kind: str, query_ids: Sequence[str], scores: Scores) -> Measurement:
     """A row a method, best first."""
-    answered = {method: own for method, own in scores[MAIN].items() if set(own) & set(asked)}
+    answered = {method: own for method, own in scores[MAIN].items() if set(own) & set(query_ids)}
     rows = []
     for method, own in answered.items():
-        common = [q for q in asked if q in own and q in answered[BASELINE]]
+        common = [q for q in query_ids if q in own and q in answered[BASELINE]]
         values = {method: [own[q] for q in common]}
         values[BASELINE] = [answered[BASELINE][q] for q in common]
-        rows.append((method, values, [_mean(scores, m, method, asked) for m in BESIDE]))
+        rows.append((method, values, [_mean(scores, m, method, query_ids) for m in BESIDE]))
     rows.sort(key=lambda row: -float(np.mean(row[1][row[0]])))
     cells = _compared({method: values for method, values, _ in rows})
     return Measurement(
@@ -73,7 +73,7 @@ def board(corpus: str, kind: str, asked: Sequence[str], scores: Scores) -> Measu
         f"Percent and tokens; 95% intervals; p of sign-flip tests against {BASELINE}, adjusted for "
         "the rows (Holm); an upper bound is paired over the questions that it can be asked.",
         HEADER,
-        [[method, *cells[method], *beside] for method, _, beside in rows],
+        [[method, *cells[method], *differences] for method, _, differences in rows],
     )
 
 
@@ -96,9 +96,9 @@ def _compared(values: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, 
     return cells
 
 
-def _mean(scores: Scores, metric: str, method: str, asked: Sequence[str]) -> str:
+def _mean(scores: Scores, metric: str, method: str, query_ids: Sequence[str]) -> str:
     own = scores.get(metric, {}).get(method, {})
-    found = [own[q] for q in asked if q in own]
+    found = [own[q] for q in query_ids if q in own]
     return shown_value(metric, float(np.mean(found))) if found else "–"
 
 
@@ -115,11 +115,13 @@ def curve(store: ParquetStore, corpus: str, kind: str, split: str) -> Measuremen
     cells = []
     for (method, k), own in sorted(found.items()):
         main = own[MAIN]
-        beside = [
+        differences = [
             shown_value(metric, own[metric]["mean"]) if metric in own else "–"
             for metric in CURVE[1:]
         ]
-        cells.append([method, str(k), interval(main["mean"], main["low"], main["high"]), *beside])
+        cells.append(
+            [method, str(k), interval(main["mean"], main["low"], main["high"]), *differences]
+        )
     return Measurement(
         f"{corpus}, {kind} questions, by the number of passages read",
         "Percent and tokens; 95% intervals.",
@@ -138,8 +140,8 @@ def measure(
         for method, other in also.items():
             for metric, by_method in scores_of(store, other, [method]).items():
                 scores.setdefault(metric, {}).update(by_method)
-        for kind, asked in questions_of(store, corpus, split).items():
-            yield board(corpus, kind, asked, scores)
+        for kind, query_ids in questions_of(store, corpus, split).items():
+            yield board(corpus, kind, query_ids, scores)
             if found := curve(store, corpus, kind, split):
                 yield found
 

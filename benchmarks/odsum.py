@@ -2,7 +2,7 @@
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.odsum [--max-tokens 512]
 
-Sections are cut into chunks of 256 word pieces with 32 overlapping unless told otherwise, and
+Sections are cut into chunks of 256 word pieces with 32 overlapping by default, and
 embedded by the default embedder, a few minutes; vectors are kept in the system's folder for
 temporary files. The published BM25 (graph-augmented ODMDS, table 2, all 635 questions) has P@3
 71.2 and P@10 44.9.
@@ -87,9 +87,9 @@ def load(
     settings = CorpusSettings(chunking=window)
     chunks = chunk_documents(contents.documents, settings, default_tokenizer())
     collection = embedded(contents.documents, [asdict(chunk) for chunk in chunks])
-    asked = pa.Table.from_pylist([asdict(query) for query in contents.queries])
-    vectors = query_vectors(asked["retrieval_text"].to_pylist())
-    return collection, Questions.from_table(asked, vectors), contents.queries
+    queries = pa.Table.from_pylist([asdict(query) for query in contents.queries])
+    vectors = query_vectors(queries["retrieval_text"].to_pylist())
+    return collection, Questions.from_table(queries, vectors), contents.queries
 
 
 def embedded(documents: Sequence[Document], chunks: Sequence[Mapping[str, Any]]) -> Collection:
@@ -120,42 +120,42 @@ def query_vectors(texts: Sequence[str]) -> np.ndarray:
 
 
 def scores_of(
-    rankings: pa.Table, asked: Sequence[Query], cutoffs: Sequence[int]
+    rankings: pa.Table, queries: Sequence[Query], cutoffs: Sequence[int]
 ) -> list[dict[str, float]]:
     """Metrics of each question's ranking of documents.
 
     Parameters
     ----------
     rankings : rows of the table `rankings`.
-    asked : every question that was ranked.
+    queries : every question that was ranked.
     """
-    ranked: dict[str, list[str]] = {query.query_id: [] for query in asked}
+    ranked: dict[str, list[str]] = {query.query_id: [] for query in queries}
     for row in rankings.filter(pc.equal(rankings["level"], "document")).to_pylist():
         ranked[row["query_id"]].append(row["item_id"])
     return [
         retrieval_metrics(ranked[query.query_id], query.relevant_document_ids, cutoffs) or {}
-        for query in asked
+        for query in queries
     ]
 
 
 def measure(max_tokens: int = 256, overlap_tokens: int = 32) -> Measurement:
-    """P@8 of every baseline beside BM25's, and the means of other metrics, by split.
+    """P@8 of every baseline compared with BM25's, and the means of other metrics, by split.
 
     Raises
     ------
     MissingDataError
         If ODSum-Story is not there.
     """
-    collection, questions, asked = load(max_tokens, overlap_tokens)
+    collection, questions, queries = load(max_tokens, overlap_tokens)
     names = [f"{letter}@{k}" for letter in "pr" for k in CUTOFFS if (letter, k) != ("p", 8)]
     scores = {
-        baseline: scores_of(rank_questions(build, questions, collection), asked, CUTOFFS)
+        baseline: scores_of(rank_questions(build, questions, collection), queries, CUTOFFS)
         for baseline, build in BASELINES.items()
     }
     rows = []
     for split in ("train", "dev"):
         kept = {
-            baseline: [s for s, query in zip(own, asked, strict=True) if query.split == split]
+            baseline: [s for s, query in zip(own, queries, strict=True) if query.split == split]
             for baseline, own in scores.items()
         }
         values = {baseline: [row["p@8"] for row in own] for baseline, own in kept.items()}
@@ -165,7 +165,7 @@ def measure(max_tokens: int = 256, overlap_tokens: int = 32) -> Measurement:
     return Measurement(
         "Retrieval of every baseline, ODSum-Story",
         f"{len(collection.document_ids)} sections, {len(collection.chunk_ids)} chunks of "
-        f"{max_tokens} word pieces (overlap {overlap_tokens}), {len(asked)} questions; percent; "
+        f"{max_tokens} word pieces (overlap {overlap_tokens}), {len(queries)} questions; percent; "
         "mean, difference from BM25 and p (Holm) of P@8. Published BM25 on all 635 questions: P@3 "
         "71.2, P@10 44.9.",
         ["stories", "baseline", *COMPARED, *names],

@@ -1,4 +1,4 @@
-"""Every family of methods with SmolLM2 on three sample stories: what it asks and what it takes.
+"""Every family of methods with SmolLM2 on three sample stories: its requests and its costs.
 
     python -m benchmarks.packaged [--documents 3] [--questions 3] [--methods bm25,gor] [--store]
     python -m benchmarks.packaged --demo HOME
@@ -9,8 +9,8 @@ stays, for `make demo-llm`. The same model at a server:
     python -m llama_cpp.server --model SmolLM2-135M-Instruct.Q4_1.gguf --n_ctx 8192 --port 8077
     python -m benchmarks.packaged --server http://127.0.0.1:8077/v1 --name llama_cpp
 
-What a method asks while it answers is its own; what an index asks is shared by the methods of its
-family. At the end the pipeline runs once more: nothing may be asked again.
+Requests of answers belong to one method; those of an index are shared by the methods of its
+family. At the end the pipeline runs once more: nothing may be requested again.
 """
 
 import json
@@ -64,8 +64,10 @@ def write_home(home: Path, documents: int, questions: int, settings: str = SETTI
         shutil.copy(text, folder)
     kept = {text.stem for text in texts}
     lines = (SAMPLE / "queries.jsonl").read_text().splitlines()
-    asked = [line for line in lines if json.loads(line)["document_id"] in kept]
-    chosen = asked[:: max(1, len(asked) // questions)][:questions]  # of different documents
+    about_kept = [line for line in lines if json.loads(line)["document_id"] in kept]
+    chosen = about_kept[:: max(1, len(about_kept) // questions)][
+        :questions
+    ]  # of different documents
     (folder / "queries.jsonl").write_text("\n".join(chosen) + "\n")
     (folder / "corpus.toml").write_text('title = "Stories"\nlanguage = "en"\nkind = "story"\n')
     (home / "gsum.toml").write_text(settings)
@@ -86,7 +88,7 @@ def rows_of(store: ParquetStore, name: str) -> list[dict[str, Any]]:
 
 
 def measure(home: Path, status: int, again: int) -> Iterator[Measurement]:
-    """What each asset asked, what each method wrote, and which tables remained empty.
+    """Yield requests of each asset, rows of each method, and the tables that remained empty.
 
     Parameters
     ----------
@@ -121,12 +123,12 @@ def measure(home: Path, status: int, again: int) -> Iterator[Measurement]:
         ["method", "answers", "empty", "calls", "tokens in", "tokens out", "seconds"],
         [_answered(method, answers, empty[method]) for method in methods],
     )
-    made = [name for name, table in TABLES.items() if store.partitions(table, CORPUS)]
+    written = [name for name, table in TABLES.items() if store.partitions(table, CORPUS)]
     yield Measurement(
         "Rows of the indexes",
-        "Tables of this run without a row: " + (", ".join(_empty(store, made)) or "none") + ".",
+        "Tables of this run without a row: " + (", ".join(_empty(store, written)) or "none") + ".",
         ["table", "rows"],
-        [[name, f"{store.count(TABLES[name], CORPUS):,}"] for name in made if "." in name],
+        [[name, f"{store.count(TABLES[name], CORPUS):,}"] for name in written if "." in name],
     )
 
 

@@ -1,4 +1,4 @@
-"""Personalized PageRank for one query on a loaded graph: gsum beside rustworkx and networkx.
+"""Personalized PageRank for one query on a loaded graph: gsum, rustworkx and networkx.
 
     python -m benchmarks.pagerank
 
@@ -31,7 +31,7 @@ EDGES = 5
 SEEDS = 20
 QUERIES = 50
 ROUNDS = {1190: {"rustworkx": 50, "networkx": 50}, 200_000: {"rustworkx": 5, "networkx": 1}}
-"""Queries asked of the others, by nodes: fewer where one takes a second and more."""
+"""Queries of the other packages, by nodes: fewer where one takes a second or more."""
 POINTS_A_CLUSTER, DIMENSION, SPREAD = 100, 6, 0.3
 CLOCKS = (time.perf_counter, time.process_time)
 
@@ -41,7 +41,7 @@ Side = Callable[[dict[int, float]], Any]
 
 @dataclass(frozen=True)
 class Use:
-    """What a method asks for."""
+    """Parameters of a method's PageRank."""
 
     name: str
     restart: float
@@ -98,8 +98,8 @@ def sides(walked: WalkGraph, use: Use) -> dict[str, Side]:
     """Each side with its graph loaded: the probabilities for a query's seeds.
 
     rustworkx and networkx stop when the changes sum to less than nodes times their tolerance.
-    rustworkx is asked for a sum of 1e-6, so that its guarantee is about that of gsum, and networkx,
-    which tells the truth, for 1e-12.
+    For rustworkx the sum is 1e-6, so that its guarantee is about that of gsum, and for networkx,
+    the reference, 1e-12.
     """
     nodes = range(walked.n_nodes)
     shape = (walked.n_nodes, walked.n_nodes)
@@ -122,29 +122,29 @@ def sides(walked: WalkGraph, use: Use) -> dict[str, Side]:
 
 
 def turns(
-    compared: dict[str, Side], asked: list[dict[int, float]], clock: Callable[[], float]
+    compared: dict[str, Side], seeds: list[dict[int, float]], clock: Callable[[], float]
 ) -> dict[str, list[float]]:
     """Seconds of each side for each query, in turn."""
 
-    def over(ask: Side) -> Callable[[], Any]:
-        waiting = iter(asked)
-        return lambda: ask(next(waiting))
+    def over(side: Side) -> Callable[[], Any]:
+        waiting = iter(seeds)
+        return lambda: side(next(waiting))
 
-    return take_turns({name: over(ask) for name, ask in compared.items()}, len(asked), clock)
+    return take_turns({name: over(side) for name, side in compared.items()}, len(seeds), clock)
 
 
-def compare(walked: WalkGraph, use: Use, asked: list[dict[int, float]]) -> Iterator[list[str]]:
+def compare(walked: WalkGraph, use: Use, seeds: list[dict[int, float]]) -> Iterator[list[str]]:
     """A row a side: milliseconds a query, by the clock and of the processor, ratio, error."""
     compared = sides(walked, use)
     ours = compared.pop("gsum")
-    first = {name: ask(asked[0]) for name, ask in compared.items()}  # which warms them up, too
+    first = {name: side(seeds[0]) for name, side in compared.items()}  # which warms them up, too
     truth = [first["networkx"][node] for node in range(walked.n_nodes)]
-    error = np.abs(ours(asked[0]) - truth).max()
-    alone = [turns({"gsum": ours}, asked, clock)["gsum"] for clock in CLOCKS]
+    error = np.abs(ours(seeds[0]) - truth).max()
+    alone = [turns({"gsum": ours}, seeds, clock)["gsum"] for clock in CLOCKS]
     yield ["gsum", *map(milliseconds, alone), "1.0", f"{error:.0e}"]
-    for name, ask in compared.items():
-        few = asked[: ROUNDS[walked.n_nodes][name]]
-        wall, processor = (turns({name: ask, "gsum": ours}, few, clock) for clock in CLOCKS)
+    for name, side in compared.items():
+        few = seeds[: ROUNDS[walked.n_nodes][name]]
+        wall, processor = (turns({name: side, "gsum": ours}, few, clock) for clock in CLOCKS)
         ratio = median_ratio(processor[name], processor["gsum"])
         error = max(abs(first[name][node] - truth[node]) for node in range(walked.n_nodes))
         taken = milliseconds(wall[name]), milliseconds(processor[name])
@@ -166,10 +166,10 @@ def measure() -> Measurement:
                 for use in USES:
                     random = np.random.default_rng(1)
                     walked = graph(targets, use, random)
-                    asked = queries(n_nodes, use, random)
+                    seeds = queries(n_nodes, use, random)
                     rows += [
                         [f"{n_nodes:,}", kind, use.name, *cells]
-                        for cells in compare(walked, use, asked)
+                        for cells in compare(walked, use, seeds)
                     ]
     return Measurement(
         "Personalized PageRank: gsum beside rustworkx and networkx",

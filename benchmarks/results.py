@@ -39,7 +39,7 @@ COMPARED = ("n", "mean [95% interval]", "difference [95% interval]", "p")
 
 @dataclass(frozen=True)
 class Result:
-    """What one result file holds.
+    """Contents of one result file.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def read(name: str) -> Result:
 def compared(
     values: Mapping[str, Sequence[float]], baseline: str, scale: float = 100, decimals: int = 2
 ) -> list[list[str]]:
-    """Return a row a method, with the cells of `COMPARED`: each beside the baseline, paired.
+    """Return a row a method, with the cells of `COMPARED`: each against the baseline, paired.
 
     p-values are those of sign-flip permutation tests, adjusted for the number of rows (Holm), so
     that with 95% no row of the table is falsely below 0.05.

@@ -86,7 +86,7 @@ def _commit(store: ParquetStore) -> list[float]:
     return took
 
 
-def look_up(store: ParquetStore, n: int) -> dict:
+def lookup(store: ParquetStore, n: int) -> dict:
     """Seconds of each look-up, and the memory of this process before and at most, MiB."""
     state, chance, seconds = state_of(store), random.Random(1), []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -108,6 +108,6 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     if chosen.look_up:
         store = ParquetStore(chosen.look_up, chosen.url)
-        print(json.dumps(look_up(store, chosen.replies)))
+        print(json.dumps(lookup(store, chosen.replies)))
     else:
         publish("state", measure(chosen.replies, chosen.url), chosen.store)

@@ -1,10 +1,10 @@
-"""Writing and reading 100,000 embeddings: the warehouse's store beside plain pyarrow.
+"""Writing and reading 100,000 embeddings: the warehouse's store and plain pyarrow.
 
 Run as `python -m benchmarks.store`. gsum writes the table `chunk_embeddings` in its 8 buckets
 with schema check, content hash, provenance and a replacement in one step; pyarrow writes the
 same rows into eight files, with the same compression and with its defaults, and reads them in
 one `read_table`. Every write and read is a process of its own, so that its peak of memory is
-its own; each write replaces what the round before left. No side asks the disk to flush.
+its own; each write replaces the file of the previous round. No side flushes to disk.
 """
 
 import argparse
@@ -92,8 +92,8 @@ def read(side: str, folder: Path) -> pa.Table:
 def peak_bytes() -> int:
     """The most memory that this process ever held.
 
-    Linux passes `ru_maxrss` on from the parent when a program starts, so it would tell of the
-    benchmark's main process; VmHWM begins anew.
+    Linux passes `ru_maxrss` on from the parent when a program starts, so it would report the
+    benchmark's main process; VmHWM starts again.
     """
     status = Path("/proc/self/status")
     if not status.exists():

@@ -1,4 +1,4 @@
-"""ROUGE of our extractive answers beside LexRank, TextRank and LSA of the package `sumy`.
+"""ROUGE of our extractive answers and of LexRank, TextRank and LSA of the package `sumy`.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.summarizer [--words 130]
 
@@ -36,7 +36,7 @@ METRICS = ("rouge1", "rougeL", "rouge2")
 
 @dataclass(frozen=True)
 class Case:
-    """A general question, its retrieved chunks (best first), their places and the reference."""
+    """A general question, its retrieved chunks (best first), their positions and the reference."""
 
     question: str
     passages: tuple[str, ...]
@@ -119,7 +119,7 @@ def sumy_summarizers() -> dict[str, Any]:
 
 
 def in_document_order(case: Case) -> Case:
-    """The same chunks as they stand in the document."""
+    """The same chunks in document order."""
     order = np.argsort(case.positions)
     return replace(case, passages=tuple(case.passages[i] for i in order))
 
@@ -155,7 +155,7 @@ def first_words(case: Case, words: int) -> str:
 
 
 def rows_of(sides: Mapping[str, tuple[np.ndarray, list[str]]]) -> list[list[str]]:
-    """Rows of all sides beside the control by ROUGE-1, means of the others, mean length.
+    """Rows of all sides compared with the control by ROUGE-1, means of the others, mean length.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Statistics of methods that answered the same questions: intervals, paired tests, marks.
 
-The leaderboard, the HTML report and the benchmarks use these functions, and so may anybody:
+The leaderboard, the HTML report and the benchmarks use these functions:
 
 >>> import numpy as np
 >>> from gsum.statistics import compare, marks
@@ -12,8 +12,8 @@ The leaderboard, the HTML report and the benchmarks use these functions, and so 
 
 Tests are sign-flip permutation tests: if two methods are equally good, the sign of each question's
 difference is a coin toss (Fisher 1935; Good 2005, section 3.2). They are exact for any number of
-questions, and say by themselves where there are too few: all signs equal among n questions has
-p = 2^(1 - n), so that below six nothing is significant at 5%.
+questions: n questions with equal signs have p = 2^(1 - n), so that with fewer than six nothing is
+significant at 5%.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +26,10 @@ SIGNIFICANT = 0.05
 N_RESAMPLES = 10_000
 BEST, TIED, WORSE = "best", "tied", "worse"
 
-_CELLS_AT_ONCE = 2**22  # signs, or counts of drawn questions, in memory at a time: 32 MiB
+_CELLS_AT_ONCE = 2**22  # signs, or counts of drawn questions, in memory: 32 MiB
 _DECIMALS = 9  # the last bits of a matrix product depend on the number of threads
 _TIE = 1e-9  # statistics this close are equal
-_MAX_DEGENERATE = 0.01  # share of resamples without spread up to which they give an interval
+_MAX_DEGENERATE = 0.01  # highest fraction of resamples without spread for an interval
 
 
 class Comparison(NamedTuple):
@@ -69,16 +69,16 @@ def intervals(
 ) -> np.ndarray:
     """Return an interval of each column's mean, `(n_columns, 2)`: low and high.
 
-    Shares, which are columns of 0, 1/2 (a tie) and 1, get Wilson's score interval (1927). Other
-    columns get the studentized bootstrap (Efron and Tibshirani 1993, 12.5), which keeps its
-    coverage where scores are skewed and questions are few; where too many resamples have no
-    spread, since values are few or nearly all equal, Student's t stands in. Equal values from 0 to
-    1 count as a share, so that ten perfect scores are not certain to be followed by an eleventh,
-    and an interval of values from 0 to 1 ends there.
+    Proportions, which are columns of 0, 1/2 (a tie) and 1, have Wilson's score interval (1927).
+    Other columns have the studentized bootstrap (Efron and Tibshirani 1993, 12.5), which keeps its
+    coverage for skewed scores and few questions, or Student's t if too many resamples have no
+    spread, since values are few or nearly all equal. Equal values from 0 to 1 count as proportions,
+    so that the interval of ten perfect scores has a positive width, and intervals of values from 0
+    to 1 are clipped to that range.
 
     Parameters
     ----------
-    values : one row a question, one column a method, `(n_questions, n_columns)`, or `(n,)`.
+    values : one row per question, one column per method, `(n_questions, n_columns)`, or `(n,)`.
     level : probability that an interval holds the mean, between 0 and 1.
     seed : of the resampling; the same seed and number of questions draw the same questions.
 
@@ -105,7 +105,7 @@ def intervals(
 def wilson(share: np.ndarray, n: int, level: float = LEVEL) -> np.ndarray:
     """Return Wilson's score interval of shares of n, `(n_shares, 2)`: low and high.
 
-    For questions with values between 0 and 1 it is wider than need be, never narrower.
+    It is conservative for values between 0 and 1.
 
     Parameters
     ----------
@@ -146,9 +146,9 @@ def marks(values: np.ndarray, alpha: float = SIGNIFICANT, seed: int = 0) -> list
     """Return for each column "best", "tied" or "worse".
 
     "best" has the highest mean (the first of equal ones), "worse" is significantly below it, and
-    "tied" cannot be told from it. With probability 1 - alpha no "worse" of the whole row is wrong,
-    whichever method comes out best by chance. All are "tied" where no difference of n questions
-    could be significant, see `can_differ`.
+    "tied" is not. With probability 1 - alpha no "worse" of the whole row is wrong, whichever method
+    is best by chance. All are "tied" if no difference of n questions could be significant, see
+    `can_differ`.
 
     Parameters
     ----------
@@ -185,10 +185,10 @@ def can_differ(n_questions: int, alpha: float = SIGNIFICANT) -> bool:
 def pairwise(values: np.ndarray, seed: int = 0, n_resamples: int = N_RESAMPLES) -> Pairwise:
     """Compare every two columns by sign-flip permutation tests.
 
-    Signs of a question are flipped in all pairs at once, so that pairs that are alike count once
-    in the correction for their number: the maximum statistic, step down (Westfall and Young 1993,
-    2.8; Romano and Wolf 2005). Where 2^(n - 1) is at most `n_resamples` all flips are taken and
-    the test is exact.
+    Signs of a question are flipped in all pairs at once, so that the correction for multiple tests
+    accounts for correlated pairs: the maximum statistic, step down (Westfall and Young 1993, 2.8;
+    Romano and Wolf 2005). If 2^(n - 1) is at most `n_resamples`, all flips are used and the test is
+    exact.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _square(k: int, upper: np.ndarray, lower: np.ndarray, diagonal: float) -> np
 
 
 def _flips(n: int, seed: int, n_resamples: int, per_row: int) -> Iterator[np.ndarray]:
-    """Signs in blocks, `(n_flips, n)`; the first row is the observation itself.
+    """Yield signs in blocks, `(n_flips, n)`; the first row is the observation itself.
 
     A flip and its opposite give the same two-sided statistic: half of all are enough.
     """
@@ -252,7 +252,7 @@ def _flips(n: int, seed: int, n_resamples: int, per_row: int) -> Iterator[np.nda
 
 
 def _student(values: np.ndarray, level: float) -> np.ndarray:
-    """Student's t interval of each column's mean; infinite for one row."""
+    """Return Student's t interval of each column's mean; infinite for one row."""
     from scipy.special import stdtrit
 
     n, mean = len(values), values.mean(axis=0)
@@ -263,7 +263,7 @@ def _student(values: np.ndarray, level: float) -> np.ndarray:
 
 
 def _studentized(values: np.ndarray, level: float, seed: int, n_resamples: int) -> np.ndarray:
-    """Studentized bootstrap interval of each column's mean; NaN where too few have spread."""
+    """Return the studentized bootstrap interval of each column's mean, or NaN."""
     mean, deviation = values.mean(axis=0), values.std(axis=0)
     centred = values - mean
     t = np.empty((n_resamples, values.shape[1]))
@@ -281,7 +281,7 @@ def _studentized(values: np.ndarray, level: float, seed: int, n_resamples: int) 
 
 
 def _drawn(n: int, seed: int, n_resamples: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """How often each question is drawn, as a share, in blocks of resamples."""
+    """Yield how often each question is drawn, as a fraction, in blocks of resamples."""
     generator = np.random.default_rng(seed)
     block = max(1, _CELLS_AT_ONCE // n)
     for start in range(0, n_resamples, block):
@@ -294,7 +294,7 @@ def _drawn(n: int, seed: int, n_resamples: int) -> Iterator[tuple[slice, np.ndar
 def _column(values: Sequence[float]) -> np.ndarray:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise ValueError(f"compare: values of shape {array.shape}; give one number a question")
+        raise ValueError(f"compare: values of shape {array.shape}; give one number per question")
     return array
 
 

@@ -6,5 +6,5 @@ import warnings
 # observed sources and multi-dimensional mappings are beta in the pinned Dagster, and tested here
 warnings.filterwarnings("ignore", message=".*is currently in beta.*")
 
-# without it dgl's first import prints two sentences and writes ~/.dgl/config.json
+# unset, dgl's first import prints two sentences and writes ~/.dgl/config.json
 os.environ.setdefault("DGLBACKEND", "pytorch")

@@ -1,4 +1,4 @@
-"""Steps and methods as Dagster assets: keys, partitions, pools, lineage and what the UI shows."""
+"""Dagster assets of steps and methods: keys, partitions, pools, lineage and UI metadata."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -27,23 +27,23 @@ from gsum_resources.warehouse_io import (
 )
 
 INDEX = "index"
-"""Name of the asset that stands for a method's index."""
+"""Name of the asset that represents a method's index."""
 
 
 def assets_of(method: Method) -> list[dg.AssetsDefinition]:
-    """The index of a method, one asset that stands for it, and results from rankings to scores."""
+    """Return the assets of a method: its index, one that represents it, rankings to scores."""
     paths = [method.path(name) for name in index_of(method)]
     return [_index_asset(method.name, paths), *map(asset_of, of_method(method))]
 
 
-def asset_of(one: Declared) -> dg.AssetsDefinition:
-    """A step as an asset, or as several where it writes several tables."""
-    step = one.step
+def asset_of(declared: Declared) -> dg.AssetsDefinition:
+    """Return a step as a multi-asset with one output for each of its tables."""
+    step = declared.step
     outs = {
         name: dg.AssetOut(
-            key=one.path(name),
+            key=declared.path(name),
             description=purpose,
-            group_name=one.group,
+            group_name=declared.group,
             code_version=step.code_version,
             is_required=not step.apart,
         )
@@ -51,11 +51,11 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
     }
 
     @dg.multi_asset(
-        name=one.name.replace("/", "__"),
+        name=declared.name.replace("/", "__"),
         outs=outs,
-        ins=_ins(one),
-        partitions_def=_partitions(one),
-        backfill_policy=_ONE_RUN if one.level == DOCUMENT_LEVEL else None,
+        ins=_ins(declared),
+        partitions_def=_partitions(declared),
+        backfill_policy=_ONE_RUN if declared.level == DOCUMENT_LEVEL else None,
         pool=step.pool,
         required_resource_keys={"io_manager"},
         can_subset=step.apart,
@@ -64,11 +64,11 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
         partitions = [partition_of(key) for key in context.partition_keys]
-        made = []
-        for inputs, result in one.make(read, partitions, _around(context)):
-            _report(context, one, inputs, result)
-            made.append((inputs, result._replace(shown=dict)))  # what it holds may be let go
-        tables = one.joined(made)
+        results = []
+        for inputs, result in declared.make(read, partitions, _around(context)):
+            _report(context, declared, inputs, result)
+            results.append((inputs, result._replace(shown=dict)))  # frees what `shown` refers to
+        tables = declared.joined(results)
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(tables[name], name)
 
@@ -78,43 +78,43 @@ def asset_of(one: Declared) -> dg.AssetsDefinition:
 _ONE_RUN = dg.BackfillPolicy.single_run()
 
 
-def _partitions(one: Declared) -> dg.PartitionsDefinition:
-    if one.level == DOCUMENT_LEVEL:
+def _partitions(declared: Declared) -> dg.PartitionsDefinition:
+    if declared.level == DOCUMENT_LEVEL:
         return corpus_buckets
-    return corpus_variants(one.variants) if one.level == RESULT else corpora
+    return corpus_variants(declared.variants) if declared.level == RESULT else corpora
 
 
-def _ins(one: Declared) -> dict[str, dg.AssetIn]:
-    """What a step reads, from all partitions that its own are made of."""
+def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
+    """Return the inputs of a step, from all partitions that its own depend on."""
     ins = {}
-    for name in one.reads:
-        if name in one.by_index:
-            tables = [one.table(own).name for own in one.by_index]
+    for name in declared.reads:
+        if name in declared.by_index:
+            tables = [declared.table(own).name for own in declared.by_index]
             ins[INDEX] = dg.AssetIn(
-                [one.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
+                [declared.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
             )
         else:
-            ins[name.replace("/", "__")] = _in(one, name)
+            ins[name.replace("/", "__")] = _in(declared, name)
     return ins
 
 
-def _in(one: Declared, name: str) -> dg.AssetIn:
+def _in(declared: Declared, name: str) -> dg.AssetIn:
     if name in MODELS:
         return dg.AssetIn(name)
-    read = ("corpus",) if name == SETTINGS else one.table(name).dimensions
-    mapping = None if read == one.level else to_corpus
-    if (read, one.level) == (DOCUMENT_LEVEL, RESULT):
+    read = ("corpus",) if name == SETTINGS else declared.table(name).dimensions
+    mapping = None if read == declared.level else to_corpus
+    if (read, declared.level) == (DOCUMENT_LEVEL, RESULT):
         mapping = across
     if name == SETTINGS:
         return dg.AssetIn(name, partition_mapping=mapping)
-    how = {**LAZY, **(UNTRACKED if name in one.step.untracked else {})}
-    if columns := one.step.dictionaries.get(name):
+    how = {**LAZY, **(UNTRACKED if name in declared.step.untracked else {})}
+    if columns := declared.step.dictionaries.get(name):
         how |= as_dictionaries(*columns)
-    return dg.AssetIn(one.path(name), partition_mapping=mapping, metadata=how)
+    return dg.AssetIn(declared.path(name), partition_mapping=mapping, metadata=how)
 
 
 def _around(context: dg.AssetExecutionContext) -> Inputs:
-    """What the inputs of a step have besides tables and models."""
+    """Return the inputs of a step without tables and models: log, store, folder, versions."""
     warehouse: WarehouseIO = context.resources.io_manager
     step = step_of(context)
     return Inputs(
@@ -129,25 +129,24 @@ def _around(context: dg.AssetExecutionContext) -> Inputs:
 
 
 def _report(
-    context: dg.AssetExecutionContext, one: Declared, inputs: Inputs, result: Result
+    context: dg.AssetExecutionContext, declared: Declared, inputs: Inputs, result: Result
 ) -> None:
-    """Show what a step has to say of what it made, with the partitions of its corpus."""
-    for problem in result.failures:
-        context.log.warning(problem)
+    """Log the failures of a step, and attach its metadata to the partitions of its corpus."""
+    for failure in result.failures:
+        context.log.warning(failure)
     keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
     selected = context.op_execution_context.selected_output_names
     for table, shown in result.shown().items():
         for key in keys if table in selected else ():
             context.add_asset_metadata(
-                as_metadata(shown), dg.AssetKey(one.path(table)), partition_key=key
+                as_metadata(shown), dg.AssetKey(declared.path(table)), partition_key=key
             )
 
 
 def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefinition:
-    """One node for the index in the lineage graph, between its tables and the steps of a question.
+    """Return one asset for the index, between its tables and the question steps in the lineage.
 
-    The steps read the tables and record those that they read: a new row of `index` puts nothing
-    out of date.
+    The steps read the tables and record which: a new row of `index` makes nothing out of date.
     """
     tables = [table_of(path) for path in paths]
 
@@ -164,8 +163,8 @@ def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefiniti
         group_name=name,
         required_resource_keys={"io_manager"},
         code_version="1",
-        description="Stands for all tables that the answers to questions are found in: each "
-        "method reads some of them.",
+        description="Represents all tables that questions are answered from; each variant reads "
+        "some of them.",
     )
     def index(context: dg.AssetExecutionContext) -> pa.Table:
         warehouse: WarehouseIO = context.resources.io_manager

@@ -1,4 +1,4 @@
-"""The command line `gsum`: a function for each of its commands."""
+"""The command line `gsum`, one function for each command."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
 
 class _Shown(click.Group):
-    """Shows an error that a person can act on as one message, without a traceback."""
+    """A group that shows an error that the user can fix as one message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         from gsum_resources.protocols import ModelUnavailableError
@@ -36,19 +36,19 @@ class PassageNumbers(click.ParamType):
     name = "numbers"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
-        """Return them ascending, each once."""
-        parts = [part.strip() for part in str(value).split(",")]
-        if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        """Return the distinct numbers, ascending."""
+        numbers = [number.strip() for number in str(value).split(",")]
+        if not all(number.isdecimal() and int(number) > 0 for number in numbers):
             self.fail(f"'{value}' is no list of numbers from 1, like 1,3,6", param, ctx)
-        return sorted({int(part) for part in parts})
+        return sorted({int(number) for number in numbers})
 
 
 @click.group(cls=_Shown, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gsum")
 def main() -> None:
-    """Turn collections of long documents into graphs, and ask them global questions.
+    """Turn collections of long documents into graphs, and answer global questions over them.
 
-    Everything is read and written under the folder that GSUM_HOME names (default: data).
+    All files are below the folder that GSUM_HOME names (default: data).
     """
 
 
@@ -76,38 +76,38 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--corpus", help="Name of the corpus.  [default: made from the folder's name]")
+@click.option("--corpus", help="Name of the corpus.  [default: derived from the folder's name]")
 def init(folder: Path, corpus: str | None) -> None:
     """Make FOLDER a corpus: write its commented corpus.toml, and link it below GSUM_HOME.
 
-    A corpus.toml that is there stays as it is; so do the documents.
+    An existing corpus.toml and the documents are not changed.
     """
     from gsum_assets.corpus.init import init_corpus
     from gsum_assets.definitions import SETTINGS_TABLES
 
-    made = init_corpus(folder, Home.from_environment(), corpus, SETTINGS_TABLES)
-    for line in made.lines:
+    created = init_corpus(folder, Home.from_environment(), corpus, SETTINGS_TABLES)
+    for line in created.lines:
         click.echo(line)
-    click.echo(f"next: gsum run {made.corpus}")
+    click.echo(f"next: gsum run {created.corpus}")
 
 
 @main.command()
 @click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
     "--methods",
-    help="Methods or families to ask for, separated by commas; 'default', 'all'.  [default: what "
-    "was asked for before, or the defaults of a new corpus]",
+    help="Methods or families to run, separated by commas; 'default', 'all'.  [default: those "
+    "requested before, or the defaults of a new corpus]",
 )
 @click.option(
     "--k",
     type=PassageNumbers(),
-    help="Passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; written to "
-    "corpus.toml, so that later runs keep to it.",
+    help="Number of passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; "
+    "written to corpus.toml, so that later runs use it, too.",
 )
 def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) -> None:
-    """Bring each CORPUS up to date: make what was asked for and is missing or out of date.
+    """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
 
-    What was asked for once is kept current by every later run and by the daemon.
+    Methods requested once are kept up to date by every later run and by the daemon.
     """
     from gsum_assets.interrupts import ended_by_signals, named
 
@@ -120,7 +120,7 @@ def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) ->
 def _run(
     corpora: Sequence[str], methods: str | None, k: Sequence[int] | None, ending: "Ending"
 ) -> bool:
-    """Whether every corpus is up to date now."""
+    """Refresh the corpora; return whether every one is up to date."""
     from gsum_assets.corpus.edit import write_k
     from gsum_assets.corpus.find import find_corpus, name_a_corpus
     from gsum_assets.corpus.intake import stored_intake
@@ -139,7 +139,7 @@ def _run(
     failed, refreshed = False, []
     with open_instance(home) as instance:
         ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
-        for corpus in corpora:  # one that cannot be taken up does not hold back the others
+        for corpus in corpora:  # an unreadable corpus does not stop the others
             with Console() as console:
 
                 def start(
@@ -180,9 +180,9 @@ def _run(
     help="Methods or families to plan for, separated by commas, as `gsum run` takes them.",
 )
 def plan(corpus: str, methods: str | None) -> None:
-    """Tell what `gsum run` would ask of models on CORPUS: calls, tokens and money.
+    """Show what `gsum run` would request of models on CORPUS: calls, tokens and money.
 
-    What is due is made in memory, with models that cost nothing; no server is asked.
+    What is due is computed in memory with stub models; no server is called.
     """
     from gsum_assets.plan import plan as planned
     from gsum_assets.terminal import Console, print_plan
@@ -196,9 +196,9 @@ def plan(corpus: str, methods: str | None) -> None:
 
 @main.command()
 def models() -> None:
-    """Show which models are set, and ask each a tiny question.
+    """Show which models are set, and send each a tiny request.
 
-    The status is 1 if one of them does not answer.
+    The exit status is 1 if a model does not answer.
     """
     from gsum_assets.terminal import print_models
     from gsum_assets.workspace import open_workspace
@@ -206,14 +206,14 @@ def models() -> None:
 
     checked = list(check_models(open_workspace(Home.from_environment()).models))
     print_models(checked)
-    if any(one.failure for one in checked):
+    if any(model.failure for model in checked):
         sys.exit(1)
 
 
 @main.command()
 @click.argument("corpus")
 @click.argument("question")
-@click.option("--method", help="How passages are found.  [default: hybrid]")
+@click.option("--method", help="Method that finds the passages.  [default: hybrid]")
 @click.option("--document", help="Ask one document of the corpus, by its id.")
 @click.option("--explain", is_flag=True, help="Also show how the passages were found (jerr).")
 @click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
@@ -237,13 +237,13 @@ def ask(
 @main.command()
 @click.argument("corpus")
 @click.argument("document")
-@click.option("--retrain", is_flag=True, help="Train the networks anew that were trained with it.")
+@click.option("--retrain", is_flag=True, help="Retrain the networks that were trained with it.")
 @click.option("--yes", is_flag=True, help="Do not ask before the document is deleted.")
 def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
-    """Delete DOCUMENT, an id, from CORPUS and all that rests on it, at once.
+    """Delete DOCUMENT, an id, from CORPUS, with everything that depends on it.
 
-    Its file or line leaves the corpus folder, tables are made without it, replies of models and
-    previews of it are removed, and everything is searched for its sentences in the end.
+    Its file or line is removed from the corpus folder, tables are recomputed without it, replies
+    of models and previews of it are removed, and all files are then searched for its sentences.
     """
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.forget import forget as forget_document
@@ -273,7 +273,7 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
     type=click.Path(path_type=Path),
     help="The file to write.  [default: CORPUS-report.html in the current folder]",
 )
-@click.option("--split", default="all", show_default=True, help="Questions of this split alone.")
+@click.option("--split", default="all", show_default=True, help="Only questions of this split.")
 @click.option("--methods", help="Methods to show, separated by commas.  [default: all]")
 @click.option(
     "--questions",
@@ -285,9 +285,10 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
 def report(
     corpus: str, output: Path | None, split: str, methods: str | None, questions: int
 ) -> None:
-    """Write what was measured on CORPUS to one HTML file that needs no network.
+    """Write the results on CORPUS to one HTML file that needs no network.
 
-    Leaderboard, plots, costs and judges, and each score with its answer, references and passages.
+    Contains leaderboard, plots, costs and judges, and each score with its answer, references and
+    passages.
     """
     from gsum_assets.report.page import build, render
     from gsum_assets.report.stored import read_stored
@@ -315,7 +316,7 @@ def report(
 def export(corpus: str, output: Path | None) -> None:
     """Write the entity graph of CORPUS as GraphML, for Gephi, yEd and networkx.
 
-    Nodes are the entities of the method graphrag with their communities, edges what relates them.
+    Nodes are the entities of the method graphrag with their communities, edges their relationships.
     """
     from gsum_assets.corpus.find import find_corpus
     from gsum_assets.graphrag.export import graphml, read_entity_graph
@@ -325,7 +326,7 @@ def export(corpus: str, output: Path | None) -> None:
     home = Home.from_environment()
     store = ParquetStore(home.warehouse)
     if not store.partitions(TABLES["graphrag.entities"], corpus):
-        find_corpus(home.corpora, corpus)  # raises where the name is the reason
+        find_corpus(home.corpora, corpus)  # raises if there is no such corpus
     graph = read_entity_graph(store, corpus)
     path = output or Path(f"{corpus}.graphml")
     content = graphml(graph)
@@ -341,12 +342,12 @@ def export(corpus: str, output: Path | None) -> None:
 
 @main.command()
 @click.argument("corpus", required=False)
-@click.option("--write", is_flag=True, help="Write those that are built in, to be edited.")
+@click.option("--write", is_flag=True, help="Write the built-in prompts to files, to be edited.")
 def prompts(corpus: str | None, write: bool) -> None:
     """List the prompts that language models get for CORPUS, and the files that override them.
 
     A prompt is overridden by prompts/FAMILY/NAME.md in the folder of a corpus, or, for all corpora,
-    in GSUM_HOME, which --write writes to where no CORPUS is named. Files that are there stay.
+    in GSUM_HOME, to which --write writes if no CORPUS is given. Existing files are kept.
     """
     from gsum_assets.corpus.find import find_corpus
     from gsum_assets.corpus.prompts import names_of, overrides, write_prompts
@@ -369,7 +370,7 @@ def prompts(corpus: str | None, write: bool) -> None:
 def sql(query: str, csv: bool) -> None:
     """Run a SQL QUERY over the tables; `gsum sql "show all tables"` lists them.
 
-    The same views stand in $GSUM_HOME/gsum.duckdb for any other DuckDB client.
+    The same views are in $GSUM_HOME/gsum.duckdb for any other DuckDB client.
     """
     import duckdb
 
@@ -394,8 +395,8 @@ def sql(query: str, csv: bool) -> None:
             else:
                 result.show(max_rows=60, max_width=_width())
         except duckdb.Error as error:
-            said = str(error).split("\n\nLINE ")[0]  # without the excerpt of the query
-            raise click.ClickException(f"SQL: {' '.join(said.split())}") from error
+            message = str(error).split("\n\nLINE ")[0]  # without the excerpt of the query
+            raise click.ClickException(f"SQL: {' '.join(message.split())}") from error
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -403,11 +404,11 @@ def sql(query: str, csv: bool) -> None:
 def ui(arguments: Sequence[str]) -> None:
     """Start the Dagster UI and daemon on this home; Ctrl-C ends both and the runs they started.
 
-    The UI is at http://127.0.0.1:3000. ARGUMENTS go to `dagster dev`, among them:
+    The UI is at http://127.0.0.1:3000. ARGUMENTS are passed to `dagster dev`, among them:
 
     \b
-      -p, --port PORT   where the UI listens, if not at 3000
-      --host HOST       who may connect, if not this machine alone: 0.0.0.0 for everybody
+      -p, --port PORT   port of the UI, default 3000
+      --host HOST       address to listen on, default this machine alone; 0.0.0.0 for everybody
     """
     from gsum_assets.ui import serve
     from gsum_resources.instance import prepare
@@ -416,7 +417,7 @@ def ui(arguments: Sequence[str]) -> None:
     prepare(home)
     os.environ["GSUM_HOME"] = str(home.root)
     executable = str(Path(sys.executable).with_name("dagster"))
-    # the project's workspace.yaml gives the location its name; without it the module does as well
+    # the project's workspace.yaml names the code location; without it the module is loaded
     load = [] if Path("workspace.yaml").exists() else ["-m", "gsum_assets.definitions"]
     sys.exit(serve([executable, "dev", *load, *arguments]))
 
@@ -428,13 +429,13 @@ def _width() -> int:
 
 
 def script() -> None:
-    """The console script: runs `main`, then ends the process at once.
+    """Run `main`, then end the process without the interpreter's shutdown.
 
-    duckdb 2.0.0 prints pages about leaked objects when the interpreter takes itself apart in a
-    process that also used torch; everything is flushed and closed by then.
+    duckdb 2.0.0 prints pages about leaked objects at the interpreter's shutdown in a process that
+    also used torch; everything is flushed and closed by then.
     """
     code = 0
-    if sys.argv[1:2] == ["run"]:  # a signal waits until there is something to receive it
+    if sys.argv[1:2] == ["run"]:  # until a handler is installed
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         main()

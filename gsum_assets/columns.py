@@ -23,14 +23,14 @@ LINE = Column(
     "line",
     INT,
     "line or row within that file, from 1; 0 for a whole file",
-    measured=True,  # a line put in above moves those below, and changes nothing
+    measured=True,  # inserting a line above changes it, but not the document
 )
 
 SPENT = (
-    Column("model", TEXT, "language model that wrote it; empty: none was asked"),
-    Column("calls", INT, "language model calls it took"),
+    Column("model", TEXT, "language model that wrote it; empty: none was called"),
+    Column("calls", INT, "number of language model calls"),
     Column("tokens_in", INT, "tokens read by the model"),
     Column("tokens_out", INT, "tokens written by the model"),
-    Column("latency_s", FLOAT, "seconds the calls took", measured=True),
+    Column("latency_s", FLOAT, "duration of the calls in seconds", measured=True),
     Column("cost_usd", FLOAT, "price of the calls in US dollars", measured=True),
 )

@@ -1,6 +1,6 @@
-"""Every step in its place: the assets that it writes and reads. Nothing here knows Dagster.
+"""All steps with the assets that they write and read, independent of Dagster.
 
-`build.py` makes Dagster assets of them, `plan.py` makes what is due in memory.
+`build.py` turns them into Dagster assets, `plan.py` computes what is due in memory.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,18 +27,17 @@ from gsum_resources.table import Table
 
 @dataclass(frozen=True)
 class Declared:
-    """A step, and where its tables are.
+    """A step with the assets of its tables.
 
     Attributes
     ----------
-    step : what is made.
-    group : that the UI shows it in.
-    path : the asset that has a table, by the name that the step has for it.
-    reads : all that it may read, by that name.
-    variants : of the method whose step it is.
-    by_index : of a step of the question half, the tables that its method's index consists of: one
-        asset stands for them.
-    prepare : changes its inputs before it is made.
+    step : the step.
+    group : asset group in the UI.
+    path : returns the asset path of a table by the name that the step uses for it.
+    reads : all tables, models and settings that it may read, by that name.
+    variants : variants of the method that the step belongs to.
+    by_index : for a question step, the tables of its method's index, which one asset represents.
+    prepare : changes the inputs before the step runs.
     """
 
     step: Step
@@ -50,29 +49,29 @@ class Declared:
     prepare: Callable[[Inputs], Inputs] = lambda inputs: inputs
 
     def table(self, name: str) -> Table:
-        """A table that the step reads or writes."""
+        """Return a table that the step reads or writes."""
         return table_of(self.path(name))
 
     @property
     def name(self) -> str:
-        """As ledger and progress call it: "gor/record_nodes"."""
+        """The step's name in ledger and progress lines: "gor/record_nodes"."""
         return "/".join(self.path(self.step.table))
 
     @property
     def level(self) -> tuple[str, ...]:
-        """Dimensions of what it writes."""
+        """Partition dimensions of the tables that it writes."""
         return self.table(self.step.table).dimensions
 
     def make(
         self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
     ) -> Iterator[tuple[Inputs, Result]]:
-        """What it makes for some of its partitions: by bucket corpus by corpus.
+        """Yield inputs and result for some partitions; a step by bucket runs corpus by corpus.
 
         Parameters
         ----------
         read : tables, models and settings by name.
-        around : whatever else its inputs have, such as store and log; `folder` is that of all
-            corpora.
+        around : the other fields of the inputs, such as store and log; `folder` is the folder of
+            all corpora.
         """
         for inputs in self._inputs(read, partitions, around):
             yield inputs, self.step.result(self.prepare(inputs))
@@ -95,36 +94,36 @@ class Declared:
             yield inputs_of(partitions[0].corpus, read, ())
             return
         tables = {n: one for n, one in read.items() if n not in (*MODELS, SETTINGS)}
-        parts = {n: cache(lambda one=one: dict(by_corpus(one.get()))) for n, one in tables.items()}
+        split = {n: cache(lambda one=one: dict(by_corpus(one.get()))) for n, one in tables.items()}
 
         def share(name: str, corpus: str) -> pa.Table:
-            if corpus in parts[name]():
-                return parts[name]()[corpus]
+            if corpus in split[name]():
+                return split[name]()[corpus]
             return self.table(name).empty().append_column("corpus", pa.array([], pa.string()))
 
-        for corpus in parts[self.step.reads[0]]():
+        for corpus in split[self.step.reads[0]]():
             own = {n: Lazy(lambda n=n, corpus=corpus: share(n, corpus)) for n in tables}
             buckets = [p.bucket or "" for p in partitions if p.corpus == corpus]
             yield inputs_of(corpus, {**read, **own}, buckets)
 
-    def joined(self, made: Sequence[tuple[Inputs, Result]]) -> dict[str, pa.Table]:
-        """The rows of each table it writes, of all corpora."""
-        parts: dict[str, list[pa.Table]] = {name: [] for name in self.step.writes}
-        for inputs, result in made:
+    def joined(self, results: Sequence[tuple[Inputs, Result]]) -> dict[str, pa.Table]:
+        """Return the rows of each table that the step writes, of all corpora."""
+        joined: dict[str, list[pa.Table]] = {name: [] for name in self.step.writes}
+        for inputs, result in results:
             for name, rows in {self.step.table: result.rows, **result.beside}.items():
                 if self.level == DOCUMENT_LEVEL and "corpus" not in rows.column_names:
-                    # which tells partitions apart when they are stored
+                    # the store separates partitions by it
                     corpora = pa.repeat(pa.scalar(inputs.corpus), rows.num_rows)
                     rows = rows.append_column("corpus", corpora)
-                parts[name].append(rows)
+                joined[name].append(rows)
         return {
             name: pa.concat_tables(tables) if tables else self.table(name).empty()
-            for name, tables in parts.items()
+            for name, tables in joined.items()
         }
 
 
 def of_method(method: Method) -> list[Declared]:
-    """The steps of a method, from its index to the scores of its answers."""
+    """Return the steps of a method, from its index to the scores of its answers."""
     own = partial(Declared, group=method.name, path=method.path, variants=method.variants)
     declared = [own(step=step, reads=step.reads) for step in method.index]
     by_index = index_of(method)
@@ -137,7 +136,7 @@ def of_method(method: Method) -> list[Declared]:
 
 
 def index_of(method: Method) -> list[str]:
-    """The tables that questions are answered from, those by variant aside."""
+    """Return the tables that questions are answered from, except those by variant."""
     return [n for n in method.read_by_questions if method.table(n).dimensions != RESULT]
 
 

@@ -1,4 +1,4 @@
-"""The one Definitions object, and how it is put together for a home."""
+"""The Definitions object of a home."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ _UNITE = (
     "comparisons",
     "costs",
 )  # whatever exists
-_HEADLINES = {"leaderboard": best_methods}  # main figures on the overview pages of tables
+_HEADLINES = {"leaderboard": best_methods}  # shown on the overview pages of tables
 # The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
-# cores: 32 s (53 s of CPU) from folder to leaderboard, the models' load and BERTScore included. The
-# index of `gor` alone takes more than three minutes of CPU: it is made on request, as all others.
+# cores: 32 s (53 s of CPU) from folder to leaderboard, loading of models and BERTScore included.
+# The index of `gor` alone takes more than 3 minutes of CPU: it must be requested, as all others.
 METHODS = Methods(
     known=[variant for family in FAMILIES for variant in family.variants],
     default=[variant for family in FAMILIES for variant in family.default],
@@ -75,7 +75,7 @@ METHODS = Methods(
 class Pipeline(Workspace):
     """Everything that belongs to one home.
 
-    `new_look` tells what is due now, `forgetting` forgets what deleted documents left behind.
+    `new_snapshot` returns what is due now, `forgetting` removes the leftovers of deleted documents.
     """
 
     warehouse: WarehouseIO
@@ -86,9 +86,9 @@ class Pipeline(Workspace):
 
 
 def _wrong_section(folder: Path) -> str | None:
-    """The version of a section with a wrong value: its readers are due, and fail with the reason.
+    """Return "wrong" for an invalid section: its readers are due, and fail with the reason.
 
-    None where the file cannot be read at all: `gsum run` of that corpus says so, others go on.
+    None if the file cannot be read at all: `gsum run` of that corpus reports it, others continue.
     """
     try:
         load_settings(folder)
@@ -103,7 +103,7 @@ def pipeline_for(
     with_checks: bool = True,
     store: ParquetStore | None = None,
 ) -> Pipeline:
-    """Wire the assets to the store and the models of `home`, unless others are given."""
+    """Connect the assets to the store and the models of `home`, or to those given."""
     workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
@@ -160,7 +160,7 @@ def pipeline_for(
         ],
         jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
         schedules=[*schedules(automation), retrain_weekly],
-        executor=dg.in_process_executor,  # one process a run: a step has no model to load again
+        executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
             "io_manager": warehouse,
             "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
@@ -171,9 +171,9 @@ def pipeline_for(
 
 
 def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
-    """The materializable assets as the conditions see them."""
+    """Return the materializable assets as nodes for the conditions."""
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
-    for_questions = _made_for_questions(assets)
+    for_questions = _dependent_on_questions(assets)
     return {
         spec.key: Node(
             key=spec.key,
@@ -193,10 +193,10 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
     }
 
 
-def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
-    """Return the first steps of each family's question half, and all that depends on them.
+def _dependent_on_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> set[dg.AssetKey]:
+    """Return the first question steps of each family, and all that depends on them.
 
-    Not all that depends on `queries`: networks leave questions out of their training.
+    Other assets read `queries`, too: training leaves the evaluated questions out.
     """
     parents = {
         spec.key: {dep.asset_key for dep in spec.deps}
@@ -215,7 +215,7 @@ def _made_for_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> s
 
 
 def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:
-    """The assets that each step makes, by the step's name as the ledger writes it."""
+    """Return the assets that each step writes, by the step's name in the ledger."""
     return {
         asset.node_def.name.replace("__", "/"): sorted(asset.keys)
         for asset in assets

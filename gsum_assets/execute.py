@@ -1,4 +1,4 @@
-"""Runs in this process: one request of the conditions, and a look at the sources."""
+"""Runs in this process: requests of the conditions, and observations of the sources."""
 
 import logging
 import re
@@ -39,14 +39,14 @@ OnStart = Callable[[Sequence[str], Sequence[Partition]], None]
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: which assets, how many partitions, how it went.
+    """Assets, partitions and outcome of one run.
 
     Attributes
     ----------
-    error : None where all went well.
-    gaps : a line for each partition that lacks rows, since a model gave no valid reply.
-    skipped : why something that the settings ask for was left out.
-    unavailable : a model of which nothing more can be had now.
+    error : None if the run succeeded.
+    gaps : a line for each table that lacks rows because a model gave no valid reply.
+    skipped : why something that the settings request was left out.
+    unavailable : the model that was unavailable, if any.
     """
 
     assets: Sequence[str]
@@ -67,7 +67,7 @@ def execute(
     on_start: OnStart,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
-    """Make `keys` of what a request asks for; call `on_start` before, `on_step` for each step."""
+    """Materialize `keys` of a request; call `on_start` before it and `on_step` for each step."""
     definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
     with dg.partition_loading_context(dynamic_partitions_store=instance):
         partitions = [partition_of(key) for key in _partition_keys(request, definition)]
@@ -105,12 +105,12 @@ def observe_sources(
     corpus: str,
     tags: Mapping[str, str],
 ) -> str:
-    """Look at the corpus folder, its settings and the models now; the id of the run that did.
+    """Observe the corpus folder, its settings and the models; return the id of that run.
 
     Raises
     ------
     CorpusError
-        If one of them cannot be looked at.
+        If one of them cannot be observed.
     """
     graph = pipeline.definitions.resolve_asset_graph()
     result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
@@ -121,14 +121,14 @@ def observe_sources(
         raise_on_error=False,
     )
     if not result.success:
-        raise CorpusError(f"corpus '{corpus}' could not be looked at: {_cause(result)[0]}")
+        raise CorpusError(f"corpus '{corpus}' could not be observed: {_cause(result)[0]}")
     return result.run_id
 
 
 def _partition_keys(
     request: dg.RunRequest, definition: dg.PartitionsDefinition | None
 ) -> Sequence[str]:
-    """The partition keys of a request for one partition or a range."""
+    """Return the partition keys of a request for one partition or a range."""
     if definition is None:
         return []
     if request.partition_key:
@@ -143,12 +143,12 @@ def _partition_keys(
 
 
 def _skipped(result: dg.ExecuteInProcessResult) -> list[str]:
-    """What the assets made tell under `skipped`, each asset once."""
+    """Return a line for each distinct `skipped` entry in the metadata of materialized assets."""
     found: dict[str, str] = {}
     for event in result.get_asset_materialization_events():
-        told = event.materialization.metadata.get("skipped")
-        if told is not None and event.asset_key is not None:
-            found.setdefault(str(told.value), event.asset_key.to_user_string())
+        reason = event.materialization.metadata.get("skipped")
+        if reason is not None and event.asset_key is not None:
+            found.setdefault(str(reason.value), event.asset_key.to_user_string())
     return [f"{asset}: left empty: {reason}" for reason, asset in found.items()]
 
 
@@ -159,7 +159,7 @@ def _gaps(
     keys: Sequence[dg.AssetKey],
     partitions: Sequence[Partition],
 ) -> list[str]:
-    """What a run could not fill, with the first reason that its step gave."""
+    """Return a line for each table with missing rows, with the first warning of its step."""
     gaps = []
     for key in keys:
         table = table_of(key.path)
@@ -169,24 +169,24 @@ def _gaps(
             requests = count(failed, "request")
             gaps.append(
                 f"{key.to_user_string()}: rows are missing: a model gave {requests} no "
-                f"valid reply{f' (first: {reason})' if reason else ''}; run it again to ask those "
-                "once more"
+                f"valid reply{f' (first: {reason})' if reason else ''}; run it again to repeat "
+                "these requests"
             )
     return gaps
 
 
 def _warnings(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[str]:
-    """What a step warned of, in order."""
+    """Yield the warnings of a step, in order."""
     for entry in instance.all_logs(run_id):
         if entry.level == logging.WARNING and entry.step_key == step:
             yield entry.user_message
 
 
 def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, dg.AssetKey | None]:
-    """The first step that failed and its message; the model that is unavailable.
+    """Return the first failed step with its message, and the model that is unavailable.
 
-    Without Dagster's wrapping, but not the innermost cause: what an error was raised from says
-    less than the error.
+    Dagster's wrapping errors are skipped, but not to the innermost cause: the error that another
+    was raised from says less.
     """
     for event in result.all_events:
         if event.is_step_failure and event.step_failure_data.error:
@@ -194,8 +194,8 @@ def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, dg.AssetKey | None]:
             while error.cause and (error.cls_name or "").startswith("Dagster"):
                 error = error.cause
             step = (event.step_key or "").replace("__", "/")
-            said = _OWN_ERROR.sub("", error.message.strip())
-            return f"{step}: {said}", _unavailable(error)
+            message = _OWN_ERROR.sub("", error.message.strip())
+            return f"{step}: {message}", _unavailable(error)
     return f"run {result.run_id} failed outside its steps; see it in the Dagster UI", None
 
 

@@ -1,4 +1,4 @@
-"""All methods, and all prompts. `registered.py` names the folders of methods."""
+"""All methods and all prompts. `registered.py` lists the folders of methods."""
 
 from importlib import import_module
 
@@ -9,7 +9,7 @@ from gsum_assets.evaluation.judges import prompts as judges
 from gsum_assets.method import Method
 from gsum_assets.registered import FOLDERS
 
-FAMILIES: tuple[Method, ...] = tuple(import_module(f"{one}.method").METHOD for one in FOLDERS)
+FAMILIES: tuple[Method, ...] = tuple(import_module(f"{name}.method").METHOD for name in FOLDERS)
 
 PROMPTS: dict[str, Prompts] = {
     "answers": answers.PROMPTS,
@@ -17,9 +17,9 @@ PROMPTS: dict[str, Prompts] = {
     "questions": questions.PROMPTS,
     **{method.name: method.prompts for method in FAMILIES if method.prompts},
 }
-"""All prompts by family; beside those of methods that of answers, judges and questions."""
+"""All prompts, by family: of answers, judges, questions and methods."""
 
 
 def method_of(variant: str) -> Method | None:
-    """The method that a name on the leaderboard is a variant of."""
+    """Return the method that has this variant, or None."""
     return next((method for method in FAMILIES if variant in method.variants), None)

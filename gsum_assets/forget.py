@@ -1,4 +1,4 @@
-"""Forgets one document at once: from its folder, every table, memo and log, and proves it."""
+"""Removal of one document from its folder, all tables, memos and logs, with a final search."""
 
 import json
 import time
@@ -29,19 +29,19 @@ _MODEL = table_of(TRAINED[0].path)
 
 @dataclass
 class ForgetReport:
-    """What was done to forget a document, and what could not be.
+    """What was removed of a document, and what could not be removed.
 
     Attributes
     ----------
-    report : of the run that made everything else without it.
-    problem : why that run did not end well; the tables that it left out of date were removed.
-    removed : how many partitions these were; the next run makes them again.
-    n_replies : replies of language models that rested on it.
-    n_sentences : that were searched for in the end.
-    leftovers : files and databases that still hold one.
+    report : report of the run that recomputed everything else without it.
+    problem : why that run failed; the tables that it left out of date were removed.
+    removed : number of these partitions; the next run recomputes them.
+    n_replies : number of removed replies of language models that depended on it.
+    n_sentences : number of its sentences that were searched for afterwards.
+    leftovers : files and databases that still contain one of these sentences.
     unsearched : storages of Dagster that cannot be searched.
     questions : ids of questions that name the document; they stay in the folder.
-    trained : methods whose weights were trained while it was there, and stay.
+    trained : methods whose weights were trained when it existed, and are kept.
     """
 
     report: RunReport = field(default_factory=RunReport)
@@ -66,17 +66,17 @@ def forget(
     on_wait: Callable[[str], None] = lambda _: None,
     on_step: OnStep = lambda *_: None,
 ) -> ForgetReport:
-    """Remove a document from its corpus folder and everything that rests on it from the home.
+    """Remove a document from its corpus folder, and everything that depends on it from the home.
 
     Parameters
     ----------
-    retrain : train the networks anew that were trained with it.
-    on_start, on_made, on_wait, on_step : as `drive` calls them.
+    retrain : whether to retrain the networks that were trained with it.
+    on_start, on_end, on_wait, on_step : callbacks, see `refresh`.
 
     Raises
     ------
     CorpusError
-        If the corpus has no such document, or no other one.
+        If the corpus has no such document, or no other document.
     """
     text, others = _texts(pipeline, corpus, document_id)
     sentences = sentences_of(text, others)
@@ -96,7 +96,7 @@ def forget(
     )
     done.problem = next(iter(done.report.errors), None)
     done.removed = _remove_stale(pipeline, instance, corpus)
-    while pipeline.forgetting.deletions.observe(corpus).gone:
+    while pipeline.forgetting.deletions.observe(corpus).deleted:
         forgotten = pipeline.forgetting.forget_deleted(instance, at_once=True)
         if forgotten is None:
             on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
@@ -112,7 +112,7 @@ def forget(
 
 
 def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list[str]]:
-    """The text of the document as it was taken in, and those of the others."""
+    """Return the stored text of the document, and those of the other documents."""
     table = TABLES["documents"]
     rows, _ = pipeline.store.read(table, pipeline.store.partitions(table, corpus))
     texts = dict(zip(rows["document_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
@@ -120,42 +120,42 @@ def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list
 
 
 def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Sequence[Record]:
-    """Return where a document lies in its folder, if it can be forgotten.
+    """Return the records of a document in its folder, if it can be forgotten.
 
-    One that has gone from the folder already is no error: it may still be in tables.
+    A document that is already deleted from the folder is no error: tables may still contain it.
 
     Raises
     ------
     CorpusError
-        If there is no such corpus, or it has no such document, or no other one.
+        If there is no such corpus, or it has no such document, or no other document.
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
     records = list(read_records(folder, settings.documents.max_bytes))
-    places = [record for record in records if record.document_id == document_id]
-    deleted = pipeline.forgetting.deletions.observe(corpus)
-    if not places and document_id not in {*deleted.documents, *deleted.gone}:
+    found = [record for record in records if record.document_id == document_id]
+    observed = pipeline.forgetting.deletions.observe(corpus)
+    if not found and document_id not in {*observed.documents, *observed.deleted}:
         known = sorted({record.document_id for record in records})
         raise CorpusError(
             f"corpus '{corpus}' has no document '{document_id}'{did_you_mean(document_id, known)}"
         )
-    if len(places) == len(records):
+    if len(found) == len(records):
         raise CorpusError(
-            f"corpus '{corpus}' has no document but '{document_id}'; remove the folder {folder}, "
-            "and the next `gsum run` of any corpus, or the daemon, forgets it all"
+            f"'{document_id}' is the only document of corpus '{corpus}'; delete the folder "
+            f"{folder}, and the next `gsum run` of any corpus, or the daemon, removes the rest"
         )
-    return places
+    return found
 
 
 def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
-    """Take the document out of the corpus folder."""
-    places = require_document(pipeline, corpus, document_id)
+    """Delete the document from the corpus folder."""
+    records = require_document(pipeline, corpus, document_id)
     folder = pipeline.home.corpora / corpus
-    take_out(folder, load_settings(folder), places)
+    take_out(folder, load_settings(folder), records)
 
 
 def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
-    """Questions in the folder that name the document."""
+    """Return the ids of questions in the folder that name the document."""
     file = pipeline.home.corpora / corpus / QUERIES_FILE
     if not file.is_file():
         return []
@@ -172,7 +172,7 @@ def _query_id(line: str, number: int) -> str:
 
 
 def _remove_stale(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> int:
-    """Remove what could not be made anew, and so may still hold the document."""
+    """Delete partitions that could not be recomputed, and so may still contain the document."""
     snapshot = pipeline.new_snapshot(instance)
     stale: list[tuple[dg.AssetKey, Partition]] = [
         (key, partition)

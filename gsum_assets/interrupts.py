@@ -1,8 +1,8 @@
-"""Ends this process at once on Ctrl-C or SIGTERM, whatever it is at work on.
+"""Immediate end of this process on Ctrl-C or SIGTERM.
 
-What a run writes is complete or absent at every moment, as after `kill -9`. So nothing has to be
-unwound: a thread, that also works while the main thread is in native code, says what happened,
-gives back what other processes would wait for, and ends the process.
+What a run writes is complete or absent at every moment, as after `kill -9`, so nothing has to be
+unwound. A thread, which also runs while the main thread is in native code, prints a message,
+releases what other processes would wait for, and ends the process.
 """
 
 import os
@@ -18,11 +18,11 @@ _CLEAR_LINE = b"\r\x1b[2K\x1b[?25h"  # of a progress bar, which also hides the c
 
 
 class Ending:
-    """How this process ends on a signal.
+    """The end of this process on a signal.
 
     Parameters
     ----------
-    message : printed to stderr, and nothing after it.
+    message : printed to stderr as the last line.
     """
 
     def __init__(self, message: str) -> None:
@@ -33,11 +33,11 @@ class Ending:
         self._output, self._errors = os.dup(1), os.dup(2)
 
     def tidy_up_by(self, tidy_up: Callable[[], None]) -> None:
-        """Call that before the end."""
+        """Register a function to call before the end."""
         self._tidy_up = tidy_up
 
     def hold(self) -> None:
-        """Begin nothing any more once a signal was received: wait for the end."""
+        """Block once a signal was received, so that no further work begins."""
         if self._began.is_set():
             threading.Event().wait(2 * _LONGEST_S)
 
@@ -57,14 +57,14 @@ class Ending:
         self._end(number)
 
     def close(self) -> None:
-        """Free what a process that goes on does not need."""
+        """Close the duplicated outputs."""
         os.close(self._output)
         os.close(self._errors)
 
     def _tidily(self, number: int) -> None:
         try:
             self._tidy_up()
-        finally:  # an error here must not hold back the end; the next run tidies up then
+        finally:  # also after an error; then the next run tidies up
             self._end(number)
 
     def _end(self, number: int) -> None:
@@ -79,11 +79,11 @@ class Ending:
 def ended_by_signals(message: str) -> Iterator[Ending]:
     """Let a signal end the process with status 130 (SIGINT) or 143 (SIGTERM).
 
-    Also where the shell that started it ignores Ctrl-C for it, as for jobs in the background.
+    This includes processes for which a shell ignores Ctrl-C, such as background jobs.
 
     Parameters
     ----------
-    message : printed to stderr, and nothing after it.
+    message : printed to stderr as the last line.
     """
     ending = Ending(message)
     if threading.current_thread() is not threading.main_thread():  # has no signals
@@ -111,7 +111,7 @@ def ended_by_signals(message: str) -> Iterator[Ending]:
 
 
 def _next(signals: socket.socket) -> int | None:
-    """The next of the signals that end; None where nobody sends any more."""
+    """Return the next of `SIGNALS`, or None once the sender is closed."""
     while data := signals.recv(1):
         if data[0] in SIGNALS:
             return data[0]
@@ -119,5 +119,5 @@ def _next(signals: socket.socket) -> int | None:
 
 
 def named(corpora: Sequence[str]) -> str:
-    """What an interrupted `gsum run` of these corpora prints."""
-    return f"interrupted; what was made is kept; `gsum run {' '.join(corpora)}` goes on"
+    """Return the message of an interrupted `gsum run` of these corpora."""
+    return f"interrupted; finished tables are kept; `gsum run {' '.join(corpora)}` continues"

@@ -1,4 +1,4 @@
-"""What a person can do with what a run made, as commands that can be pasted."""
+"""Suggested commands after a run, ready to be pasted into a shell."""
 
 import re
 import shlex
@@ -15,11 +15,11 @@ _EXAMPLE = '{"text": "…", "references": ["…"]}'
 
 
 def next_steps(store: ParquetStore, corpus: str, folder: Path) -> list[str]:
-    """Return the lines that follow a run; [] where nothing can be asked yet.
+    """Return the lines to print after a run; [] if no question can be answered yet.
 
     Parameters
     ----------
-    folder : of the corpus, where questions are added.
+    folder : the corpus folder, where questions are added.
     """
     if not store.count(TABLES["chunks"], corpus):
         return []
@@ -33,21 +33,21 @@ def _without_questions(store: ParquetStore, corpus: str, folder: Path) -> Iterat
     yield "next:"
     yield f"  gsum ask {corpus} {quoted(question)}"
     yield from _aligned([("gsum ui", "documents, passages and lineage in the Dagster UI")])
-    yield f"{corpus} has no question to measure answers by; to add some, write a line for each to"
+    yield f"{corpus} has no questions to measure answers by; to add some, write a line for each to"
     yield f"  {folder / QUERIES_FILE}: {_EXAMPLE}"
     yield f"  gsum run {corpus} --methods default"
 
 
 def _with_questions(store: ParquetStore, corpus: str) -> Iterator[tuple[str, str]]:
     yield f'gsum ask {corpus} "…"', "an answer with its passages"
-    made = {name: store.count(TABLES[name], corpus) for name in ("leaderboard", "summaries")}
-    if made["leaderboard"]:
+    n_rows = {name: store.count(TABLES[name], corpus) for name in ("leaderboard", "summaries")}
+    if n_rows["leaderboard"]:
         yield _select("method, metric, mean", "leaderboard", corpus), ""
-    elif made["summaries"]:  # nothing to measure them by
+    elif n_rows["summaries"]:  # no references to score them by
         yield _select("method, query_id, text", "summaries", corpus), ""
-    if made["summaries"]:
+    if n_rows["summaries"]:
         yield f"gsum report {corpus}", "every answer, with its passages, as one HTML file"
-    shown = "lineage, plots and the leaderboard" if made["leaderboard"] else "lineage and tables"
+    shown = "lineage, plots and the leaderboard" if n_rows["leaderboard"] else "lineage and tables"
     yield "gsum ui", f"{shown} in the Dagster UI"
 
 
@@ -56,19 +56,19 @@ def _select(columns: str, table: str, corpus: str) -> str:
 
 
 def _aligned(steps: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> list[str]:
-    """Return commands, each with what it gives beside it."""
+    """Return commands, each with its result described beside it."""
     steps = list(steps)
     width = max((len(command) for command, gives in steps if gives), default=0)
     return [f"  {command:<{width}}    {gives}".rstrip() for command, gives in steps]
 
 
 def quoted(text: str) -> str:
-    """Return a text as one word of a shell; in double quotes where they are safe."""
+    """Return a text as one shell word, in double quotes if they are safe."""
     return f'"{text}"' if not re.search(r'["$`\\!\x00-\x1f]', text) else shlex.quote(text)
 
 
 def _first_documents(store: ParquetStore, corpus: str) -> list[Text]:
-    """Return the first documents by bucket and id, so that a large corpus is not read whole."""
+    """Return the first documents by bucket and id, without reading the whole corpus."""
     table = TABLES["documents"]
     found: list[Text] = []
     for partition in store.partitions(table, corpus):

@@ -1,7 +1,7 @@
-"""What a run would ask of models and what that would cost, known before anything is spent.
+"""Plan of the requests that a run would send to models, with their cost.
 
-What is due is made in memory, from the tables of the home, with stand-ins for the models that cost
-money or hours. What these are asked is entered in ledgers beside, and added up.
+What is due is computed in memory from the tables of the home, with stub models for those that cost
+money or hours. The requests to the stub models are recorded in separate ledgers and added up.
 """
 
 import logging
@@ -50,24 +50,24 @@ from gsum_resources.stub_models import DryRunModels, stub_models
 _LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
 _JUDGE = dg.AssetKey("judge_model")
-_WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # which asks no language model
-_NO_INSTANCE: Any = None  # a plan asks no run log
+_WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # calls no language model, so a plan skips it
+_NO_INSTANCE: Any = None  # a plan reads no run log
 _log = logging.getLogger(__name__)
 
 
 class PlanError(ValueError):
-    """A rehearsal that failed; the message says where."""
+    """A dry run failed; the message says in which step."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would ask and cost.
+    """Requests and cost of a run.
 
     Attributes
     ----------
-    n_questions : that the corpus has.
-    is_current : whether nothing is due that asks a model or leads to one that does.
-    notes : a line for each thing that the plan does not know.
+    n_questions : number of questions of the corpus.
+    is_current : whether nothing is due that calls a model or that such a step depends on.
+    notes : a line for each unknown of the plan.
     """
 
     corpus: str
@@ -77,7 +77,7 @@ class Plan:
     notes: Sequence[str] = ()
 
     def total(self, stage: str | None = None) -> Line:
-        """Calls, tokens and price of a stage; None: of both."""
+        """Return calls, tokens and price of a stage; None: of both."""
         chosen = [line for line in self.lines if stage in (None, line.stage)]
         calls = [line for line in chosen if line.unit == "calls"]
         return Line(
@@ -99,20 +99,20 @@ def plan(
     models: Models | None = None,
     on_step: OnStep = lambda *_: None,
 ) -> Plan:
-    """What `gsum run` with these methods would ask and cost now; nothing of the home is written.
+    """Return what `gsum run` with these methods would request and cost; the home is not changed.
 
     Parameters
     ----------
-    methods : as `drive` takes them.
-    models : those of the home, unless given.
-    on_step : called before each step of it.
+    methods : variants or families, see `refresh`.
+    models : models to use; None: those of the home.
+    on_step : called before each step of the dry run.
 
     Raises
     ------
     CorpusError
         If the corpus cannot be read, or a method is unknown.
     PlanError
-        If a step of the rehearsal failed.
+        If a step of the dry run failed.
     """
     store = home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
@@ -120,14 +120,15 @@ def plan(
         stubs = stub_models(models, above)
         pipeline = pipeline_for(home, stubs, with_checks=False, store=above)
         earlier = Requests(store).of(corpus)
-        asked = METHODS.wanted(home.corpora, corpus, methods or ([] if earlier else ["default"]))
-        pipeline.requests.add(corpus, {*(earlier or ()), *asked})
-        n_made = _DryRun(pipeline, corpus, on_step).run()
-        return _added_up(pipeline, stubs, corpus, store, is_current=not n_made)
+        names = methods or ([] if earlier else ["default"])
+        requested = METHODS.wanted(home.corpora, corpus, names)
+        pipeline.requests.add(corpus, {*(earlier or ()), *requested})
+        n_steps = _DryRun(pipeline, corpus, on_step).run()
+        return _added_up(pipeline, stubs, corpus, store, is_current=not n_steps)
 
 
 class _NothingFailed:
-    """Attempts as a run begins: all that failed earlier is tried once more."""
+    """Attempts at the start of a run, which retries everything that failed earlier."""
 
     def try_again_at(self, _: str) -> float:
         return math.inf
@@ -138,7 +139,7 @@ class _NothingFailed:
 
 @dataclass
 class _DryRun:
-    """Makes in memory, step by step, what is due and leads to a model."""
+    """Computation in memory of the due steps that call a model or that such steps depend on."""
 
     pipeline: Pipeline
     corpus: str
@@ -147,29 +148,31 @@ class _DryRun:
     _about: int = 0
 
     def run(self) -> int:
-        """The number of steps that were made."""
+        """Run the steps in memory; return their number."""
         warehouse, corpus = self.pipeline.warehouse, self.corpus
         observe.documents(warehouse, corpus, _log)
         observe.queries(warehouse, corpus)
         observe.graph(warehouse, corpus)
         graph = self.pipeline.definitions.resolve_asset_graph()
         leading = _leading_to_models(graph)
-        of_methods = [one for method in FAMILIES for one in of_method(method)]
-        declared = {one.name: one for one in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)}
+        of_methods = [declared for method in FAMILIES for declared in of_method(method)]
+        steps = {
+            declared.name: declared for declared in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)
+        }
         ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
         snapshot = self._snapshot()
         left = snapshot.left(corpus)
         self._about = sum(
             len({p.method for p in left.get(key, ())})
             for key in leading
-            if key.to_user_string() in declared
+            if key.to_user_string() in steps
         )
-        for one in (declared[name] for name in ordered if name in declared):
-            due = _due(snapshot, one, corpus)
-            # documents are made together, results method by method
-            for together in [due] if one.level == DOCUMENT_LEVEL else [[p] for p in due]:
+        for declared in (steps[name] for name in ordered if name in steps):
+            due = _due(snapshot, declared, corpus)
+            # all buckets of documents together, results variant by variant
+            for together in [due] if declared.level == DOCUMENT_LEVEL else [[p] for p in due]:
                 if together:
-                    self._make(one, together)
+                    self._run_step(declared, together)
             if due:
                 snapshot = self._snapshot()
         return self._n_steps
@@ -178,12 +181,12 @@ class _DryRun:
         attempts: Any = _NothingFailed()
         return replace(self.pipeline.new_snapshot(_NO_INSTANCE), attempts=attempts)
 
-    def _make(self, one: Declared, partitions: list[Partition]) -> None:
-        """Make some partitions of a step, and keep them in memory."""
+    def _run_step(self, declared: Declared, partitions: list[Partition]) -> None:
+        """Compute some partitions of a step, and keep them in memory."""
         self._n_steps += 1
-        self.on_step(one.name, self._n_steps, max(self._n_steps, self._about))
+        self.on_step(declared.name, self._n_steps, max(self._n_steps, self._about))
         warehouse = self.pipeline.warehouse
-        step = "plan", f"{one.name} {self._n_steps}"
+        step = "plan", f"{declared.name} {self._n_steps}"
         around = Inputs(
             {},
             self.corpus,
@@ -194,41 +197,44 @@ class _DryRun:
             versions=warehouse.reads.tables[step],
         )
         try:
-            made = list(one.make(self._read(one, step, partitions), partitions, around))
+            results = list(
+                declared.make(self._read(declared, step, partitions), partitions, around)
+            )
         except Exception as error:
             raise PlanError(
-                f"corpus '{self.corpus}' cannot be planned: a rehearsal failed: {one.name}: {error}"
+                f"corpus '{self.corpus}' cannot be planned: the dry run failed: {declared.name}: "
+                f"{error}"
             ) from error
-        for name, rows in one.joined(made).items():
-            asset = "/".join(one.path(name))
-            code = one.step.code_version
-            warehouse.keep(step, one.table(name), partitions, rows, asset, code)
+        for name, rows in declared.joined(results).items():
+            asset = "/".join(declared.path(name))
+            code = declared.step.code_version
+            warehouse.keep(step, declared.table(name), partitions, rows, asset, code)
 
     def _read(
-        self, one: Declared, step: tuple[str, str], partitions: Sequence[Partition]
+        self, declared: Declared, step: tuple[str, str], partitions: Sequence[Partition]
     ) -> dict[str, Any]:
-        """Whatever a step may read, by name."""
+        """Return everything that a step may read, by name."""
         warehouse = self.pipeline.warehouse
         models = ModelsIO(self.pipeline.models, warehouse.reads, TABLES["embedding_calls"], work_of)
         read: dict[str, Any] = {}
-        for name in one.reads:
+        for name in declared.reads:
             if name in MODELS:
-                read[name] = models.model(step, one.name, name, self.corpus, _log.debug)
+                read[name] = models.model(step, declared.name, name, self.corpus, _log.debug)
             elif name == SETTINGS:
                 read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
             else:
-                table = one.table(name)
-                there = warehouse.store.partitions(table, self.corpus)
-                fed = [p for p in there if any(feeds(p, made) for made in partitions)]
-                untracked = name in one.step.untracked
-                columns = one.step.dictionaries.get(name, ())
-                read[name] = warehouse.rows(step, table, fed, untracked, columns)
+                table = declared.table(name)
+                present = warehouse.store.partitions(table, self.corpus)
+                inputs = [p for p in present if any(feeds(p, output) for output in partitions)]
+                untracked = name in declared.step.untracked
+                columns = declared.step.dictionaries.get(name, ())
+                read[name] = warehouse.rows(step, table, inputs, untracked, columns)
         return read
 
 
-def _due(snapshot: Snapshot, one: Declared, corpus: str) -> list[Partition]:
-    """Partitions of which a table that the step writes is due."""
-    keys = [dg.AssetKey(one.path(name)) for name in one.step.writes]
+def _due(snapshot: Snapshot, declared: Declared, corpus: str) -> list[Partition]:
+    """Return the partitions for which a table that the step writes is due."""
+    keys = [dg.AssetKey(declared.path(name)) for name in declared.step.writes]
     return sorted(
         {
             p
@@ -240,18 +246,18 @@ def _due(snapshot: Snapshot, one: Declared, corpus: str) -> list[Partition]:
 
 
 def _leading_to_models(graph: AssetGraph) -> set[dg.AssetKey]:
-    """The assets that ask a model, and what those rest on."""
+    """Return the assets that call a model, and those that they depend on."""
     models = {asset.key for asset in model_assets}
     leading: set[dg.AssetKey] = set()
     for key in reversed(graph.toposorted_asset_keys):
         node = graph.get(key)
         if node.parent_keys & models or node.child_keys & leading:
-            leading |= node.execution_set_asset_keys  # what one step makes comes together
+            leading |= node.execution_set_asset_keys  # one step writes all of these
     return leading
 
 
 def _stages(graph: AssetGraph) -> dict[str, str]:
-    """ "query" or "index" by asset."""
+    """Return "query" or "index" by asset."""
     reached = {_QUESTIONS}
     for key in graph.toposorted_asset_keys:
         if graph.get(key).parent_keys & reached:
@@ -270,7 +276,7 @@ def _added_up(
     store: ParquetStore,
     is_current: bool,
 ) -> Plan:
-    """The ledgers of a rehearsal as a plan; `store` is that of the real home."""
+    """Return the ledgers of a dry run as a plan; `store` is the store of the real home."""
     graph = pipeline.definitions.resolve_asset_graph()
     stages, settings = _stages(graph), models.settings
     calls: dict[str, list[dict]] = {}
@@ -285,7 +291,7 @@ def _added_up(
     lines = []
     for asset, rows in sorted(calls.items()):
         model = model_of(asset)
-        peers = [one for one in models.recalled if model_of(one) == model]
+        peers = [name for name in models.recalled if model_of(name) == model]
         recalled = _recalled(models, asset, peers)
         spoken = earlier.get((asset, model_name(model)), Spoken())
         lines.append(call_line(asset, stages[asset], rows, recalled, spoken, model))
@@ -302,21 +308,21 @@ def _added_up(
 
 
 def _recalled(models: DryRunModels, asset: str, peers: Collection[str]) -> Recalled:
-    """What the memo had for an asset, or where that is little for all that ask the same model."""
+    """Return the memo's replies for an asset or, if they are few, for all that call its model."""
     own = models.recalled.get(asset, Recalled())
-    return own if own.n >= ENOUGH else sum((models.recalled[one] for one in peers), Recalled())
+    return own if own.n >= ENOUGH else sum((models.recalled[name] for name in peers), Recalled())
 
 
 def _notes(
     calls: Mapping[str, Sequence[Mapping]], settings: Mapping[str, LlmSettings]
 ) -> list[str]:
-    """What the plan does not know; `settings` are those of the model that each asset asks."""
+    """Return the unknowns of the plan; `settings` are those of the model of each asset."""
     notes = []
     for asset, rows in sorted(calls.items()):
         if failed := [row["error"] for row in rows if row["error"] and not row["cached"]]:
             notes.append(
-                f"{asset}: {count(len(failed), 'request')} could not be rehearsed, and what rests "
-                f"on the replies is not in the plan (first: {failed[0].partition(';')[0]})"
+                f"{asset}: {count(len(failed), 'request')} failed in the dry run, and what "
+                f"depends on the replies is not in the plan (first: {failed[0].partition(';')[0]})"
             )
     for table in sorted({own.table for own in settings.values() if _has_no_price(own)}):
         notes.append(

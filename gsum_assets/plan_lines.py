@@ -1,9 +1,9 @@
-"""What a rehearsal asked, added up by asset, with tokens put right by what is known.
+"""Requests of a dry run, added up by asset, with corrected numbers of tokens.
 
-Tokens of an understudy are estimates. Two things are known better. What a prompt takes: the memo
-had replies of the real model, whose tokens a server counted, to requests of the same rehearsal.
-How long replies are: the ledger has earlier calls of the same asset, of any corpus, and tells how
-much longer a reply is to a longer prompt (a report is, an answer is not).
+The tokens of a stub model are estimates, which are corrected in two ways. Tokens of prompts: the
+memo has replies of the real model, whose tokens a server counted, to requests of the same dry run.
+Tokens of replies: the ledger has earlier calls of the same asset, of any corpus, and shows how much
+longer replies to longer prompts are (a report is longer, an answer is not).
 """
 
 from collections import defaultdict
@@ -21,23 +21,23 @@ from gsum_resources.llm.stub_model import STUB, Recalled
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.settings import LlmSettings
 
-ENOUGH = 20  # earlier calls that tell more than an estimate
+ENOUGH = 20  # earlier calls from which numbers are more reliable than an estimate
 COUNTED, ESTIMATE, EARLIER = "counted", "estimate", "earlier calls"
 _LEDGER = TABLES["llm_calls"]
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a run would ask on behalf of an asset.
+    """Requests that a run would send for an asset.
 
     Attributes
     ----------
     stage : "query" where the asset depends on the corpus's questions, else "index".
-    unit : what is counted: "calls" of a language model, "texts" embedded, "pairs" scored.
-    n : of these, what must be paid; of calls, re-asks included as far as they are known.
-    from_memo : requests that the memo answers.
+    unit : "calls" of a language model, "texts" embedded or "pairs" scored.
+    n : number of units to pay; calls include known repetitions after invalid replies.
+    from_memo : number of requests that the memo answers.
     usd : price, US dollars.
-    tokens_in_from, tokens_out_from : `COUNTED` by the model itself, an `ESTIMATE`, or told by
+    tokens_in_from, tokens_out_from : `COUNTED` by the model itself, an `ESTIMATE`, or derived from
         `EARLIER` calls.
     """
 
@@ -55,13 +55,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Spoken:
-    """Earlier calls of an asset: how many, and sums over them.
+    """Number of earlier calls of an asset, and sums over them.
 
     Attributes
     ----------
-    tokens_in, tokens_out : of prompts and of replies.
-    squares, products : of a prompt's tokens, and of these with its reply's.
-    longest : reply, tokens.
+    tokens_in, tokens_out : sums of prompt tokens and of reply tokens.
+    squares, products : sums of squared prompt tokens, and of prompt tokens times reply tokens.
+    longest : longest reply, tokens.
     """
 
     n: int = 0
@@ -73,13 +73,13 @@ class Spoken:
 
     def __add__(self, other: "Spoken") -> "Spoken":
         mine, theirs = astuple(self)[:-1], astuple(other)[:-1]
-        sums = (one + another for one, another in zip(mine, theirs, strict=True))
+        sums = (a + b for a, b in zip(mine, theirs, strict=True))
         return Spoken(*sums, longest=max(self.longest, other.longest))
 
     def replies_to(self, n: int, tokens_in: float) -> int:
-        """Tokens of the replies to `n` prompts of so many tokens together.
+        """Return the total tokens of the replies to `n` prompts with `tokens_in` tokens in total.
 
-        A reply's length is a line over its prompt's, by least squares, up to the longest so far.
+        Reply length is a least-squares line over prompt length, at most the longest reply so far.
         """
         spread = self.n * self.squares - self.tokens_in**2
         slope = (self.n * self.products - self.tokens_in * self.tokens_out) / (spread or 1)
@@ -88,14 +88,14 @@ class Spoken:
 
 
 def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
-    """What the ledgers of all corpora have, by asset and model; failed calls do not count."""
+    """Return sums over the ledgers of all corpora, by asset and model, without failed calls."""
     found: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
     for folder in store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*"):
         calls = read_appended(store, _LEDGER, Partition.from_path(folder).corpus)
         calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))
-        read, said = (pc.cast(calls[name], "int64") for name in ("tokens_in", "tokens_out"))
-        columns = [calls["asset"], calls["model"], read, said]
-        columns += [pc.multiply(read, read), pc.multiply(read, said)]
+        read, written = (pc.cast(calls[name], "int64") for name in ("tokens_in", "tokens_out"))
+        columns = [calls["asset"], calls["model"], read, written]
+        columns += [pc.multiply(read, read), pc.multiply(read, written)]
         table = pa.table(columns, names=["asset", "model", "in", "out", "squares", "products"])
         sums = [(name, "sum") for name in table.column_names[2:]]
         of_asset = table.group_by(["asset", "model"]).aggregate(
@@ -114,28 +114,28 @@ def call_line(
     spoken: Spoken,
     settings: LlmSettings,
 ) -> Line:
-    """The line of an asset that asks a language model.
+    """Return the line of an asset that calls a language model.
 
     Parameters
     ----------
-    calls : its rows of the rehearsal's ledger.
-    recalled : replies of the real model that the memo had, of the asset or, where these are few,
-        of all that ask the same model.
+    calls : its rows of the dry run's ledger.
+    recalled : replies of the real model in the memo, of the asset or, if these are few, of all
+        assets that call the same model.
     spoken : replies of the asset's earlier calls.
-    settings : of the model.
+    settings : settings of the model.
     """
-    asked = [row for row in calls if not row["cached"]]
+    paid = [row for row in calls if not row["cached"]]
     line = Line(
         asset,
         stage,
         "calls",
-        len(asked),
-        len(calls) - len(asked),
-        sum(row["tokens_in"] for row in asked),
-        sum(row["tokens_out"] for row in asked),
-        sum(row["cost_usd"] for row in asked),
+        len(paid),
+        len(calls) - len(paid),
+        sum(row["tokens_in"] for row in paid),
+        sum(row["tokens_out"] for row in paid),
+        sum(row["cost_usd"] for row in paid),
     )
-    if not any(row["model"] == STUB for row in asked):
+    if not any(row["model"] == STUB for row in paid):
         return line
     line = replace(line, tokens_in_from=ESTIMATE, tokens_out_from=ESTIMATE)
     if recalled.n >= ENOUGH:
@@ -145,14 +145,14 @@ def call_line(
             tokens_in=round(line.tokens_in * recalled.tokens_in / recalled.estimated),
             tokens_in_from=EARLIER,
         )
-    if spoken.n >= ENOUGH and asked:
-        tokens_out = spoken.replies_to(len(asked), line.tokens_in)
+    if spoken.n >= ENOUGH and paid:
+        tokens_out = spoken.replies_to(len(paid), line.tokens_in)
         line = replace(line, tokens_out=tokens_out, tokens_out_from=EARLIER)
     return replace(line, usd=_price(line, settings))
 
 
 def model_name(settings: LlmSettings) -> str:
-    """How the ledger names a model: a folder by its own name."""
+    """Return the model's name in the ledger: for a local folder, the folder's name."""
     if settings.backend == PACKAGED:
         return PACKAGED_NAME
     local = settings.backend == "transformers_local" and Path(settings.model).is_dir()
@@ -160,7 +160,7 @@ def model_name(settings: LlmSettings) -> str:
 
 
 def _price(line: Line, settings: LlmSettings) -> float:
-    """US dollars; a model of this machine has no price."""
+    """Return the price in US dollars; a local model costs nothing."""
     if settings.backend != "openai_compatible":
         return 0.0
     prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
@@ -170,13 +170,13 @@ def _price(line: Line, settings: LlmSettings) -> float:
 def embedding_lines(
     rows: pa.Table, units: Mapping[str, str], stages: Mapping[str, str]
 ) -> Iterator[Line]:
-    """A line for each asset that asks a served embedder or scorer.
+    """Yield a line for each asset that calls a served embedder or scorer.
 
     Parameters
     ----------
-    rows : the rehearsal's `embedding_calls`.
+    rows : the dry run's `embedding_calls`.
     units : "texts" or "pairs" by identity of a served model; others cost nothing.
-    stages : by asset.
+    stages : "query" or "index" by asset.
     """
     sums = rows.group_by(["asset", "model"]).aggregate(
         [("n_texts", "sum"), ("tokens_in", "sum"), ("cost_usd", "sum")]

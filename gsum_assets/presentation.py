@@ -1,4 +1,4 @@
-"""What the UI says of an asset, taken from the declaration of its table."""
+"""Descriptions, columns and kinds of assets in the UI, from the declarations of their tables."""
 
 import base64
 from collections.abc import Collection
@@ -17,10 +17,10 @@ MADE_BY = "python"  # unless an asset names another kind of its own
 def presented(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """Every materializable asset with its table's meaning, columns, example query and kinds.
+    """Return the assets with their table's meaning, columns, example query and kinds.
 
-    What an asset says of itself follows as what it is for. Observed assets are passed through:
-    Dagster cannot map them; those with a table take `observed_table` where they are declared.
+    An asset's own description is appended as its purpose. Observed assets are returned unchanged:
+    Dagster cannot map them; those with a table use `observed_table` in their declaration.
     """
     return [
         asset.map_asset_specs(_presented) if isinstance(asset, dg.AssetsDefinition) else asset
@@ -38,7 +38,7 @@ def _presented(spec: dg.AssetSpec) -> dg.AssetSpec:
 
 
 def observed_table(name: str, purpose: str) -> dict[str, Any]:
-    """Arguments for `observable_source_asset` over a table that observing it keeps."""
+    """Return arguments of `observable_source_asset` for an asset that writes a table."""
     return {
         "description": described(name, purpose),
         "metadata": of_table(TABLES[name]),
@@ -47,21 +47,21 @@ def observed_table(name: str, purpose: str) -> dict[str, Any]:
 
 
 def described(table: str, purpose: str) -> str:
-    """`One row per …`, then what the table is for."""
+    """Return `One row per …`, then the purpose of the table."""
     return f"One row per {TABLES[table].row}. {purpose}".strip()
 
 
 def kind_tags(*kinds: str) -> dict[str, str]:
-    """Kinds as the tags that Dagster keeps them in; observed assets take no `kinds`."""
+    """Return kinds as Dagster's tags, since observed assets accept no `kinds`."""
     return {f"dagster/kind/{kind}": "" for kind in kinds}
 
 
 def picture(png: bytes, alt: str) -> dg.MarkdownMetadataValue:
-    """A picture that travels in the event, so that it is seen wherever the event is."""
+    """Return a picture as Markdown with the image embedded, so that it needs no file."""
     return dg.MetadataValue.md(f"![{alt}](data:image/png;base64,{base64.b64encode(png).decode()})")
 
 
 def as_metadata(shown: Shown) -> dict[str, Any]:
-    """What a step has to show, as Dagster has it."""
-    kinds = {Picture: lambda one: picture(*one), Markdown: dg.MetadataValue.md}
-    return {label: kinds.get(type(one), lambda same: same)(one) for label, one in shown.items()}
+    """Return the `shown` of a step as Dagster metadata."""
+    kinds = {Picture: lambda plot: picture(*plot), Markdown: dg.MetadataValue.md}
+    return {label: kinds.get(type(item), lambda same: same)(item) for label, item in shown.items()}

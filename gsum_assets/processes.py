@@ -1,4 +1,4 @@
-"""Which runs are alive, so that those of a killed process end and give back what they hold."""
+"""Processes of runs: order of `gsum run`s, and cleanup after killed processes."""
 
 import os
 import socket
@@ -17,26 +17,26 @@ from gsum_resources.dagster_private import AssetGraph
 
 HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
 REFRESHING = "gsum/refreshing"
-"""Tag of the run by which a `gsum run` begins: its corpus while it works, `ENDED` afterwards."""
+"""Tag of the first run of a `gsum run`: its corpus while it works, `ENDED` afterwards."""
 ENDED = "|"  # no corpus is called so
 ORPHANED = "gsum/orphaned"
-"""Tag of a run of the command line that was killed: no attempt that the daemon would count."""
+"""Tag of a killed run of the command line, which the daemon does not count as an attempt."""
 WORK = "gsum/work"
-"""Tag of the runs that the daemon starts to make tables; `dagster.yaml` limits their number."""
+"""Tag of the runs that the daemon starts to materialize tables; `dagster.yaml` limits them."""
 UNDER_WAY = [
     dg.DagsterRunStatus.STARTED,
     dg.DagsterRunStatus.STARTING,
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.CANCELING,
 ]
-_START_S = 180.0  # a run that no process took up by then never will be; as in `dagster.yaml`
-_HEARTBEAT_S = 120.0  # the daemon tells every 30 s that it lives
+_START_S = 180.0  # after this a run without a process counts as lost; as in `dagster.yaml`
+_HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s
 _CHECK_ORPHANS_EVERY_S = 10.0
 _WAIT_S = 2.0
 
 
 def tags_of_this_process(corpus: str) -> dict[str, str]:
-    """Tags that let a later process tell whether the run of this one is still alive."""
+    """Return tags from which another process can decide whether this one is still alive."""
     me = psutil.Process()
     return {
         HOST: socket.gethostname(),
@@ -47,22 +47,22 @@ def tags_of_this_process(corpus: str) -> dict[str, str]:
 
 
 def fail_orphaned_runs(instance: dg.DagsterInstance) -> None:
-    """End the runs whose process is gone, as after `kill -9`, and free what ended runs hold."""
+    """Fail the runs whose process has ended, as after `kill -9`, and free their pool slots."""
     for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY)):
         if HOST in run.tags:
-            dead = run.tags[HOST] == socket.gethostname() and not _process_lives(run)
-            if dead:
+            is_orphaned = run.tags[HOST] == socket.gethostname() and not _process_lives(run)
+            if is_orphaned:
                 instance.add_run_tags(run.run_id, {ORPHANED: "true"})
         else:
-            dead = _lost_its_worker(instance, run)
-        if dead:
-            instance.report_run_failed(run, "the process that ran this is gone")
+            is_orphaned = _lost_its_worker(instance, run)
+        if is_orphaned:
+            instance.report_run_failed(run, "the process of this run has ended")
     _free_slots_of_ended_runs(instance)
 
 
 @contextmanager
 def failing_orphaned_runs(instance: dg.DagsterInstance) -> Iterator[None]:
-    """Bury now and every few seconds: a step may be waiting for what a killed process holds."""
+    """Fail orphaned runs now and every few seconds: a step may wait for a slot that they hold."""
     fail_orphaned_runs(instance)
     done = threading.Event()
 
@@ -70,7 +70,7 @@ def failing_orphaned_runs(instance: dg.DagsterInstance) -> Iterator[None]:
         while not done.wait(_CHECK_ORPHANS_EVERY_S):
             fail_orphaned_runs(instance)
 
-    thread = threading.Thread(target=fail_orphans, name="bury_dead_runs", daemon=True)
+    thread = threading.Thread(target=fail_orphans, name="fail_orphaned_runs", daemon=True)
     thread.start()
     try:
         yield
@@ -86,15 +86,15 @@ def in_turn(
     run_id: str,
     on_wait: Callable[[Sequence[str]], None],
 ) -> Iterator[bool]:
-    """Drive a corpus once all who began before have ended; gives whether there were any.
+    """Wait until all `gsum run`s of the corpus that began earlier have ended; yield if it waited.
 
-    Everyone tells of itself by a run before it looks for others, and the instance numbers runs:
-    of any two, the later one sees the earlier. Who was killed is not waited for.
+    Each `gsum run` records a run before it checks for others, and the instance numbers runs: of any
+    two, the later one finds the earlier. Killed processes are not waited for.
 
     Parameters
     ----------
-    run_id : the run that tells of this drive, tagged `DRIVING`.
-    on_wait : called with the runs, by id, of those who go before.
+    run_id : the first run of this `gsum run`, tagged `REFRESHING`.
+    on_wait : called with the ids of the earlier runs.
     """
     waited = False
     try:
@@ -108,10 +108,10 @@ def in_turn(
 
 
 def _refreshing_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> list[str]:
-    """The runs that tell of drives of a corpus which began before one and go on.
+    """Return the first runs of earlier `gsum run`s of a corpus that have not ended.
 
-    Whether a process of another machine lives cannot be told here: drives on two machines do not
-    wait for one another, and do some of the work twice.
+    Processes of other machines cannot be checked: `gsum run`s on two machines do not wait for one
+    another, and do some of the work twice.
     """
     records = _refreshing(instance, corpus)
     (mine,) = (r.storage_id for r in records if r.dagster_run.run_id == run_id)
@@ -120,13 +120,13 @@ def _refreshing_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -
 
 
 def _refreshing(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRecord]:
-    """The runs by which `gsum run`s of a corpus began that have not ended, or were killed."""
+    """Return the first runs of the `gsum run`s of a corpus that did not end by themselves."""
     statuses = [*UNDER_WAY, dg.DagsterRunStatus.SUCCESS]
     return instance.get_run_records(dg.RunsFilter(tags={REFRESHING: corpus}, statuses=statuses))
 
 
 def is_held_elsewhere(instance: dg.DagsterInstance, corpus: str) -> bool:
-    """Whether the `gsum run` whose turn it is on a corpus is one of another process."""
+    """Return whether another process holds the turn for `gsum run` on a corpus."""
     records = sorted(_refreshing(instance, corpus), key=lambda record: record.storage_id)
     alive = (r.dagster_run for r in records if _process_lives(r.dagster_run))
     first = next(alive, None)
@@ -134,7 +134,7 @@ def is_held_elsewhere(instance: dg.DagsterInstance, corpus: str) -> bool:
 
 
 def end_runs_of_this_process(instance: dg.DagsterInstance) -> None:
-    """Mark what this process is at work on as canceled, and free what it holds."""
+    """Mark the unfinished runs of this process as canceled, and free their slots."""
     mine = {HOST: socket.gethostname(), PID: str(os.getpid())}
     unfinished = dg.RunsFilter(tags=mine, statuses=UNDER_WAY)
     for run in instance.get_runs(unfinished):
@@ -148,13 +148,13 @@ def end_runs_of_this_process(instance: dg.DagsterInstance) -> None:
 
 
 def began_elsewhere(instance: dg.DagsterInstance, corpus: str, since: float) -> bool:
-    """Whether another process began a run on a corpus since then, Unix time."""
+    """Return whether another process began a run on a corpus since then, Unix time."""
     young = dg.RunsFilter(created_after=datetime.fromtimestamp(since, UTC))
     return any(_is_on(run, corpus) and _is_foreign(run) for run in instance.get_runs(young))
 
 
 def runs_on(instance: dg.DagsterInstance, corpus: str) -> list[dg.DagsterRun]:
-    """The runs on a corpus that have not ended."""
+    """Return the runs on a corpus that have not ended."""
     unfinished = dg.RunsFilter(statuses=[*UNDER_WAY, dg.DagsterRunStatus.QUEUED])
     return [run for run in instance.get_runs(unfinished) if _is_on(run, corpus)]
 
@@ -168,22 +168,24 @@ def _is_on(run: dg.DagsterRun, corpus: str) -> bool:
 
 
 def _is_foreign(run: dg.DagsterRun) -> bool:
-    """Whether another process than this one began a run."""
+    """Return whether another process began the run."""
     me = (socket.gethostname(), str(os.getpid()))
     return (run.tags.get(HOST), run.tags.get(PID)) != me
 
 
 def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> list[str]:
-    """Runs and backfills of other processes on this corpus, by id: more may become due.
+    """Return the ids of unfinished runs and backfills of other processes on this corpus.
 
-    What a daemon queued and no daemon will ever start is cancelled instead.
+    If no daemon runs, queued runs and backfills are cancelled instead, since nothing starts them.
     """
     runs = [run for run in runs_on(instance, corpus) if _is_foreign(run)]
     backfills = _backfills_on(instance, graph, corpus)
     if not daemon_is_alive(instance):
         stranded = [run for run in runs if run.status == dg.DagsterRunStatus.QUEUED]
         for run in stranded:
-            instance.report_run_canceled(run, "no daemon is there to start this; `gsum run` did")
+            instance.report_run_canceled(
+                run, "no daemon is running to start this; `gsum run` does it instead"
+            )
         for backfill in backfills:
             instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
         runs, backfills = [run for run in runs if run not in stranded], []
@@ -191,9 +193,9 @@ def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str)
 
 
 def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> None:
-    """Cancel what the daemon requested of a corpus by itself and did not start yet.
+    """Cancel what the daemon's conditions requested of a corpus and did not start yet.
 
-    Its condition, which has no memory, requests later what is due then.
+    The conditions are stateless, and later request what is still due.
     """
     for backfill in _backfills_on(instance, graph, corpus):
         if (backfill.tags or {}).get(WORK):
@@ -205,7 +207,7 @@ def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> N
 
 
 def described(instance: dg.DagsterInstance, work: str) -> str:
-    """What to call a run or backfill of another process: `run 1f3a5c7e of the daemon: …`."""
+    """Return a description of a run or backfill: `run 1f3a5c7e of the daemon: …`."""
     run = instance.get_run_by_id(work)
     if run is None:
         return f"backfill {work} of the daemon"
@@ -229,7 +231,7 @@ def described(instance: dg.DagsterInstance, work: str) -> str:
 
 
 def _n_planned(event: dg.DagsterEvent) -> int:
-    """The partitions whose materialization an event announces."""
+    """Return the number of partitions whose materialization an event announces."""
     if event.event_type != dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED:
         return 0
     subset = event.asset_materialization_planned_data.partitions_subset
@@ -243,7 +245,7 @@ def _starter(run: dg.DagsterRun) -> str:
 
 
 def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
-    """What must end first, the first of it by name."""
+    """Describe what must end first: the first run, and the number of others."""
     more = f" and {count(len(work) - 1, 'run')} more" if len(work) > 1 else ""
     return described(instance, work[0]) + more
 
@@ -251,7 +253,7 @@ def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
 def _backfills_on(
     instance: dg.DagsterInstance, graph: AssetGraph, corpus: str
 ) -> list["private.PartitionBackfill"]:
-    """The backfills that have not ended and concern a corpus."""
+    """Return the backfills that have not ended and concern a corpus."""
     requested = private.BulkActionsFilter(statuses=[private.BulkActionStatus.REQUESTED])
     return [b for b in instance.get_backfills(requested) if _concerns(b, graph, corpus)]
 
@@ -264,13 +266,13 @@ def _concerns(backfill: "private.PartitionBackfill", graph: AssetGraph, corpus: 
 
 
 def daemon_is_alive(instance: dg.DagsterInstance) -> bool:
-    """Whether a daemon starts what is queued: it said so lately."""
+    """Return whether a daemon runs, by the time of its last heartbeat."""
     heartbeat = instance.get_daemon_heartbeats().get("QUEUED_RUN_COORDINATOR")
     return heartbeat is not None and time.time() - heartbeat.timestamp < _HEARTBEAT_S
 
 
 def _process_lives(run: dg.DagsterRun) -> bool:
-    """Whether the process that a run names in its tags is one of this machine and lives."""
+    """Return whether the process in a run's tags is one of this machine and alive."""
     try:
         born = psutil.Process(int(run.tags[PID])).create_time()
         return run.tags[HOST] == socket.gethostname() and str(born) == run.tags[BORN]
@@ -279,9 +281,9 @@ def _process_lives(run: dg.DagsterRun) -> bool:
 
 
 def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Whether the process that the daemon started for a run is gone.
+    """Return whether the process that the daemon started for a run has ended.
 
-    Told only where the instance is a file of this machine: elsewhere the process may be, too.
+    False if the instance is not a local file: then the process may be on another machine.
     """
     if not isinstance(instance.run_storage, private.SqliteRunStorage):
         return False
@@ -293,12 +295,12 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
             except psutil.Error:
                 return True
             return born > record.timestamp  # another process got the number
-    (told,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
-    return time.time() - told.create_timestamp.timestamp() > _START_S
+    (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
+    return time.time() - record.create_timestamp.timestamp() > _START_S
 
 
 def _free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:
-    """A run that was killed cannot give back its places in the pools."""
+    """Free the pool slots of ended runs; killed ones did not free them."""
     storage = instance.event_log_storage
     if not storage.supports_global_concurrency_limits:
         return

@@ -1,4 +1,4 @@
-"""How far work has come, as words: for a terminal's bar, or for a line where it is piped."""
+"""Progress as text: beside a terminal's bar, or as a line when output is piped."""
 
 from dataclasses import dataclass, field
 
@@ -7,14 +7,14 @@ from gsum_resources.progress import duration
 
 @dataclass
 class Stage:
-    """What is under way: a label, when it began, and how much of it is done if that is known.
+    """The current work: label, start time and, if known, how much of it is done.
 
     Attributes
     ----------
-    label : in plain words.
-    began : seconds, by the same clock as `now`.
+    label : description of the work.
+    began : start in seconds, by the same clock as `now`.
     position : such as "step 4 of about 13".
-    detail : what else is known, such as tokens a second.
+    detail : further information, such as tokens a second.
     """
 
     label: str
@@ -26,20 +26,20 @@ class Stage:
     _counted_from: tuple[float, int] | None = field(default=None, repr=False)
 
     def advance(self, done: int, total: int, now: float, detail: str = "") -> None:
-        """Note how much is done; the rate counts from the first note on."""
+        """Note how much is done; the rate is measured from the first note on."""
         if self._counted_from is None or done < self.done:
             self._counted_from = (now, done) if done < total else (self.began, 0)
         self.done, self.total, self.detail = done, total, detail
 
     def rate(self, now: float) -> float:
-        """Done in a second; 0 where nothing is known."""
+        """Return how much is done per second; 0 if unknown."""
         since, first = self._counted_from or (now, self.done)
         if self.done == first:  # the first note may have come after much work
             since, first = self.began, 0
         return (self.done - first) / (now - since) if now > since else 0.0
 
     def amount(self, now: float) -> str:
-        """`120 of 400, 12.3 a second, about 23 s left`, or `20 s` where nothing is counted."""
+        """Return `120 of 400, 12.3 a second, about 23 s left`, or `20 s` if nothing is counted."""
         if not self.total:
             return duration(now - self.began)
         words = [f"{self.done:,} of {self.total:,}"]
@@ -51,7 +51,7 @@ class Stage:
         return ", ".join([*words, self.detail] if self.detail else words)
 
     def line(self, now: float) -> str:
-        """The whole as one line."""
+        """Return position, label and amount as one line."""
         before = f"{self.position}, " if self.position else ""
         still = "" if self.total else "still at "
         between = ": " if self.total else ", "

@@ -1,6 +1,6 @@
-"""The methods that there are; a new one is a folder and a line here.
+"""Folders of all methods; a new method is a folder and a line here.
 
-Of a folder `method.py` declares `METHOD`, and `tables.py` the tables that it writes.
+In each folder `method.py` declares `METHOD`, and `tables.py` the tables that it writes.
 """
 
 FOLDERS = (

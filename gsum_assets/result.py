@@ -1,4 +1,4 @@
-"""What a step makes: rows, what is wrong with them, and what there is to look at."""
+"""Result of a step: rows, failures and metadata to show."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,31 +7,31 @@ import pyarrow as pa
 
 
 class Picture(NamedTuple):
-    """A plot, and what it shows in words."""
+    """A plot with an alternative text."""
 
     png: bytes
     alt: str
 
 
 class Markdown(str):
-    """A text to be rendered."""
+    """A text to be rendered as Markdown."""
 
     __slots__ = ()
 
 
 Shown = Mapping[str, Any]
-"""By label: numbers, texts, mappings, `Picture` or `Markdown`."""
+"""Numbers, texts, mappings, `Picture` or `Markdown`, by label."""
 
 
 class Result(NamedTuple):
-    """Rows of a table, and a line for each that is missing or not as it should be.
+    """Rows of a step's tables, with a line for each failure.
 
     Attributes
     ----------
-    rows : of the first table that the step writes.
-    problems : warnings, in whole sentences.
+    rows : rows of the first table that the step writes.
+    failures : warnings, in whole sentences.
     beside : rows of its other tables, by name.
-    shown : makes what people look at, by table; called only where somebody may look.
+    shown : returns metadata to show, by table; called only if it is shown.
     """
 
     rows: pa.Table

@@ -1,7 +1,7 @@
-"""Drives the automation conditions in one process until nothing is due.
+"""Evaluation of the automation conditions in one process until nothing is due.
 
-The daemon evaluates the same conditions; what this loop adds is that it does not wait between two
-evaluations, and that it tries again what had been given up.
+The daemon evaluates the same conditions; this loop does not wait between two evaluations, and
+retries what was given up.
 """
 
 import time
@@ -39,25 +39,24 @@ from gsum_resources.protocols import ModelUnavailableError
 _WAIT_S = 2.0
 _MOST_TRIES = 3
 OnStep = Callable[[str, int, int], None]
-"""Called with the asset of a step that begins, its number, and about how many there are."""
+"""Called with the asset of a step that begins, its number, and the estimated number of steps."""
 Left = Mapping[dg.AssetKey, Collection[Partition]]
-"""Partitions that are due or rest on one that is, by asset."""
+"""Partitions that are due or depend on one that is, by asset."""
 
 
 class RefreshError(ValueError):
-    """Nothing can be made now, of this corpus or another; the message says why."""
+    """No corpus can be refreshed now; the message says why."""
 
 
 @dataclass
 class RunReport:
-    """What a drive did.
+    """Results of a refresh.
 
     Attributes
     ----------
-    not_made : the assets that were left out because a model is unavailable.
-    missing : what was requested of this run and is missing or out of date in the end: partitions
-        by asset.
-    others, n_others : variants that a daemon goes on with, and how many partitions these are.
+    not_materialized : assets that were left out because a model is unavailable.
+    missing : number of requested partitions that are missing or out of date at the end, by asset.
+    others, n_others : variants that a daemon continues with, and their number of partitions.
     """
 
     results: list[RunResult] = field(default_factory=list)
@@ -78,7 +77,7 @@ class RunReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that was asked for is there."""
+        """Whether everything requested was computed."""
         return not (self.errors or self.gaps or self.not_materialized or self.missing)
 
     @property
@@ -99,37 +98,37 @@ def refresh(
     check_models: bool = True,
     on_step: OnStep = lambda *_: None,
 ) -> RunReport:
-    """Bring a corpus up to date; what failed or is incomplete is tried once more.
+    """Bring a corpus up to date; what failed or is incomplete is retried once.
 
-    Drives of one corpus take turns, in the order in which they began. Meanwhile the daemon starts
-    nothing of the corpus; what it has begun goes on beside, and what it failed at is tried once.
-    What `methods` need comes first. What else was requested earlier comes after it, or is left to
-    a daemon that lives.
+    Refreshes of one corpus run one after the other, in the order in which they began. Meanwhile the
+    daemon starts nothing of the corpus; its running runs continue, and its failed ones are retried.
+    What `methods` need is computed first. What else was requested earlier follows, or is left to
+    the daemon if one runs.
 
     Parameters
     ----------
-    methods : variants to ask for besides those asked for before. "default" stands for those that
-        `corpus.toml` names, or else the defaults of each family; "all" for every one. None asks
-        for the defaults of a corpus that nobody asked for yet, and for nothing new of another.
-    on_start, on_made : called before and after each run.
-    on_wait : called with what other processes must end first, as a person would call it.
-    only : assets to make; the others, and what lacks one of them, stay as they are, and the report
-        does not say what is missing. None: all.
-    check_models : make nothing where a model cannot be had; else what does without it is made.
-    on_step : called when a step begins, with its asset, its number and about how many there are.
+    methods : variants to request besides those requested before. "default" stands for those that
+        `corpus.toml` names, or else the defaults of each family; "all" for every variant. None
+        requests the defaults if nothing was requested for the corpus before, else nothing new.
+    on_start, on_end : called before and after each run.
+    on_wait : called with a description of the work of other processes that must end first.
+    only : assets to materialize; the others, and what lacks one of them, are not changed, and the
+        report does not list what is missing. None: all.
+    check_models : whether to stop if a model is unavailable; if not, what needs it is left out.
+    on_step : called when a step begins, see `OnStep`.
 
     Raises
     ------
     CorpusError
         If the corpus cannot be read, or a method is unknown.
-    DriveError
-        If something is due and a model cannot be had: a key is missing or refused, or a server
+    RefreshError
+        If something is due and a model is unavailable: a key is missing or refused, or a server
         does not answer.
     """
     earlier = pipeline.requests.of(corpus)
     if methods is None:
         methods = [] if earlier else ["default"]
-    asked = METHODS.wanted(pipeline.home.corpora, corpus, methods)
+    requested = METHODS.wanted(pipeline.home.corpora, corpus, methods)
     refresh_ = _Refresh(
         pipeline, instance, corpus, on_start, on_end, on_wait, only, check_models, on_step
     )
@@ -137,19 +136,19 @@ def refresh(
         pipeline.store.sweep()
         export_calls(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
-        pipeline.requests.add(corpus, asked)
+        pipeline.requests.add(corpus, requested)
         tags = {TRY_AGAIN: corpus, REFRESHING: corpus}
         run_id = observe_sources(pipeline, instance, corpus, tags)
         with in_turn(instance, corpus, run_id, refresh_.wait) as waited:
-            if waited:  # what the other left undone is tried again, what changed meanwhile seen
+            if waited:  # retry what the other run failed at, and notice what changed meanwhile
                 refresh_.observe_again()
-            refresh_.bring_up_to_date(frozenset(asked) if asked else None)
+            refresh_.bring_up_to_date(frozenset(requested) if requested else None)
     return refresh_.report
 
 
 @dataclass
 class _Refresh:
-    """A `gsum run` whose turn it is, and its report."""
+    """A refresh whose turn it is, and its report."""
 
     pipeline: Pipeline
     instance: dg.DagsterInstance
@@ -165,24 +164,25 @@ class _Refresh:
     _about: int = 0
 
     def bring_up_to_date(self, first: frozenset[str] | None) -> None:
-        """Make what these variants need, then what else was requested, unless a daemon does.
+        """Materialize what these variants need, then what else was requested, unless a daemon does.
 
         Parameters
         ----------
-        first : variants; None: all that were requested, in no order.
+        first : variants to begin with; None: all that were requested, in any order.
         """
         requested = self.pipeline.requests.of(self.corpus) or frozenset()
         if first is not None and requested - first:
             beside = daemon_is_alive(self.instance)
-            left = self._make(first, unite=beside)  # else these are made once, in the end
+            # without a daemon, what unites methods is written once, at the end
+            left = self._materialize(first, unite=beside)
             if beside and daemon_is_alive(self.instance):
                 self.report.missing = _counted(left)
                 self._leave(requested - first)
                 return
-        self.report.missing = _counted(self._make(None, unite=True))
+        self.report.missing = _counted(self._materialize(None, unite=True))
 
     def _leave(self, variants: frozenset[str]) -> None:
-        """Note what of these variants is left to a daemon."""
+        """Report the work on these variants that is left to a daemon."""
         left = self._snapshot(variants, unite=False).left(self.corpus).values()
         named = {partition.method for partitions in left for partition in partitions}
         self.report.others = sorted(method for method in named if method)
@@ -193,30 +193,30 @@ class _Refresh:
         nodes = {key: node for key, node in snapshot.nodes.items() if unite or not node.unites}
         return replace(snapshot, nodes=nodes, scope=scope)
 
-    def _make(self, scope: frozenset[str] | None, unite: bool) -> Left:
-        """Make what is due in a scope until nothing is; what cannot be made.
+    def _materialize(self, scope: frozenset[str] | None, unite: bool) -> Left:
+        """Materialize what is due in a scope until nothing is; return what could not be.
 
-        The end is decided by the warehouse alone: runs of others, that a moment ago were not there
-        or have ended, say nothing about what they made.
+        Only the warehouse decides when this is finished: runs of other processes that just began or
+        ended say nothing about what they wrote.
 
         Parameters
         ----------
-        unite : also make what unites methods.
+        unite : whether to materialize assets that unite methods, too.
         """
         graph = self.pipeline.definitions.resolve_asset_graph()
         tries = 0
         others_ended = False
         while True:
             set_aside(self.instance, graph, self.corpus)
-            # before the look: what rests on a run that ends meanwhile is due by then
+            # before the snapshot, so that what depends on a run that ends meanwhile is due in it
             others = others_at_work(self.instance, graph, self.corpus)
             snapshot = self._snapshot(scope, unite)
             self._about = self._n_steps + self._count(graph, snapshot)
-            n_made = len(self.report.results)
-            for made in self._round(graph, snapshot):
-                self.report.results.append(made)
-                self.on_end(made)
-            if len(self.report.results) > n_made:
+            n_results = len(self.report.results)
+            for result in self._round(graph, snapshot):
+                self.report.results.append(result)
+                self.on_end(result)
+            if len(self.report.results) > n_results:
                 continue
             left = {} if self.only is not None else snapshot.left(self.corpus)
             if not left and not (others and self.only is not None):
@@ -225,22 +225,22 @@ class _Refresh:
                 self.wait(others)
                 time.sleep(_WAIT_S)
                 others_ended = True
-            elif others_ended:  # what they did in vain is tried again here, and told
+            elif others_ended:  # what failed there is retried here, and reported
                 self.observe_again()
                 others_ended = False
             elif tries < _MOST_TRIES and not self.report.errors:
-                tries += 1  # a run that began and ended between two looks
+                tries += 1  # perhaps a run began and ended between two snapshots
                 time.sleep(_WAIT_S)
                 self.observe_again()
             else:
                 return left
 
     def observe_again(self) -> None:
-        """Observe the sources now; what failed before is tried once more."""
+        """Observe the sources now; what failed before is retried."""
         observe_sources(self.pipeline, self.instance, self.corpus, {TRY_AGAIN: self.corpus})
 
     def wait(self, work: Sequence[str]) -> None:
-        """Say what is waited for."""
+        """Report what is waited for."""
         self.on_wait(waited_for(self.instance, work))
 
     def _step(self, asset: str) -> None:
@@ -248,7 +248,7 @@ class _Refresh:
         self.on_step(asset, self._n_steps, max(self._n_steps, self._about))
 
     def _count(self, graph: AssetGraph, snapshot: Snapshot) -> int:
-        """The steps that what is left takes; those of methods once for each."""
+        """Return the number of steps left; a step of a method counts once for each variant."""
         left = snapshot.left(self.corpus)
         steps = {
             (min(graph.get(key).execution_set_asset_keys), partition.method)
@@ -259,13 +259,13 @@ class _Refresh:
         return len(steps)
 
     def _round(self, graph: AssetGraph, snapshot: Snapshot) -> Iterator[RunResult]:
-        """Make what is due now, until another process may have taken up some of it."""
-        looked, started = time.time(), False
+        """Materialize what is due now, until another process may have begun some of it."""
+        since, started = time.time(), False
         for request in due(graph, self.instance, self.corpus, snapshot):
             keys = _possible(graph, request, self.report, self.only)
             if not keys:
                 continue
-            if started and began_elsewhere(self.instance, self.corpus, looked):
+            if started and began_elsewhere(self.instance, self.corpus, since):
                 return
             if self.check_models and not self.report.results:
                 _check_models(self.pipeline)
@@ -282,18 +282,18 @@ class _Refresh:
 
 
 def _counted(left: Left) -> dict[str, int]:
-    """Partitions by asset."""
+    """Return the number of partitions by asset."""
     return {key.to_user_string(): len(partitions) for key, partitions in left.items()}
 
 
 def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
-    """Make the corpus a partition, unless it is one; forget those whose folder is gone.
+    """Add the corpus as a partition unless it is one; forget corpora whose folder was deleted.
 
-    One that a run is still at work on is forgotten later.
+    A deleted corpus with an unfinished run is forgotten later.
     """
-    for gone in set(instance.get_dynamic_partitions("corpora")):
-        if is_removed(pipeline.home.corpora / gone) and not runs_on(instance, gone):
-            forget_corpus(pipeline, instance, gone)
+    for known in set(instance.get_dynamic_partitions("corpora")):
+        if is_removed(pipeline.home.corpora / known) and not runs_on(instance, known):
+            forget_corpus(pipeline, instance, known)
     if not instance.has_dynamic_partition("corpora", corpus):
         with suppress(IntegrityError):  # another process has added it in this moment
             instance.add_dynamic_partitions("corpora", [corpus])
@@ -311,11 +311,11 @@ def _possible(
     report: RunReport,
     only: Collection[dg.AssetKey] | None,
 ) -> Sequence[dg.AssetKey]:
-    """What of a request can be made: once a model is unavailable, what does not need it."""
+    """Return the assets of a request that can be materialized with the available models."""
     unwanted = () if only is None else set(request.asset_selection or ()) - set(only)
     wanted = without_readers_of(unwanted, graph, request)
-    unavailable = {made.unavailable for made in report.results if made.unavailable}
-    unavailable.discard(EMBEDDING_MODEL)  # methods that need no vectors read it, too, and go on
+    unavailable = {result.unavailable for result in report.results if result.unavailable}
+    unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
     if not unavailable:
         return wanted
     kept = without_readers_of({*unavailable, *unwanted}, graph, request)
@@ -324,7 +324,7 @@ def _possible(
 
 
 def _check_models(pipeline: Pipeline) -> None:
-    """Tell a wrong key before any work."""
+    """Raise `RefreshError` if a model is unavailable, before any work begins."""
     try:
         pipeline.models.check()
     except ModelUnavailableError as error:

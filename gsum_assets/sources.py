@@ -1,4 +1,4 @@
-"""Where an answer comes from: its passages as a reader would look them up."""
+"""Sources of an answer: titles and positions of its passages in their documents."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from gsum_assets.evaluation.answer import reading_order
 from gsum_resources.llm.classical.sentences import split_sentences
 
 Locate = Callable[[str, int, int], str]
-"""Document, first character and one past the last to "page 12", or "" where there are no pages."""
+"""Maps document, first character and one past the last to "page 12", or "" without pages."""
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,20 @@ class Source:
 
     Attributes
     ----------
-    title : of its document, or what kind of text it is where it comes from several.
-    place : within the document, "page 4" or "passage 3 of 14"; "" where it has none.
+    title : title of its document, or the kind of text if it comes from several.
+    location : location within the document, "page 4" or "passage 3 of 14"; "" if it has none.
     text : the passage.
     document_id, node_id : as in `contexts`.
     """
 
     title: str
-    place: str
+    location: str
     text: str
     document_id: str | None
     node_id: str
 
     def __str__(self) -> str:
-        return f"{self.title}, {self.place}" if self.place else self.title
+        return f"{self.title}, {self.location}" if self.location else self.title
 
 
 def sources_of(
@@ -44,9 +44,9 @@ def sources_of(
     Parameters
     ----------
     passages : rows of `contexts`, best first.
-    titles : of the documents by id.
-    chunks : rows of `chunks`, of the passages' documents at least, without their texts.
-    locate : returns pages and headings.
+    titles : titles of the documents by id.
+    chunks : rows of `chunks` of at least the passages' documents; texts are not needed.
+    locate : returns a location by page or heading.
     """
     by_id = {chunk["chunk_id"]: chunk for chunk in chunks}
     n_chunks: dict[str, int] = {}
@@ -57,19 +57,19 @@ def sources_of(
         document_id, chunk = row["document_id"], by_id.get(row["node_id"])
         kind = row["node_kind"].replace("_", " ")
         title = titles.get(document_id or "", document_id) or f"{kind} over several documents"
-        place = kind if document_id else ""
+        location = kind if document_id else ""
         if chunk:
-            place = locate(chunk["document_id"], chunk["start"], chunk["end"])
-            if place in ("", f'section "{title}"'):  # which says nothing more than the title
-                place = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
-        found.append(Source(title, place, row["text"], document_id, row["node_id"]))
+            location = locate(chunk["document_id"], chunk["start"], chunk["end"])
+            if location in ("", f'section "{title}"'):  # no more than the title
+                location = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
+        found.append(Source(title, location, row["text"], document_id, row["node_id"]))
     return found
 
 
 def with_numbers(text: str, sources: Sequence[Source]) -> str:
-    """Return an answer with "[2]" behind what stands in source 2 word for word.
+    """Return an answer with "[2]" after each sentence that source 2 contains word for word.
 
-    A sentence that stands in none, or that a language model has put in its own words, has none.
+    A sentence that a language model has put in its own words gets no number.
     """
     plain = [_plain(source.text) for source in sources]
     return "\n".join(_numbered(line, plain) for line in text.splitlines())
@@ -88,10 +88,10 @@ def _numbered(line: str, sources: Sequence[str]) -> str:
 
 
 def _first_with(sentence: str, sources: Sequence[str]) -> int:
-    """The number, from 1, of the first source that holds a sentence; 0: none does."""
+    """Return the number, from 1, of the first source that contains a sentence; 0 if none does."""
     spoken = re.sub(r"^[^:]{1,40}: ", "", sentence)  # without the name of its speaker
-    places = (i for i, source in enumerate(sources, 1) if sentence in source or spoken in source)
-    return next(places, 0)
+    numbers = (i for i, source in enumerate(sources, 1) if sentence in source or spoken in source)
+    return next(numbers, 0)
 
 
 def _plain(text: str) -> str:

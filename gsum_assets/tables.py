@@ -1,8 +1,8 @@
-"""Every table of the warehouse: columns, types, meanings. The single source of truth.
+"""Declarations of all tables of the warehouse: columns, types and meanings.
 
-The store checks what is written against it, DuckDB's views and the UI's column descriptions are
-made from it. `corpus`, `bucket` and `method` are not columns of a file: they stand in its path,
-and are added when a table is read. The tables of a method stand in its folder.
+The store validates what is written against them; DuckDB's views and the UI's column descriptions
+are derived from them. `corpus`, `bucket` and `method` are not columns of a file: they are part of
+its path, and are added when a table is read. The tables of a method are declared in its folder.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ TABLES: Mapping[str, Table] = {
             "document found in the corpus folder",
             (
                 DOCUMENT_ID,
-                Column("file", TEXT, "file that holds it, relative to the corpus folder"),
+                Column("file", TEXT, "file that contains it, relative to the corpus folder"),
                 LINE,
                 Column("content_hash", TEXT, "hash of the document's bytes and its settings"),
             ),
@@ -73,7 +73,7 @@ TABLES: Mapping[str, Table] = {
                 Column(
                     "text",
                     TEXT,
-                    "full text, offsets of chunks refer to it; no blanks at its end",
+                    "full text, to which offsets of chunks refer; without trailing blanks",
                 ),
                 Column("n_words", INT, "length in words"),
                 Column(
@@ -88,11 +88,13 @@ TABLES: Mapping[str, Table] = {
             "document that could not be taken in",
             (
                 DOCUMENT_ID,
-                Column("file", TEXT, "file that holds it, relative to the corpus folder"),
+                Column("file", TEXT, "file that contains it, relative to the corpus folder"),
                 LINE,
                 Column("reason", TEXT, "what is wrong and how to repair it"),
                 Column(
-                    "is_other_type", pa.bool_(), "a file of a type that gsum does not read at all"
+                    "is_other_type",
+                    pa.bool_(),
+                    "whether it is a file of a type that gsum does not read",
                 ),
             ),
             DOCUMENT_LEVEL,
@@ -103,8 +105,8 @@ TABLES: Mapping[str, Table] = {
             (
                 DOCUMENT_ID,
                 Column("content_hash", TEXT, "hash of the file's bytes"),
-                Column("converter", TEXT, "what converted it, with its version"),
-                Column("title", TEXT, "title that the document gives itself; empty: none"),
+                Column("converter", TEXT, "name and version of the converter"),
+                Column("title", TEXT, "title in the document's metadata; empty: none"),
                 Column("text", TEXT, "plain text or Markdown"),
                 Column("page_starts", pa.list_(INT), "first character of each page or slide"),
             ),
@@ -117,8 +119,8 @@ TABLES: Mapping[str, Table] = {
             (
                 DOCUMENT_ID,
                 Column("kind", TEXT, "'page', 'slide' or 'heading'"),
-                Column("position", INT, "place among those of its kind, from 1: the page's number"),
-                Column("level", INT, "of a heading, 1 the highest; 0 for pages and slides"),
+                Column("position", INT, "number among those of its kind, from 1"),
+                Column("level", INT, "level of a heading, 1 the highest; 0 for pages and slides"),
                 Column("label", TEXT, "the page's number, or the heading's text"),
                 Column("start", INT, "its first character in the document's text"),
             ),
@@ -131,7 +133,7 @@ TABLES: Mapping[str, Table] = {
             (
                 Column("chunk_id", TEXT, "content hash of document, text and occurrence"),
                 DOCUMENT_ID,
-                Column("position", INT, "place within the document, from 0"),
+                Column("position", INT, "index within the document, from 0"),
                 Column("start", INT, "first character in the document's text"),
                 Column("end", INT, "one past the last character in the document's text"),
                 Column("n_tokens", INT, "length in word pieces"),
@@ -156,17 +158,23 @@ TABLES: Mapping[str, Table] = {
             "question",
             (
                 QUERY_ID,
-                Column("text", TEXT, "the question as a person asked it"),
-                Column("retrieval_text", TEXT, "what retrieval searches for; mostly the same"),
+                Column("text", TEXT, "the question"),
                 Column(
-                    "kind", TEXT, "'general' asks for a whole, 'specific' for a part, or a type"
+                    "retrieval_text", TEXT, "text that retrieval searches for; mostly the question"
                 ),
-                Column("document_id", TEXT, "the document asked about; null: the corpus", True),
+                Column(
+                    "kind", TEXT, "'general' for the whole text, 'specific' for a detail, or a type"
+                ),
+                Column("document_id", TEXT, "document that it is about; null: the corpus", True),
                 Column("references", TEXTS, "reference summaries"),
-                Column("relevant_document_ids", TEXTS, "documents that an answer rests on"),
-                Column("relevant_chunk_ids", TEXTS, "passages that hold the source's evidence"),
-                Column("form", TEXT, "of the answer: 'summary', 'short' or 'choice'"),
-                Column("options", TEXTS, "what a 'choice' is made from, in order; else empty"),
+                Column("relevant_document_ids", TEXTS, "documents that an answer depends on"),
+                Column(
+                    "relevant_chunk_ids",
+                    TEXTS,
+                    "passages that contain the evidence marked by the source",
+                ),
+                Column("form", TEXT, "form of the answer: 'summary', 'short' or 'choice'"),
+                Column("options", TEXTS, "options of a 'choice', in order; else empty"),
                 Column("split", TEXT, "train, dev or test, as the source names it"),
             ),
             ("corpus",),
@@ -202,13 +210,13 @@ TABLES: Mapping[str, Table] = {
             (
                 QUERY_ID,
                 Column(
-                    "sample", INT, "which of several contexts, from 0; mostly one: full_context"
+                    "sample", INT, "number of the context, from 0; only full_context has several"
                 ),
                 Column("rank", INT, "from 1, best first"),
                 Column("node_id", TEXT, "chunk_id, response_id, …, by kind"),
                 Column("node_kind", TEXT, "'chunk', 'response', 'report', …"),
                 Column("document_id", TEXT, "document it comes from; null: several", True),
-                Column("position", INT, "place in its document's reading order; null: none", True),
+                Column("position", INT, "index in its document's reading order; null: none", True),
                 Column("score", FLOAT, "the method's own score, higher is better"),
                 Column("text", TEXT, "the passage"),
             ),
@@ -220,7 +228,7 @@ TABLES: Mapping[str, Table] = {
             "question",
             (
                 QUERY_ID,
-                Column("sample", INT, "which of several contexts it rests on, from 0; mostly one"),
+                Column("sample", INT, "number of the context it was written from, from 0"),
                 Column("text", TEXT, "the answer"),
                 *SPENT,
             ),
@@ -236,8 +244,8 @@ TABLES: Mapping[str, Table] = {
                 Column(
                     "k",
                     INT,
-                    "null: of the answer in summaries; else of one made from so many passages, "
-                    "for the table curves",
+                    "number of passages of an answer for the table curves; null: the answer in "
+                    "summaries",
                     True,
                 ),
                 Column("value", FLOAT, "0 to 1, higher is better; context_tokens: word pieces"),
@@ -252,14 +260,17 @@ TABLES: Mapping[str, Table] = {
             (
                 Column("method", TEXT, "the method"),
                 Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "of question: 'general', 'specific', 'fact-retrieval', …"),
+                Column("kind", TEXT, "kind of question: 'general', 'specific', …"),
                 Column("metric", TEXT, "rouge1, rougeL, p@10, g_eval_relevance, …"),
                 Column("mean", FLOAT, "mean over the questions"),
                 Column("low", FLOAT, "lower end of the mean's 95% interval"),
                 Column("high", FLOAT, "upper end of the mean's 95% interval"),
                 Column("n", INT, "number of questions"),
                 Column(
-                    "p_best", FLOAT, "that it equals the best, for all pairs; null: the best", True
+                    "p_best",
+                    FLOAT,
+                    "p-value of equality with the best, for all pairs; null: the best",
+                    True,
                 ),
                 Column("ties_best", pa.bool_(), "no significant difference from the best (5%)"),
                 Column("latency_s", FLOAT, "mean seconds from question to answer", measured=True),
@@ -272,7 +283,7 @@ TABLES: Mapping[str, Table] = {
             "method, number of passages read, split, kind of question and metric",
             (
                 Column("method", TEXT, "the method"),
-                Column("k", INT, "passages read, of the list `k` in [retrieval]"),
+                Column("k", INT, "number of passages read, from the list `k` in [retrieval]"),
                 Column("split", TEXT, "train, dev or test; all: together"),
                 Column("kind", TEXT, "the kind of question, as in leaderboard"),
                 Column("metric", TEXT, "rouge1, context_r, context_tokens, …"),
@@ -289,15 +300,15 @@ TABLES: Mapping[str, Table] = {
             "pair of methods, split, kind of question and metric",
             (
                 Column("method", TEXT, "the method"),
-                Column("opponent", TEXT, "what it is compared with, later in the alphabet"),
+                Column("opponent", TEXT, "the method compared with, later in the alphabet"),
                 Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "of question: 'general', 'specific', 'fact-retrieval', …"),
+                Column("kind", TEXT, "kind of question: 'general', 'specific', …"),
                 Column("metric", TEXT, "rouge1, rougeL, p@10, …"),
                 Column("difference", FLOAT, "mean of method - opponent over the same questions"),
                 Column("low", FLOAT, "lower end of its 95% interval"),
                 Column("high", FLOAT, "upper end of its 95% interval"),
-                Column("p_value", FLOAT, "two-sided, of no difference; for this pair alone"),
-                Column("p_adjusted", FLOAT, "the same, for all pairs of the metric at once"),
+                Column("p_value", FLOAT, "two-sided p-value of no difference, for this pair alone"),
+                Column("p_adjusted", FLOAT, "p_value adjusted for all pairs of the metric"),
                 Column("n", INT, "questions that both answered"),
             ),
             ("corpus",),
@@ -327,19 +338,19 @@ TABLES: Mapping[str, Table] = {
                 Column("judge", TEXT, "'pairwise', 'g_eval' or 'llm_rater'"),
                 Column("criterion", TEXT, "comprehensiveness, …, overall; consistency; lr1; …"),
                 Column("method", TEXT, "the method judged"),
-                Column("opponent", TEXT, "pairwise: the other, later in the alphabet", True),
+                Column("opponent", TEXT, "pairwise: the other method, later in the alphabet", True),
                 Column("first", TEXT, "pairwise: the method whose answer was shown first", True),
-                Column("repeat", INT, "which of several times it was asked, from 1"),
+                Column("repeat", INT, "number of the repetition, from 1"),
                 Column("verdict", TEXT, "win, loss, tie; 1 to 5; yes, partly, no; unparsed"),
                 Column("value", FLOAT, "1, 0, 0.5; 1 to 5; 1 or 0; null: unparsed", True),
-                Column("reason", TEXT, "what the judge gave as its reason, or why it was unparsed"),
-                Column("model", TEXT, "language model that judged; empty: not asked"),
+                Column("reason", TEXT, "reason that the judge gave, or why it was unparsed"),
+                Column("model", TEXT, "language model that judged; empty: none was called"),
                 Column("is_own", pa.bool_(), "whether that model wrote an answer that it judged"),
                 Column(
                     "share_shown",
                     FLOAT,
-                    "consistency: share of what the answer was written from that the judge was "
-                    "shown, in characters, best first; null: it is not shown",
+                    "consistency: share, in characters, of the answer's passages that the judge "
+                    "was shown, best first; null: the judge is not shown passages",
                     True,
                 ),
             ),
@@ -351,20 +362,32 @@ TABLES: Mapping[str, Table] = {
             "method, opponent and criterion",
             (
                 Column("method", TEXT, "the method"),
-                Column("opponent", TEXT, "the other; each pair stands here both ways"),
+                Column("opponent", TEXT, "the other method; each pair has a row in both orders"),
                 Column("criterion", TEXT, "comprehensiveness, …, overall"),
                 Column("win_rate", FLOAT, "a tie counts half; null: no verdict", True),
                 Column("low", FLOAT, "lower end of its 95% interval", True),
                 Column("high", FLOAT, "upper end of its 95% interval", True),
-                Column("p_adjusted", FLOAT, "of a rate of 1/2, for all pairs and criteria", True),
+                Column(
+                    "p_adjusted",
+                    FLOAT,
+                    "p-value of a rate of 1/2, for all pairs and criteria",
+                    True,
+                ),
                 Column("n", INT, "questions with a verdict"),
                 Column("wins", INT, "verdicts for the method"),
-                Column("ties", INT, "verdicts for neither"),
+                Column("ties", INT, "ties"),
                 Column("losses", INT, "verdicts for the opponent"),
-                Column("unparsed", INT, "replies that held no verdict"),
+                Column("unparsed", INT, "replies without a verdict"),
                 Column("first_won", FLOAT, "share of decided verdicts for the first shown", True),
-                Column("disagreement", FLOAT, "share of both orders that differ in winner", True),
-                Column("is_own", pa.bool_(), "whether the judge wrote one of the two's answers"),
+                Column(
+                    "disagreement",
+                    FLOAT,
+                    "share of pairs whose winner differs between both orders",
+                    True,
+                ),
+                Column(
+                    "is_own", pa.bool_(), "whether the judge wrote answers of one of the methods"
+                ),
             ),
             ("corpus",),
             ("method", "opponent", "criterion"),
@@ -374,7 +397,7 @@ TABLES: Mapping[str, Table] = {
             "question written for a persona",
             (
                 QUERY_ID,
-                Column("persona", TEXT, "who asks: name and description"),
+                Column("persona", TEXT, "name and description of the persona"),
                 Column("task", TEXT, "what the persona wants to do"),
                 Column("text", TEXT, "the question, about the corpus as a whole"),
                 Column("model", TEXT, "language model that wrote it"),
@@ -384,12 +407,12 @@ TABLES: Mapping[str, Table] = {
         ),
         Table(
             "embedding_calls",
-            "batch of texts that was embedded, or of pairs of passages that was scored",
+            "batch of embedded texts, or of scored pairs of passages",
             (
-                Column("asset", TEXT, "asset that asked"),
+                Column("asset", TEXT, "asset that sent the request"),
                 Column("model", TEXT, "identity of the embedder or scorer"),
-                Column("n_texts", INT, "texts, or pairs, that no memo had"),
-                Column("tokens_in", pa.int64(), "tokens that a server read; 0: a local model"),
+                Column("n_texts", INT, "texts, or pairs, that were not in the memo"),
+                Column("tokens_in", pa.int64(), "tokens read by a server; 0: a local model"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
                 Column("cost_usd", FLOAT, "price in US dollars"),
                 Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
@@ -398,23 +421,23 @@ TABLES: Mapping[str, Table] = {
         ),
         Table(
             "llm_calls",
-            "request made of a language model",
+            "request to a language model",
             (
-                Column("asset", TEXT, "asset that asked"),
+                Column("asset", TEXT, "asset that sent the request"),
                 Column("document_id", TEXT, "document concerned; '' for a whole corpus"),
                 Column("model", TEXT, "identity of the model"),
                 Column("prompt_hash", TEXT, "hash of everything the reply depends on"),
                 Column("tokens_in", INT, "tokens read"),
                 Column("tokens_out", INT, "tokens written"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
-                Column("calls", INT, "answers that it took, re-asks included", True),
-                Column("retries", INT, "attempts that got no answer"),
-                Column("structured", pa.bool_(), "whether JSON was wanted", True),
+                Column("calls", INT, "number of replies, including those to repetitions", True),
+                Column("retries", INT, "attempts without a reply"),
+                Column("structured", pa.bool_(), "whether a JSON reply was requested", True),
                 Column("left_out", INT, "invalid items of the reply that were dropped", True),
                 Column("cached", pa.bool_(), "answered from the memo, at no cost"),
                 Column("cost_usd", FLOAT, "price of the call in US dollars"),
                 Column("error", TEXT, "why it failed; null where it did not", True),
-                Column("run_id", TEXT, "run that asked; '' outside a run", True),
+                Column("run_id", TEXT, "run that sent the request; '' outside a run", True),
                 Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
             ),
             ("corpus",),
@@ -441,7 +464,7 @@ RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "scores"})
 
 
 def table_of(asset_path: Sequence[str]) -> Table:
-    """The table that an asset writes: `retrieval/scores` -> scores, `gor/model` -> gor.model.
+    """Return the table that an asset writes: `retrieval/scores` -> scores.
 
     Raises
     ------
@@ -455,6 +478,6 @@ def table_of(asset_path: Sequence[str]) -> Table:
 
 
 def by_corpus(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Each corpus's share of a table that may span several, in order of their names."""
+    """Yield the corpora of a table with their rows, in order of their names."""
     for corpus in sorted(pc.unique(rows["corpus"]).to_pylist()):
         yield corpus, rows.filter(pc.equal(rows["corpus"], corpus))

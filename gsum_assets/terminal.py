@@ -1,4 +1,4 @@
-"""What a run looks like on the terminal."""
+"""Terminal output of commands."""
 
 import sys
 import threading
@@ -29,15 +29,15 @@ from gsum_resources.models_check import CheckedModel
 from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by
 
-_PROVENANCE = "one row per partition of a table: what it was made from, when and by which run"
+_PROVENANCE = "one row per partition of a table: its inputs, time and run"
 _PIPED_WIDTH = 132
 _MOST_NAMES = 6
 
 
 class Console:
-    """A line for each run that ended, and how far the one under way has come.
+    """A line for each run that ended, and the progress of the current one.
 
-    A terminal shows that as a bar. Elsewhere a line says it once nothing was printed for a while.
+    Progress is a bar on a terminal, and elsewhere a line whenever nothing was printed for a while.
     """
 
     def __init__(self, every_s: float = 10.0) -> None:
@@ -82,16 +82,16 @@ class Console:
         self._bar.stop()
 
     def start(self, assets: Sequence[str], partitions: Sequence[Partition]) -> None:
-        """A run begins."""
+        """Show that a run begins."""
         self._where = _where(partitions, plain=True)
         self._begin(f"{_names(assets)} {self._where}".strip())
 
     def step(self, asset: str, number: int, about: int) -> None:
-        """A step of the run begins."""
+        """Show that a step of the run begins."""
         self._begin(f"{asset} {self._where}".strip(), f"step {number} of about {about}")
 
     def wait(self, what: str) -> None:
-        """Something of another process must end first."""
+        """Show which work of another process must end first."""
         label = f"waiting for {what}"
         if self._waiting != what:
             self._waiting = what
@@ -122,81 +122,81 @@ class Console:
                 self._line(f"… {self._stage.line(now)}")
 
     def _line(self, text: str) -> None:
-        """A line with the time since the beginning."""
+        """Print a line with the time since the start."""
         self._printed = time.monotonic()
         seconds = self._printed - self._started
         self._screen.print(f"{seconds:7.1f} s  {text}", markup=False, soft_wrap=True)
 
-    def ended(self, made: RunResult) -> None:
-        """A run ended."""
-        mark = "[red]failed[/red]" if made.error else "made"
-        line = f"{mark} {_names(made.assets)} {_where(made.partitions)}"
+    def ended(self, result: RunResult) -> None:
+        """Show that a run ended."""
+        mark = "[red]failed[/red]" if result.error else "wrote"
+        line = f"{mark} {_names(result.assets)} {_where(result.partitions)}"
         self._printed = time.monotonic()
-        self._screen.print(f"{made.seconds:7.1f} s  {line}")
-        if problem := self._problem(made):
-            self._tell(problem, "red")
-        for line in (*made.gaps, *made.skipped):
-            self._tell(line, "yellow")
+        self._screen.print(f"{result.seconds:7.1f} s  {line}")
+        if error := self._error(result):
+            self._print(error, "red")
+        for line in (*result.gaps, *result.skipped):
+            self._print(line, "yellow")
 
-    def _problem(self, made: RunResult) -> str | None:
-        """Its error, without what was told of the same model before."""
-        if not (made.error and made.unavailable):
-            return made.error
-        model, step = made.unavailable.to_user_string(), made.error.partition(":")[0]
+    def _error(self, result: RunResult) -> str | None:
+        """Return the error of a run; in short if the same model was reported before."""
+        if not (result.error and result.unavailable):
+            return result.error
+        model, step = result.unavailable.to_user_string(), result.error.partition(":")[0]
         if model in self._unavailable:
-            return f"{step}: {model} is unavailable, as told above"
+            return f"{step}: {model} is unavailable, see above"
         self._unavailable.add(model)
-        return made.error
+        return result.error
 
     def failed(self, corpus: str, error: CorpusError) -> None:
-        """The corpus could not be taken up at all."""
-        self._tell(f"{corpus}: {error}", "red")
+        """Show that the corpus could not be refreshed at all."""
+        self._print(f"{corpus}: {error}", "red")
 
     def done(self, corpus: str, report: RunReport) -> None:
-        """The drive ended."""
+        """Show that the refresh ended."""
         seconds = time.monotonic() - self._started
         if report.results:
-            said = f"{report.n_partitions} partitions made"
+            outcome = f"{report.n_partitions} partitions written"
         elif report.missing:
-            said = "nothing could be made"
+            outcome = "nothing could be written"
         else:
-            said = "nothing to make, all is current"
+            outcome = "nothing to do, all is up to date"
         failed = f", {len(report.errors)} runs failed" if report.errors else ""
-        self._screen.print(f"{seconds:7.1f} s  {corpus}: {said}{failed}")
+        self._screen.print(f"{seconds:7.1f} s  {corpus}: {outcome}{failed}")
         if report.not_materialized:
             left = ", ".join(sorted(report.not_materialized))
-            self._tell(f"not made, for a model is unavailable: {left}", "red")
+            self._print(f"not written, because a model is unavailable: {left}", "red")
         if missing := {a: n for a, n in report.missing.items() if a not in report.not_materialized}:
-            self._tell(_missing(corpus, missing), "red")
+            self._print(_missing(corpus, missing), "red")
         if report.n_others:
             names, n = ", ".join(report.others) or "the corpus's tables", report.n_others
-            self._tell(f"the daemon goes on with {names}: {count(n, 'partition')}", "yellow")
+            self._print(f"the daemon continues with {names}: {count(n, 'partition')}", "yellow")
 
     def say(self, line: str) -> None:
-        """Print a line as it stands."""
+        """Print a line without markup."""
         self._screen.print(line, markup=False, soft_wrap=True)
 
-    def _tell(self, message: str, colour: str) -> None:
+    def _print(self, message: str, colour: str) -> None:
         self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)
 
 
 class _Amount(ProgressColumn):
-    """How much of a stage is done, with rate and time left, or for how long it goes on."""
+    """How much of a stage is done, with rate and time left, or its time so far."""
 
     def __init__(self, stage: Callable[[], Stage]) -> None:
         super().__init__()
         self._stage = stage
 
     def render(self, task: Task) -> Text:
-        """As `Stage` says it."""
+        """Return `Stage.amount`."""
         return Text(self._stage().amount(time.monotonic()))
 
 
 def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
-    """The leaderboard of a corpus, one table for each kind of question; nothing without scores."""
+    """Print the leaderboard of a corpus, one table for each kind of question, if it has scores."""
     rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
-        return  # an older gsum wrote it, and it could not be made again
+        return  # an older gsum wrote it, and it could not be recomputed
     screen = _screen()
     for grid in grids(rows):
         shown = Grid(title=f"{corpus}: {grid.title}", title_justify="left")
@@ -214,18 +214,18 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
 
 
 def print_next(pipeline: Pipeline, corpus: str) -> None:
-    """Print what can be done with what there is of a corpus."""
+    """Print suggested next commands for a corpus."""
     for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):
         print(line)
 
 
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
-    """Print schema and name of each table or view, none left out, and what one row is."""
-    rows = {one.name: f"one row per {one.row}" for one in (*TABLES.values(), *VIEWS)}
+    """Print schema, name and meaning of a row of each table or view."""
+    rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *VIEWS)}
     grid = Grid(box=None, pad_edge=False)
     for title in ("schema", "name"):
         grid.add_column(title, no_wrap=True)
-    grid.add_column("what it holds")
+    grid.add_column("contents")
     for schema, name in names:
         full = name if schema == "main" else f"{schema}.{name}"
         grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
@@ -233,31 +233,32 @@ def print_tables(names: Iterable[tuple[str, str]]) -> None:
 
 
 def print_models(checked: Iterable[CheckedModel]) -> None:
-    """Print a row for each model, and below them why some do not answer."""
+    """Print a row for each model, and below them the errors of those that do not answer."""
     screen, grid, failures = _screen(), Grid(box=None, pad_edge=False), []
     for title in ("table", "backend", "model", "answers"):
         grid.add_column(title, no_wrap=True)
     for title in ("context", "tokens/s", "structure", "USD per million in, out"):
         grid.add_column(title, justify="right", no_wrap=True)
-    for one in checked:
+    for model in checked:
         grid.add_row(
-            f"\\[{one.table}]",
-            one.backend,
-            one.model,
-            "no" if one.failure else "yes",
-            f"{one.context_tokens:,}" if one.context_tokens else "",
-            f"{one.tokens_per_s:,.1f}" if one.tokens_per_s else "",
-            one.structure,
-            ", ".join(f"{price:g}" for price in one.usd),
+            f"\\[{model.table}]",
+            model.backend,
+            model.model,
+            "no" if model.failure else "yes",
+            f"{model.context_tokens:,}" if model.context_tokens else "",
+            f"{model.tokens_per_s:,.1f}" if model.tokens_per_s else "",
+            model.structure,
+            ", ".join(f"{price:g}" for price in model.usd),
         )
-        failures += [f"[{one.table}]: {' '.join(one.failure.split())}"] if one.failure else []
+        if model.failure:
+            failures.append(f"[{model.table}]: {' '.join(model.failure.split())}")
     screen.print(grid)
     for failure in failures:
         screen.print(failure, style="red", markup=False, soft_wrap=True)
 
 
 def print_plan(plan: Plan, methods: str | None) -> None:
-    """What a run would ask and cost, index and query apart."""
+    """Print the requests and cost of a run, for index and questions separately."""
     screen, everything = _screen(), plan.total()
     if plan.lines:
         screen.print(_plan_grid(plan))
@@ -266,17 +267,17 @@ def print_plan(plan: Plan, methods: str | None) -> None:
     for note in plan.notes:
         screen.print(note, style="yellow", markup=False, soft_wrap=True)
     if plan.is_current:
-        screen.print(f"{plan.corpus}: nothing to pay, all that asks a model is current")
+        screen.print(f"{plan.corpus}: nothing to pay, all that calls a model is up to date")
     elif not everything.n and not everything.tokens_in:
-        screen.print(f"{plan.corpus}: nothing to pay, no model would be asked anything new")
+        screen.print(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
     screen.print(f"next: gsum run {plan.corpus}" + (f" --methods {methods}" if methods else ""))
 
 
 def _plan_grid(plan: Plan) -> Grid:
-    grid = Grid(title=f"{plan.corpus}: what a run would ask", title_justify="left")
+    grid = Grid(title=f"{plan.corpus}: requests of a run", title_justify="left")
     grid.add_column("asset", no_wrap=True)
     grid.add_column("stage", no_wrap=True)
-    for name in ("asks", "from memo", "tokens in", "tokens out", "USD"):
+    for name in ("requests", "from memo", "tokens in", "tokens out", "USD"):
         grid.add_column(name, justify="right", no_wrap=True)
     for line in plan.lines:
         grid.add_row(line.asset, line.stage, *_amounts(line))
@@ -286,15 +287,15 @@ def _plan_grid(plan: Plan) -> Grid:
     if plan.n_questions:
         query = plan.total("query")
         each = [f"{n / plan.n_questions:,.1f}" for n in (query.tokens_in, query.tokens_out)]
-        asked = f"{query.n / plan.n_questions:,.1f} calls"
+        calls = f"{query.n / plan.n_questions:,.1f} calls"
         price = _usd(query.usd / plan.n_questions)
-        grid.add_row(f"each of {plan.n_questions:,} questions", "query", asked, "", *each, price)
+        grid.add_row(f"each of {plan.n_questions:,} questions", "query", calls, "", *each, price)
     grid.add_row("total", "", *_amounts(plan.total()), style="bold")
     return grid
 
 
 def _amounts(line: Line) -> tuple[str, ...]:
-    """Cells of a line; an estimate has a tilde."""
+    """Return the cells of a line; estimates have a tilde."""
     about_in = "~" if line.tokens_in_from == ESTIMATE else ""
     about_out = "~" if line.tokens_out_from == ESTIMATE else ""
     return (
@@ -311,75 +312,75 @@ def _usd(amount: float) -> str:
 
 
 def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
-    """What the numbers of tokens rest on."""
+    """Yield how the numbers of tokens were determined."""
     sources = {source for line in lines for source in (line.tokens_in_from, line.tokens_out_from)}
     if ESTIMATE in sources:
         yield (
-            "~: an estimate, a token for four bytes; replies are those of the extractive model, so "
-            "that questions repeat, and texts are as long, as with it"
+            "~: an estimate of one token for four bytes, with the replies of the extractive model; "
+            "number and length of later requests follow from these replies"
         )
     if EARLIER in sources:
         yield (
-            "without ~: by what a server counted in earlier calls, and as many re-asks as there "
-            "were then"
+            "without ~: derived from the tokens that a server counted in earlier calls, including "
+            "repeated requests"
         )
     if sources - {ESTIMATE, EARLIER}:
-        yield "without ~: as the model of this machine counts, which costs nothing"
+        yield "without ~: counted by the local model, which costs nothing"
 
 
 def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
-    """What was forgotten of a document, and what could not be."""
+    """Print what was removed of a document, and what could not be removed."""
     screen = _screen()
 
-    def tell(line: str, colour: str | None = None) -> None:
+    def say(line: str, colour: str | None = None) -> None:
         screen.print(line, style=colour, markup=False, soft_wrap=True)
 
-    made = done.report.n_partitions
-    tell(f"{corpus}: '{document}' deleted; {made:,} partitions made without it")
-    tell(f"{done.n_replies:,} replies of language models that rested on it removed from the memo")
+    n_written = done.report.n_partitions
+    say(f"{corpus}: '{document}' deleted; {n_written:,} partitions recomputed without it")
+    say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
     if done.problem:
-        tell(
-            f"not all could be made: {done.problem}; {done.removed:,} partitions that may hold it "
-            f"were removed, `gsum run {corpus}` makes them again",
+        say(
+            f"not all could be recomputed: {done.problem}; {done.removed:,} partitions that may "
+            f"contain it were removed, `gsum run {corpus}` recomputes them",
             "red",
         )
     if done.trained:
-        tell(
-            f"cannot be unlearned: weights of {', '.join(done.trained)}, if they were trained when "
-            "it was there; they hold no text. `gsum forget … --retrain`, the job retrain_models in "
-            "the UI or its weekly schedule trains them anew",
+        say(
+            f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
+            "they contain no text. `gsum forget … --retrain`, the job retrain_models in the UI or "
+            "its weekly schedule retrains them",
             "yellow",
         )
     if done.questions:
-        tell(
+        say(
             f"{len(done.questions)} questions in queries.jsonl name it and are left out from now "
             f"on; correct or delete them: {', '.join(done.questions[:10])}",
             "yellow",
         )
-    tell("files that you exported (gsum report, gsum export) and backups are yours to delete")
+    say("delete files that you exported (gsum report, gsum export) and backups yourself")
     for leftover in done.leftovers:
-        tell(f"still there: {leftover.path} holds “{leftover.sentence[:80]}”", "red")
+        say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
     for storage in done.unsearched:
-        tell(
-            f"not searched: Dagster's {storage}, which may hold sentences in previews and logs; "
+        say(
+            f"not searched: Dagster's {storage}, which may contain sentences in previews and logs; "
             "delete them there, or let dagster.yaml name SQLite or PostgreSQL",
             "red",
         )
     if not (done.leftovers or done.unsearched):
-        tell(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
+        say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
 
 
 def _screen() -> Screen:
-    """As wide as the terminal; wide enough for the leaderboard where there is none."""
+    """Return a screen as wide as the terminal, or as the leaderboard if output is piped."""
     piped = not sys.stdout.isatty()
     if not piped:
         return Screen(highlight=False)
-    # whatever the environment says of colours: a pipe gets no control characters
+    # a pipe gets no control characters, whatever the environment says about colours
     return Screen(highlight=False, width=_PIPED_WIDTH, force_terminal=False, no_color=True)
 
 
 def _names(assets: Sequence[str]) -> str:
-    """`retrieval: rankings, contexts` for assets of one family."""
+    """Return `retrieval: rankings, contexts` for assets of one family, else all names."""
     prefixes = {name.split("/")[0] for name in assets if "/" in name}
     if len(prefixes) == 1 and all("/" in name for name in assets):
         return f"{prefixes.pop()}: " + ", ".join(name.split("/", 1)[1] for name in assets)
@@ -387,18 +388,18 @@ def _names(assets: Sequence[str]) -> str:
 
 
 def _missing(corpus: str, partitions: Mapping[str, int]) -> str:
-    """What a run should have made and did not, and what to do."""
+    """Return a message about partitions that are missing after a run."""
     assets = list(partitions)
     more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
     return (
         f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
         f"({count(sum(partitions.values()), 'partition')}); `gsum run {corpus}` tries again, and "
-        "the Dagster UI (`gsum ui`) shows what ended runs said"
+        "the Dagster UI (`gsum ui`) shows the errors of failed runs"
     )
 
 
 def _where(partitions: Sequence[Partition], plain: bool = False) -> str:
-    """`bm25`, `bucket 03`, `8 buckets`; methods in bold unless `plain`."""
+    """Return `bm25`, `bucket 03` or `8 buckets`; methods in bold unless `plain`."""
     first = partitions[0] if partitions else None
     if first is None or (first.bucket is None and first.method is None):
         return ""

@@ -1,4 +1,4 @@
-"""Starts the Dagster UI in a session of its own, and ends with it all that it started."""
+"""The Dagster UI in a session of its own, which is ended with all processes that it started."""
 
 import os
 import signal
@@ -10,15 +10,15 @@ from types import FrameType
 import psutil
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ORDERLY_S = 1.5  # all have ended within 5 s of a signal, on a busy machine, too
+_ORDERLY_S = 1.5  # so that all end within 5 s of a signal, on a busy machine, too
 _POLL_S = 0.1
 
 
 def serve(command: Sequence[str]) -> int:
-    """Run a command until it ends or a signal is received; its status, or 130 (INT), 143 (TERM).
+    """Run a command until it ends or a signal is received; return its status, or 130 or 143.
 
-    Signals are received also where a shell ignores Ctrl-C for its jobs in the background. Nothing
-    that the command started, however indirectly, goes on afterwards.
+    Signals are received even if a shell ignores Ctrl-C for its background jobs. All processes that
+    the command started, directly or not, are ended.
     """
     received: list[int] = []
 
@@ -37,7 +37,7 @@ def serve(command: Sequence[str]) -> int:
 
 
 def _wait(process: subprocess.Popen, received: Sequence[int]) -> int:
-    """Wait for the end of a process, or for a signal."""
+    """Wait for the end of a process or for a signal; return the status, 0 after a signal."""
     while not received:
         try:
             return process.wait(_POLL_S)
@@ -47,13 +47,13 @@ def _wait(process: subprocess.Popen, received: Sequence[int]) -> int:
 
 
 def end_session(process: subprocess.Popen) -> None:
-    """End a process that leads a session, and everything in it: politely, then by force."""
+    """End a session leader and all processes of its session, first by SIGTERM, then SIGKILL."""
     deadline = time.monotonic() + _ORDERLY_S
     known = _members(process.pid)
     for member in known:
         _send(member, signal.SIGTERM)
     while known and time.monotonic() < deadline:
-        process.poll()  # takes leave of it, once it has ended
+        process.poll()  # reaps it once it has ended
         _, known = psutil.wait_procs(known, timeout=_POLL_S)
         known = [*known, *(m for m in _members(process.pid) if m not in known)]
     while members := {*known, *_members(process.pid)}:  # also those that were started meanwhile
@@ -64,7 +64,7 @@ def end_session(process: subprocess.Popen) -> None:
 
 
 def _members(leader: int) -> list[psutil.Process]:
-    """The living processes of a session, and what they started in sessions of their own."""
+    """Return the living processes of a session, and their children in other sessions."""
     found = set[psutil.Process]()
     for process in psutil.process_iter():
         try:
@@ -85,5 +85,5 @@ def _lives(process: psutil.Process) -> bool:
 def _send(process: psutil.Process, number: int) -> None:
     try:
         process.send_signal(number)
-    except psutil.Error:  # it has ended
+    except psutil.Error:  # it has already ended
         return

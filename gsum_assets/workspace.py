@@ -1,5 +1,6 @@
-"""A home opened: its store, its models, settings and prompts of its corpora; no Dagster."""
+"""An opened home: store, models, settings and prompts of its corpora, without Dagster."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from gsum_assets.corpus.prompts import PROMPTS_FOLDER, overrides, prompt_text
-from gsum_assets.corpus.settings import checked_section, load_settings
+from gsum_assets.corpus.settings import CorpusSettings, checked_section, load_settings
 from gsum_assets.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
@@ -20,7 +21,7 @@ _SETTINGS = {family.name: family.settings for family in FAMILIES if family.setti
 
 @dataclass(frozen=True)
 class Workspace:
-    """What is needed to read one home and to call its models."""
+    """Store, models and settings of one home."""
 
     home: Home
     store: ParquetStore
@@ -37,27 +38,36 @@ class Workspace:
             If a file cannot be read or gives a bad value.
         """
         settings = load_settings(self.home.corpora / corpus)
-        table, _, part = name.partition(".")
-        if table == PROMPTS_FOLDER:
-            family, _, prompt = part.partition(".")
-            folders = self.prompt_folders(corpus)
-            return prompt_text(PROMPTS, family, prompt, folders, settings.language)
-        value: Any = getattr(settings, table) if table else settings
-        if table in _SETTINGS:
-            value = checked_section(_SETTINGS[table], table, value)
-        if part:
-            value = getattr(value, part)
-        values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        if part and isinstance(values, dict) and values.get("k", 0) is None:
-            values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
-        if not table and (own := overrides(PROMPTS, self.prompt_folders(corpus))):
-            texts = {name: file.read_text(errors="replace") for name, file in own.items()}
-            values[PROMPTS_FOLDER] = texts
-        return values
+        return section_of(settings, name, self.prompt_folders(corpus))
 
     def prompt_folders(self, corpus: str) -> tuple[Path, Path]:
-        """Where prompts are overridden: in a corpus, and for all corpora."""
+        """Return the folders that override prompts: of the corpus, and of all corpora."""
         return self.home.corpora / corpus, self.home.root
+
+
+def section_of(settings: CorpusSettings, name: str, prompt_folders: Sequence[Path] = ()) -> Any:
+    """Return a section of a corpus's settings as JSON, see `Workspace.section`.
+
+    Parameters
+    ----------
+    prompt_folders : where prompts are overridden; the first that overrides one counts.
+    """
+    table, _, part = name.partition(".")
+    if table == PROMPTS_FOLDER:
+        family, _, prompt = part.partition(".")
+        return prompt_text(PROMPTS, family, prompt, prompt_folders, settings.language)
+    value: Any = getattr(settings, table) if table else settings
+    if table in _SETTINGS:
+        value = checked_section(_SETTINGS[table], table, value)
+    if part:
+        value = getattr(value, part)
+    values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    if part and isinstance(values, dict) and values.get("k", 0) is None:
+        values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
+    if not table and (own := overrides(PROMPTS, prompt_folders)):
+        texts = {name: file.read_text(errors="replace") for name, file in own.items()}
+        values[PROMPTS_FOLDER] = texts
+    return values
 
 
 def open_workspace(
@@ -71,7 +81,7 @@ def open_workspace(
     Parameters
     ----------
     quick : for a process that answers one question and ends, see `Models`.
-    store : of the tables; that of the home, unless given.
+    store : store of the tables; None: that of the home.
     """
     store = store or home.open_store()
     models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)

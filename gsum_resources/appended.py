@@ -1,4 +1,4 @@
-"""Tables that grow by a file at a time, each written in one step: the ledgers."""
+"""Append-only tables, such as the ledgers: every write adds one complete file."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,14 +8,14 @@ from gsum_resources.table import Table
 
 
 def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
-    """Everything that is on record of a corpus, in no particular order."""
-    parts = [table.empty()]
+    """Return all rows of a corpus, in no particular order."""
+    tables = [table.empty()]
     for path in store.fs.glob(path_of(store, table, corpus, "*")):
         with store.fs.open(path, "rb") as source:
-            parts.append(pq.read_table(source, schema=table.schema))
-    return pa.concat_tables(parts)
+            tables.append(pq.read_table(source, schema=table.schema))
+    return pa.concat_tables(tables)
 
 
 def path_of(store: ParquetStore, table: Table, corpus: str, name: str) -> str:
-    """Where a file of the table lies."""
+    """Return the path of a file of the table."""
     return f"{store.root}/{table.name}/corpus={corpus}/{name}.parquet"

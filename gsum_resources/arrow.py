@@ -1,4 +1,4 @@
-"""Arrow's compute functions: made at import time, so no type checker can see them."""
+"""Arrow's compute functions, typed as Any: type checkers do not see functions created at import."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The DuckDB file: only views over the warehouse, one a table, built beside and renamed."""
+"""The DuckDB file: one view per table of the warehouse, written to a temporary file and renamed."""
 
 import shutil
 import uuid
@@ -14,19 +14,21 @@ from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.table import Table
 
-_CODE_VERSION = "1"  # raise it with every change of what a view says, so that files are made anew
-_APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files a partition
+_CODE_VERSION = (
+    "1"  # raise it with every change of a view's SQL, so that existing files are rebuilt
+)
+_APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
 
 
 @dataclass(frozen=True)
 class View:
-    """A view over tables, or over views that come before it.
+    """A view over tables, or over views that are defined before it.
 
     Attributes
     ----------
-    name : as SQL sees it, `graphrag_compat.entities`.
+    name : name in SQL, for example `graphrag_compat.entities`.
     row : completes the sentence "One row per …".
-    select : its SQL.
+    select : SQL query of the view.
     """
 
     name: str
@@ -37,12 +39,11 @@ class View:
 def build_catalogue(
     store: ParquetStore, tables: Iterable[Table], path: Path, views: Iterable[View] = ()
 ) -> None:
-    """Write the catalogue of `tables` and `views` to `path`, replacing the file that stands there.
+    """Write the catalogue of `tables` and `views` to `path`, replacing an existing file.
 
-    A session that has the old file open keeps it; the next one to open it sees the new one. Of a
-    file with the same declarations only those views are made anew whose table got its first file
-    or lost its last: a run fills one table after the other. Of several processes that do so at
-    once, the last to rename has seen the files of all.
+    Sessions that have the old file open keep it; new sessions open the new one. If the declarations
+    are unchanged, only views are redefined whose table got its first file or lost its last. If
+    several processes write at once, the last one to rename has seen the files of all.
     """
     tables, views = list(tables), list(views)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,36 +55,36 @@ def build_catalogue(
 def _replace(
     store: ParquetStore, tables: Sequence[Table], path: Path, views: Sequence[View]
 ) -> set[str]:
-    """Put a new catalogue in the place of the old one; the tables that had files meanwhile."""
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    """Replace the catalogue; return the names of the tables that had files at that time."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
     declared = _declared(store, tables, views)
     try:
-        connection, known = _copied(path, beside, declared)
+        connection, known = _copied(path, temporary, declared)
         with connection:
             seen = define_views(connection, store, tables, views, known)
             connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return seen
 
 
 def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View]) -> str:
-    """What a catalogue was made from, apart from which tables have files."""
-    parts = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
-    return hash_texts([_CODE_VERSION, *parts, *map(repr, views)])
+    """Return a hash of everything that the views depend on, except which tables have files."""
+    definitions = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
+    return hash_texts([_CODE_VERSION, *definitions, *map(repr, views)])
 
 
 def _copied(
-    path: Path, beside: Path, declared: str
+    path: Path, temporary: Path, declared: str
 ) -> tuple[duckdb.DuckDBPyConnection, Mapping[str, bool]]:
-    """A copy at `beside` of the catalogue at `path`, and which tables have files by it.
+    """Copy the catalogue; return a connection to the copy and which tables have files.
 
-    An empty one where there is none of the same declarations, or a damaged one.
+    The copy is empty if there is no catalogue, or a damaged one, or one with other declarations.
     """
     with suppress(FileNotFoundError, duckdb.Error):
-        shutil.copyfile(path, beside)
-        connection = duckdb.connect(str(beside))
+        shutil.copyfile(path, temporary)
+        connection = duckdb.connect(str(temporary))
         rows = connection.sql(
             "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
         ).fetchall()
@@ -93,8 +94,8 @@ def _copied(
                 for schema, name, sql, _ in rows
             }
         connection.close()
-    beside.unlink(missing_ok=True)
-    return duckdb.connect(str(beside)), {}
+    temporary.unlink(missing_ok=True)
+    return duckdb.connect(str(temporary)), {}
 
 
 def define_views(
@@ -104,14 +105,14 @@ def define_views(
     views: Iterable[View] = (),
     known: Mapping[str, bool] | None = None,
 ) -> set[str]:
-    """Create a view for each table, typed and empty where it has no file yet; then the others.
+    """Create a view for each table, typed and empty where it has no file, then `views`.
 
-    The others are `provenance` and `views`, whose tables must be among `tables`. Returns the names
-    of the tables that have files.
+    The tables of `provenance` and `views` must be among `tables`. Returns the names of the tables
+    that have files.
 
     Parameters
     ----------
-    known : the tables whose views are there already, and whether they have files by those.
+    known : tables whose views exist already, and whether those views read files.
     """
     known = known or {}
     if not store.is_local:
@@ -127,19 +128,21 @@ def define_views(
         view = View(table.name, table.row, _select(store, table) if found else _empty(table))
         try:
             _create(connection, view)
-        except duckdb.BinderException:  # files from before a column was added, until the next run
+        except duckdb.BinderException:  # old files lack a column that was added since
             _create(connection, replace(view, select=_select(store, table, columns="*")))
     connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
     for view in views:
         if view.name in known:
             continue
-        with suppress(duckdb.BinderException):  # of a table with such files: missing until then
+        with suppress(
+            duckdb.BinderException
+        ):  # a view on such a table is missing until its next run
             _create(connection, view)
     return seen
 
 
 def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
-    """Names of the tables that have files; of most in a young warehouse not even a folder."""
+    """Return the names of the tables that have files; most have no folder in a new warehouse."""
     try:
         folders = {Path(path).name for path in store.fs.ls(store.root, detail=False)}
     except FileNotFoundError:
@@ -148,10 +151,10 @@ def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
 
 
 def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
-    parts = [f'"{part}"' for part in view.name.split(".")]
-    if len(parts) > 1:
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {parts[0]}")
-    name = ".".join(parts)
+    identifiers = [f'"{identifier}"' for identifier in view.name.split(".")]
+    if len(identifiers) > 1:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifiers[0]}")
+    name = ".".join(identifiers)
     connection.execute(f"CREATE OR REPLACE VIEW {name} AS {view.select}")
     connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {view.row}')}")
 
@@ -185,7 +188,7 @@ def _empty(table: Table) -> str:
 
 
 def duckdb_type(kind: pa.DataType) -> str:
-    """The type that DuckDB gives a column of a view, `VARCHAR[]` for a list of texts."""
+    """Return the DuckDB type of a column, for example `VARCHAR[]` for a list of strings."""
     if pa.types.is_list(kind):
         return f"{duckdb_type(kind.value_type)}[]"
     names = {
@@ -202,7 +205,7 @@ def duckdb_type(kind: pa.DataType) -> str:
 
 
 def _provenance(store: ParquetStore, patterns: list[str]) -> str:
-    """One row per file: its footer, taken apart."""
+    """Return the SQL of the view with one row per file: the fields of its footer."""
     text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
     if not patterns:

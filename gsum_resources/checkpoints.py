@@ -1,8 +1,7 @@
-"""Trained weights as safetensors bytes that say what they are.
+"""Trained weights as safetensors bytes with a description.
 
-All of the description stands as JSON under one key of the header: safetensors writes several
-keys in an order of its own, which differs from one process to the next, and equal checkpoints
-must be equal bytes.
+The description is stored as JSON under a single key of the header: safetensors writes several keys
+in an order that differs between processes, and equal checkpoints must be equal bytes.
 """
 
 import json
@@ -18,21 +17,21 @@ _KEY = "gsum"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used here; the message says why and what to do."""
+    """A checkpoint that cannot be used; the message names the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Weights and what they need to be used.
+    """Weights and the description needed to use them.
 
     Attributes
     ----------
     encoder : name of the architecture.
-    dimension : of the embeddings that it takes and gives.
+    dimension : dimension of input and output embeddings.
     embedding_model : identity of the embedder whose vectors it was trained on.
-    epochs : that it was trained for.
-    settings : JSON-serializable; enough to build the encoder again.
-    weights : name to array.
+    epochs : number of training epochs.
+    settings : JSON-serializable settings from which the encoder can be rebuilt.
+    weights : array by name.
     """
 
     encoder: str
@@ -44,12 +43,12 @@ class Checkpoint:
 
     @property
     def settings_hash(self) -> str:
-        """Changes with any setting."""
+        """Hash of the settings."""
         return hash_texts([_canonical(self.settings)], 8)
 
     @property
     def description(self) -> dict[str, Any]:
-        """Everything but the weights, as plain values."""
+        """All fields except the weights, as plain values."""
         return {
             "encoder": self.encoder,
             "dimension": self.dimension,
@@ -60,32 +59,32 @@ class Checkpoint:
         }
 
     def to_bytes(self) -> bytes:
-        """Safetensors; the same bytes for the same checkpoint, always."""
+        """Return safetensors bytes, equal for equal checkpoints."""
         return pack(self.weights, self.description)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Checkpoint":
-        """What `to_bytes` wrote.
+        """Read a checkpoint from the bytes that `to_bytes` returned.
 
         Raises
         ------
         CheckpointError
-            If these are not safetensors, or not written by `to_bytes`.
+            If the bytes are not safetensors, or were not written by `to_bytes`.
         """
-        weights, told = unpack(content)
+        weights, description = unpack(content)
         names = ("encoder", "dimension", "embedding_model", "epochs", "settings")
-        missing = [name for name in names if name not in told]
+        missing = [name for name in names if name not in description]
         if missing:
             raise CheckpointError(f"checkpoint: its description lacks {missing}; train it again")
-        return cls(**{name: told[name] for name in names}, weights=weights)
+        return cls(**{name: description[name] for name in names}, weights=weights)
 
     def require(self, embedding_model: str, dimension: int) -> None:
-        """Nothing if the checkpoint fits the embeddings at hand.
+        """Raise an error if the checkpoint does not fit the embeddings.
 
         Raises
         ------
         CheckpointError
-            If it was trained on vectors of another model or another dimension.
+            If the checkpoint was trained on vectors of another model or dimension.
         """
         remedy = "materialize gor/model again, or set the embedding model back"
         if self.dimension != dimension:
@@ -102,7 +101,7 @@ class Checkpoint:
 
 
 def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> bytes:
-    """Named arrays and a JSON-serializable description as safetensors bytes."""
+    """Return named arrays and a JSON-serializable description as safetensors bytes."""
     from safetensors.numpy import save
 
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
@@ -110,12 +109,12 @@ def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> b
 
 
 def unpack(content: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `pack` was given.
+    """Return the arrays and the description that were passed to `pack`.
 
     Raises
     ------
     CheckpointError
-        If these are not safetensors, or carry no description.
+        If the bytes are not safetensors, or have no description.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load

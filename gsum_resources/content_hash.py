@@ -1,4 +1,4 @@
-"""A hash of what a table says, whatever its chunks, slices and null bitmaps look like in memory."""
+"""A content hash of tables that is independent of chunks, slices and null bitmaps in memory."""
 
 import hashlib
 from collections.abc import Collection, Iterable
@@ -10,29 +10,29 @@ import pyarrow as pa
 from gsum_resources.arrow import pc
 
 
-def hash_texts(parts: Iterable[str], size: int = 16) -> str:
-    """BLAKE2b of several texts, each prefixed by its length, as `2 * size` hex digits."""
+def hash_texts(texts: Iterable[str], size: int = 16) -> str:
+    """Return the BLAKE2b hash of texts, each prefixed by its length, as `2 * size` hex digits."""
     digest = hashlib.blake2b(digest_size=size)
-    for part in parts:
-        digest.update(framed_text(part))
+    for text in texts:
+        digest.update(framed_text(text))
     return digest.hexdigest()
 
 
 def framed_text(text: str) -> bytes:
-    """A text's bytes after their number, so that where it ends is told apart from what follows."""
+    """Return the length in bytes and the UTF-8 bytes of a text, so that its end is unambiguous."""
     encoded = text.encode()
     return len(encoded).to_bytes(8, "little") + encoded
 
 
 def hash_framed(texts: bytes, size: int = 16) -> bytes:
-    """BLAKE2b of framed texts, one after the other: the bytes that `hash_texts` tells in hex."""
+    """Return the BLAKE2b hash of concatenated framed texts, as bytes (see `hash_texts`)."""
     return hashlib.blake2b(texts, digest_size=size).digest()
 
 
 def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
-    """BLAKE2b over column names, types and values in row order, 32 hex digits.
+    """Return the BLAKE2b hash of column names, types and values in row order, as 32 hex digits.
 
-    Columns named in `leave_out` (measured ones) do not count.
+    Columns named in `leave_out` (measured ones) are ignored.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name in table.column_names:
@@ -45,7 +45,7 @@ def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
 
 
 def _update(digest: Any, chunks: list[pa.Array]) -> None:
-    """Feed nulls, lengths and values, each for all chunks in turn, so that none is copied."""
+    """Update the digest with nulls, lengths and values, each for all chunks, without copies."""
     if not chunks:
         return
     if any(chunk.null_count for chunk in chunks):
@@ -77,7 +77,7 @@ def _flat(chunks: list[pa.Array]) -> list[pa.Array]:
 
 
 def _text_bytes(array: pa.StringArray | pa.BinaryArray) -> memoryview | bytes:
-    """The bytes of all values together, UTF-8 for texts."""
+    """Return the concatenated bytes of all values, UTF-8 for texts."""
     _, offsets, values = array.buffers()
     if values is None or offsets is None:
         return b""

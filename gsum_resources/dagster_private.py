@@ -1,19 +1,20 @@
-"""What gsum needs of Dagster 1.13 and Dagster does not export; no other module names these.
+"""Private names of Dagster 1.13 that gsum uses; no other module imports them.
 
-Dagster is pinned in `pyproject.toml`: a newer one is tried against this list. What `import
-dagster` leaves out (SQLAlchemy's migrations, backfills: half a second) is loaded when it is used.
+`pyproject.toml` admits Dagster 1.13 alone; check this list when it is upgraded. Modules that
+`import dagster` does not load (SQLAlchemy's migrations, backfills: half a second) are loaded on
+first use.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# `dg.evaluate_automation_conditions` builds a cursor, which takes two thirds of its time
+# `dg.evaluate_automation_conditions` builds a cursor, which takes two thirds of the time
 from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor as AssetDaemonCursor
 
-# what the public `Definitions.resolve_asset_graph` returns
+# type returned by the public `Definitions.resolve_asset_graph`
 from dagster._core.definitions.assets.graph.asset_graph import AssetGraph as AssetGraph
 
-# `dg.define_asset_job` takes no assets of different partitions, not even to observe them
+# `dg.define_asset_job` rejects assets of different partitions, even for observation
 from dagster._core.definitions.assets.job.asset_job import build_asset_job as build_asset_job
 from dagster._core.definitions.assets.job.asset_job import (
     get_asset_graph_for_job as get_asset_graph_for_job,
@@ -24,10 +25,10 @@ from dagster._core.definitions.declarative_automation.automation_condition_evalu
     AutomationConditionEvaluator as AutomationConditionEvaluator,
 )
 
-# one partition of one asset, as `build_run_requests_with_backfill_policies` takes it
+# one partition of one asset, argument of `build_run_requests_with_backfill_policies`
 from dagster._core.definitions.events import AssetKeyPartitionKey as AssetKeyPartitionKey
 
-# what the public `dg.define_asset_job` returns
+# type returned by the public `dg.define_asset_job`
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJobDefinition,
 )
@@ -63,12 +64,12 @@ if TYPE_CHECKING:
 
 _CORE, _STORAGE = "dagster._core", "dagster._core.storage"
 _LOADED_LATE = {
-    # the daemon's runs for what conditions request, which `dg.evaluate_automation_conditions`
-    # does not make
+    # the runs that the daemon starts for requested partitions;
+    # `dg.evaluate_automation_conditions` does not create them
     "build_run_requests_with_backfill_policies": (
         f"{_CORE}.definitions.automation_tick_evaluation_context"
     ),
-    # what the public `DagsterInstance.get_backfills` takes and returns, and their states
+    # arguments and results of the public `DagsterInstance.get_backfills`, and their states
     "BulkActionsFilter": f"{_CORE}.execution.backfill",
     "BulkActionStatus": f"{_CORE}.execution.backfill",
     "PartitionBackfill": f"{_CORE}.execution.backfill",
@@ -83,11 +84,6 @@ _LOADED_LATE = {
     "SqlScheduleStorage": f"{_STORAGE}.schedules.sql_schedule_storage",
     "LocalComputeLogManager": f"{_STORAGE}.local_compute_log_manager",
     "NoOpComputeLogManager": f"{_STORAGE}.noop_compute_log_manager",
-}
-# a class that Dagster's configuration names by its module
-NO_COMPUTE_LOGS = {
-    "module": f"{_STORAGE}.noop_compute_log_manager",
-    "class": "NoOpComputeLogManager",
 }
 
 

@@ -1,4 +1,4 @@
-"""`LocalEmbedder`: unit vectors of texts of any length, by a transformer on this machine."""
+"""`LocalEmbedder`: unit vectors of texts of any length, computed by a local transformer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,40 +26,40 @@ __all__ = [
 
 OnProgress = Callable[[int, int], None]
 
-# Bounds the memory that token ids and unfinished sums take, whatever the number of texts.
+# Bounds the memory for token ids and partial sums, whatever the number of texts.
 _TEXTS_AT_ONCE = 4096
-_RUNTIMES = {"torch": "local-1", "numpy": "numpy-1"}  # as identities begin
+_RUNTIMES = {"torch": "local-1", "numpy": "numpy-1"}  # prefix of the identity
 
 
 @dataclass(frozen=True)
 class LocalEmbedder:
     """Embeds texts with a sentence-transformers or transformers model, without a network.
 
-    Making one and asking for `identity` or `dimension` reads JSON and hashes the weights file;
-    torch is imported at the first embedding.
+    Reading `identity` or `dimension` reads JSON files and hashes the weights; torch is imported
+    at the first embedding.
 
-    On one processor with one thread count a text's vector is the same to the last bit whatever
-    is embedded beside it (measured; see `encoder.py` for how). Between processors, thread counts
-    and devices float32 agrees to about 1e-6.
+    On one processor with a fixed number of threads, the vector of a text is bitwise independent
+    of the other texts of a call (measured; see `encoder.py`). Between processors, thread counts
+    and devices, float32 vectors agree to about 1e-6.
 
-    float32 is the default although bfloat16 is several times faster where the processor has it.
-    The precision belongs to the identity, so a default that followed the hardware would embed a
-    whole corpus again when it moves between a laptop and a server; without hardware support
-    bfloat16 is slower than float32; and from one processor to the next its vectors differ in the
-    third digit. Ask for `precision="bfloat16"` where `bfloat16_supported()` and speed matters.
+    float32 is the default although bfloat16 is several times faster on processors that support
+    it: the precision is part of the identity, so a default that followed the hardware would
+    embed a corpus again when it moves to another machine; without hardware support bfloat16 is
+    slower than float32; and bfloat16 vectors differ in the third digit between processors. Set
+    `precision="bfloat16"` where `bfloat16_supported()` is true and speed matters.
 
     Attributes
     ----------
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
     precision : of weights and activations; vectors are float32 in any case.
     window_tokens : content tokens of a window, without special tokens and prefix.
-    pooling : how token vectors become one; None takes what the model declares.
-    query_prefix, passage_prefix : put before each text; None takes what the model declares.
-    query_model : encoder of queries; None takes the partner of a model whose name says that it
-        has one (Dragon, DPR), else `model` itself.
-    device : "auto" takes the GPU where there is one.
-    batch_tokens : most tokens run together; None suits the device.
-    threads : of torch on the processor; None takes the physical cores that the process may use.
+    pooling : method that combines token vectors; None: the method that the model declares.
+    query_prefix, passage_prefix : text before each query or passage; None: as the model declares.
+    query_model : encoder of queries; None: the query encoder of a pair recognized by its name
+        (Dragon, DPR), else `model` itself.
+    device : "auto" uses the GPU where there is one.
+    batch_tokens : maximum number of tokens in a batch; None: a default for the device.
+    threads : number of torch threads on the CPU; None: the physical cores available to the process.
     runtime : "numpy" runs a plain BERT without torch, for a few texts in a new process.
     """
 
@@ -86,10 +86,10 @@ class LocalEmbedder:
 
     @cached_property
     def identity(self) -> str:
-        """What distinguishes the vectors: weights, precision, pooling, window and prefixes.
+        """Identity of the vectors: weights, precision, pooling, window and prefixes.
 
-        Where the files lie, the device, threads and batch size are left out: they do not change
-        what a vector means. See `model_digest` for what stands for the weights.
+        Paths, device, threads and batch size are left out, since they do not change the meaning of
+        a vector. Weights are represented by `model_digest`.
         """
         passages, queries = self._passages, self._queries
         return (
@@ -101,7 +101,7 @@ class LocalEmbedder:
 
     @property
     def runs_in_numpy(self) -> bool:
-        """Whether `runtime` may be "numpy" for this model."""
+        """Whether this model supports `runtime="numpy"`."""
         from gsum_resources.embedding.numpy_encoder import is_plain_bert
 
         encoders = (self._passages, self._queries)
@@ -113,10 +113,10 @@ class LocalEmbedder:
         return self._passages.settings.dimension
 
     def embed(self, texts: Sequence[str], on_progress: OnProgress | None = None) -> np.ndarray:
-        """Passages to float32 unit vectors, `(n_texts, dimension)`.
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`.
 
-        A text longer than `window_tokens` is embedded window by window; its vector is the mean
-        of the windows' vectors weighted by their tokens, brought to unit length at the end.
+        A text longer than `window_tokens` is embedded window by window; its vector is the mean of
+        the windows' vectors weighted by their tokens, normalized to unit length.
 
         Parameters
         ----------
@@ -126,16 +126,16 @@ class LocalEmbedder:
         Raises
         ------
         ValueError
-            If a text has no tokens, or `window_tokens` is more than the model takes.
+            If a text has no tokens, or `window_tokens` exceeds the model's limit.
         ModelNotFoundError
-            If the model is neither a folder nor to be had from the hub.
+            If the model is neither a folder nor available from the hub.
         """
         return self._embed(self._passages, texts, self._passage_prefix, on_progress)
 
     def embed_queries(
         self, texts: Sequence[str], on_progress: OnProgress | None = None
     ) -> np.ndarray:
-        """Queries likewise, by the query encoder and with the query prefix."""
+        """Return float32 unit vectors of queries, by the query encoder and prefix; see `embed`."""
         return self._embed(self._queries, texts, self._query_prefix, on_progress)
 
     def _embed(
@@ -156,7 +156,7 @@ class LocalEmbedder:
         return vectors
 
     def _cut(self, encoder: TextEncoder, texts: Sequence[str], first: int, prefix: str) -> Windows:
-        """Windows of the block of texts that begins at `first`."""
+        """Return the windows of the block of texts that begins at `first`."""
         overhead = encoder.cutter.overhead(prefix)
         if self.window_tokens + overhead > encoder.settings.max_tokens:
             raise ValueError(
@@ -203,12 +203,12 @@ class LocalEmbedder:
 
 
 def _block_starts(texts: Sequence[str]) -> range:
-    """Where each block of texts begins.
+    """Return the index of the first text of each block.
 
     Raises
     ------
     TypeError
-        If one string is given, whose letters would each be taken for a text.
+        If `texts` is a single string: its characters would be taken for texts.
     """
     if isinstance(texts, str):
         raise TypeError("texts is one string; give a list of texts, [text] for a single one")
@@ -218,7 +218,7 @@ def _block_starts(texts: Sequence[str]) -> range:
 def _batch_reporter(
     owner: np.ndarray, done_before: int, n_texts: int, on_progress: OnProgress | None
 ) -> Callable[[np.ndarray], None] | None:
-    """Turns finished windows into finished texts: a text is done when its last window is."""
+    """Return a callback that counts finished texts: a text is done with its last window."""
     if on_progress is None:
         return None
     remaining = np.bincount(owner)

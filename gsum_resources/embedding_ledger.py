@@ -1,4 +1,4 @@
-"""What embedding and scoring took: a row for each batch that no memo had, in `embedding_calls`."""
+"""Tokens, time and cost of embedding and scoring: one row per batch in `embedding_calls`."""
 
 import time
 import uuid
@@ -15,7 +15,7 @@ from gsum_resources.table import Table
 
 @dataclass(frozen=True)
 class Batch:
-    """What it took to embed texts, or score pairs, that no memo had: a row of `embedding_calls`."""
+    """Cost of embedding texts, or scoring pairs, without memo: a row of `embedding_calls`."""
 
     model: str
     n_texts: int
@@ -28,7 +28,7 @@ OnBatch = Callable[[Batch], None]
 
 
 class Meter:
-    """Reads what a model takes from now on."""
+    """Measures the tokens and the time that a model takes, from creation on."""
 
     def __init__(self, model: Embedder | PassageScorer) -> None:
         self._model = model
@@ -36,11 +36,11 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """How long ago this was made."""
+        """Seconds since the meter was created."""
         return time.perf_counter() - self._started
 
     def batch(self, n_texts: int) -> Batch:
-        """Return what so many texts or pairs took."""
+        """Return the cost of `n_texts` texts or pairs."""
         tokens = self._read() - self._tokens
         price = self._model.usd_per_million_tokens if isinstance(self._model, Metered) else 0.0
         return Batch(self._model.identity, n_texts, tokens, self.seconds, tokens * price / 1e6)
@@ -51,7 +51,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class EmbeddingLedger:
-    """Where batches are entered, on behalf of one asset."""
+    """Records the batches of one asset and corpus."""
 
     store: ParquetStore
     table: Table
@@ -59,7 +59,7 @@ class EmbeddingLedger:
     asset: str
 
     def enter(self, batch: Batch) -> None:
-        """Put a batch that has just ended on record, as one more file of the corpus."""
+        """Write a finished batch as a new file of the corpus."""
         row = {"asset": self.asset, **asdict(batch), "time": time.time_ns() // 1000}
         rows = pa.Table.from_pylist([row], self.table.schema)
         path = path_of(self.store, self.table, self.corpus, uuid.uuid4().hex)

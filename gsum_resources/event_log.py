@@ -1,10 +1,10 @@
-"""Dagster's SQLite storage, less what it does over again for each event.
+"""Dagster's SQLite storage without the work that it repeats for each event.
 
-Dagster 1.13 makes a new SQLAlchemy engine for every statement, which compiles the statement anew
-and closes the database behind it, and runs its schema's migrations for every run. Here engines
-are kept. Two processes that make the databases of a new instance at once stumble over each other's
-tables; here each database appears whole. The files stay those of Dagster: either storage reads
-what the other wrote.
+Dagster 1.13 creates a new SQLAlchemy engine for every statement, which compiles the statement again
+and closes the database, and runs its schema's migrations for every run. This storage keeps engines.
+Two processes that create the databases of a new instance at the same time fail on each other's
+tables; here each database file appears complete. The file format is Dagster's: either storage reads
+files of the other.
 """
 
 import os
@@ -31,18 +31,18 @@ from gsum_resources.dagster_private import (
 
 _INDEX = "index"  # the shard of all runs
 _DATABASES = ("history/runs.db", f"history/runs/{_INDEX}.db", "schedules/schedules.db")
-_PATIENCE_S = 30  # for another process that writes, as Dagster waits
-_KEPT = 8  # engines of the runs written or read last; a UI reads many runs
+_TIMEOUT_S = 30  # to wait for another writer; Dagster's value
+_KEPT = 8  # engines of the most recently used runs; a UI reads many runs
 
 
 def engine_of(url: str) -> Engine:
-    """An engine that keeps one connection open."""
-    patience = {"timeout": _PATIENCE_S}
-    return db.create_engine(url, poolclass=QueuePool, pool_size=1, connect_args=patience)
+    """Return an engine that keeps one connection open."""
+    timeout = {"timeout": _TIMEOUT_S}
+    return db.create_engine(url, poolclass=QueuePool, pool_size=1, connect_args=timeout)
 
 
 class EventLog(SqliteEventLogStorage):
-    """Dagster's event log, one file a run and an index of all."""
+    """Dagster's event log: one file per run, and an index of all runs."""
 
     @cached_property
     def _engines(self) -> OrderedDict[str, Engine]:
@@ -50,7 +50,7 @@ class EventLog(SqliteEventLogStorage):
 
     @cached_property
     def _found(self) -> set[tuple[str, str]]:
-        """Tables and columns of the index; what is there stays, so that it is looked for once."""
+        """Tables and columns found in the index; cached, since they are never removed."""
         return set()
 
     @contextmanager
@@ -79,12 +79,12 @@ class EventLog(SqliteEventLogStorage):
             super()._initdb(engine, for_index_shard)
 
     def store_event(self, event: dg.EventLogEntry) -> None:
-        """Store it, and touch the file of its run: the UI watches that, and not the log beside."""
+        """Store an event and touch the file of its run: the UI watches that file, not the WAL."""
         super().store_event(event)
         os.utime(self.path_for_shard(event.run_id))
 
     def has_table(self, table_name: str) -> bool:
-        """Whether the index has a table."""
+        """Return whether the index has a table."""
         name = ("table", table_name)
         if name not in self._found and super().has_table(table_name):
             self._found.add(name)
@@ -97,12 +97,12 @@ class EventLog(SqliteEventLogStorage):
         return name in self._found
 
     def wipe(self) -> None:
-        """Remove all events; the files of runs, too."""
+        """Remove all events and the files of runs."""
         self.close()
         super().wipe()
 
     def dispose(self) -> None:
-        """Close what is open."""
+        """Close all engines."""
         super().dispose()
         self.close()
 
@@ -115,7 +115,7 @@ class EventLog(SqliteEventLogStorage):
 
 @cache
 def _no_events() -> bytes:
-    """The file of a run that has no events yet, as Dagster makes it."""
+    """Return the content of an event file without events, as Dagster creates it."""
     with tempfile.TemporaryDirectory() as folder:
         log = SqliteEventLogStorage(folder)
         with log.run_connection("none"):
@@ -124,21 +124,21 @@ def _no_events() -> bytes:
 
 
 def _write_once(path: Path, content: bytes) -> bool:
-    """Write a file, whole at once, unless somebody else just did; whether it was written."""
-    beside = path.with_suffix(f".{uuid.uuid4().hex}.part")
-    beside.write_bytes(content)
+    """Write a file atomically unless it exists; return whether it was written."""
+    temporary = path.with_suffix(f".{uuid.uuid4().hex}.part")
+    temporary.write_bytes(content)
     try:
-        os.link(beside, path)
+        os.link(temporary, path)
     except OSError:  # another process was faster, or the file system has no links
         return False
     finally:
-        beside.unlink()
+        temporary.unlink()
     return True
 
 
 @cache
 def _no_runs() -> Mapping[str, bytes]:
-    """The files of an instance in which nothing happened yet, as Dagster makes them, by path."""
+    """Return the files of a new instance by path, as Dagster creates them."""
     with tempfile.TemporaryDirectory() as folder:
         SqliteRunStorage.from_local(f"{folder}/history")
         SqliteEventLogStorage(f"{folder}/history/runs")
@@ -147,7 +147,7 @@ def _no_runs() -> Mapping[str, bytes]:
 
 
 def _lay_databases(base_dir: Path) -> None:
-    """Put each database where there is none."""
+    """Write each database that does not exist."""
     for name in _DATABASES:
         path = base_dir / name
         if not path.exists():
@@ -156,7 +156,7 @@ def _lay_databases(base_dir: Path) -> None:
 
 
 class RunHistory(SqliteRunStorage):
-    """Dagster's table of runs."""
+    """Dagster's table of runs, with an engine that stays open."""
 
     @cached_property
     def _engine(self) -> Engine:
@@ -164,17 +164,17 @@ class RunHistory(SqliteRunStorage):
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
-        """A connection in a transaction."""
+        """Yield a connection in a transaction."""
         with self._engine.begin() as connection:
             yield connection
 
     def dispose(self) -> None:
-        """Close what is open."""
+        """Close the engine."""
         self._engine.dispose()
 
 
 class InstanceStorage(DagsterSqliteStorage):
-    """Dagster's SQLite storage with engines that are kept; named in `dagster.yaml`."""
+    """Dagster's SQLite storage with engines that stay open; named in `dagster.yaml`."""
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self.base_dir = base_dir
@@ -188,5 +188,5 @@ class InstanceStorage(DagsterSqliteStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> "InstanceStorage":
-        """What `dagster.yaml` asks for."""
+        """Create the storage from its section of `dagster.yaml`."""
         return cls.from_local(inst_data=inst_data, **config_value)

@@ -1,4 +1,4 @@
-"""Where a run reads and writes: one folder, moved by one environment variable."""
+"""The home folder of all files that gsum reads and writes, set by environment variables."""
 
 import os
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Home:
-    """The places under `GSUM_HOME` (default `data`).
+    """Paths under `GSUM_HOME` (default `data`).
 
     `GSUM_WAREHOUSE` moves the Parquet root alone, to any fsspec URL such as `s3://bucket/gsum`.
     """
@@ -27,24 +27,24 @@ class Home:
         return cls(root, os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"))
 
     def settings(self) -> "Settings":
-        """What `gsum.toml` and the environment say.
+        """Return the settings from `gsum.toml` and the environment.
 
         Raises
         ------
         SettingsError
-            If a setting is unknown or bad.
+            If a setting is unknown or invalid.
         """
-        from gsum_resources.settings import load_settings  # slow: the command line needs it late
+        from gsum_resources.settings import load_settings  # slow to import
 
         return load_settings(self.root)
 
     def open_store(self) -> "ParquetStore":
-        """Return the store of tables, with where the state is.
+        """Return the table store with the URL of its state database.
 
         Raises
         ------
         SettingsError
-            If a setting is unknown or bad.
+            If a setting is unknown or invalid.
         """
         from gsum_resources.parquet_store import ParquetStore
 
@@ -52,12 +52,12 @@ class Home:
 
     @property
     def state(self) -> Path:
-        """The database of what is no table, unless `[state] url` names another."""
+        """Path of the state database, unless `[state] url` names another database."""
         return self.root / "state.db"
 
     @property
     def corpora(self) -> Path:
-        """One folder a corpus."""
+        """Folder of the corpora, with one folder per corpus."""
         return self.root / "corpora"
 
     @property
@@ -67,5 +67,5 @@ class Home:
 
     @property
     def dagster(self) -> Path:
-        """Dagster's own home, unless `DAGSTER_HOME` names another."""
+        """Dagster's home, unless `DAGSTER_HOME` names another folder."""
         return Path(os.environ.get("DAGSTER_HOME") or self.root / "dagster")

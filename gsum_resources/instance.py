@@ -1,4 +1,4 @@
-"""Opens Dagster's instance in the home, with gsum's settings and without telemetry."""
+"""Dagster's instance in the home folder, with gsum's configuration and without telemetry."""
 
 import os
 from importlib.resources import files
@@ -10,13 +10,13 @@ from gsum_resources.home import Home
 from gsum_resources.settings import SETTINGS_FILE
 
 CONFIG_FILE = "dagster.yaml"
-PREVIEW = "preview"  # label of the metadata, of events, that shows rows of a table
+PREVIEW = "preview"  # metadata label of events that show rows of a table
 
 
 def prepare(home: Home) -> Path:
-    """Make the homes of gsum and Dagster, each with the shipped settings unless it has its own.
+    """Create the home folders of gsum and Dagster, with default settings if there are none.
 
-    Points Dagster at its home, and returns that folder.
+    Sets `DAGSTER_HOME` and returns Dagster's home folder.
     """
     folder = home.dagster
     _ship(CONFIG_FILE, folder)
@@ -26,15 +26,15 @@ def prepare(home: Home) -> Path:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """The instance that the UI and the daemon use too."""
+    """Return the instance, which the UI and the daemon use as well."""
     return dg.DagsterInstance.from_config(str(prepare(home)))
 
 
 def _ship(name: str, folder: Path) -> None:
-    """Copy a shipped file of settings into a folder that has none of this name."""
+    """Copy a default settings file into a folder that has no file of this name."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
     if not target.exists():
-        beside = target.with_suffix(f".{os.getpid()}.part")
-        beside.write_text(files("gsum_resources").joinpath(name).read_text())
-        beside.replace(target)
+        temporary = target.with_suffix(f".{os.getpid()}.part")
+        temporary.write_text(files("gsum_resources").joinpath(name).read_text())
+        temporary.replace(target)

@@ -1,4 +1,4 @@
-"""A store over another one: what is written stays in memory, and is gone with it."""
+"""A file system and a store over another one: writes stay in memory and are discarded."""
 
 import io
 import itertools
@@ -13,14 +13,15 @@ from fsspec import AbstractFileSystem
 from fsspec.utils import glob_translate
 
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.state import MEMORY
 
 
 class Layered(AbstractFileSystem):
-    """Files in memory over those of another file system, which is only read.
+    """Files in memory on top of another file system, which is only read.
 
     Parameters
     ----------
-    hidden : folders of which the files below are not seen.
+    hidden : folders whose files are not visible.
     """
 
     cachable = False
@@ -40,62 +41,69 @@ class Layered(AbstractFileSystem):
         self._removed.discard(path)
 
     def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
-        """Read a file."""
+        """Open a file for reading."""
         if path in self._files:
             return io.BytesIO(self._files[path][1])
-        if self._is_gone(path):
+        if self._is_removed(path):
             raise FileNotFoundError(path)
         return self._under.open(path, mode)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any):  # noqa: ANN201
-        """The content of a file."""
+        """Return the content of a file."""
         with self.open(path) as file:
             return file.read()[start:end]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Size, and something that changes with the content."""
+        """Return size and a number that changes with the content."""
         if path in self._files:
             number, content = self._files[path]
             return {"name": path, "type": "file", "size": len(content), "created": number}
-        if self._is_gone(path):
+        if self._is_removed(path):
             raise FileNotFoundError(path)
         return self._under.info(path)
 
     def exists(self, path: str, **_: Any) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether a file or folder exists."""
         if path in self._files:
             return True
-        return not self._is_gone(path) and self._under.exists(path)
+        return not self._is_removed(path) and self._under.exists(path)
 
     def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
-        """The files whose path has a form."""
+        """Return the files whose path matches a pattern."""
         matches = re.compile(glob_translate(path)).match
-        below = {str(found) for found in self._under.glob(path) if not self._is_gone(str(found))}
+        below = {str(found) for found in self._under.glob(path) if not self._is_removed(str(found))}
         return sorted(below | {file for file in self._files if matches(file)})
 
-    def _is_gone(self, path: str) -> bool:
+    def _is_removed(self, path: str) -> bool:
         return path in self._removed or path.startswith(self._hidden)
 
     def rm_file(self, path: str) -> None:
-        """Remove a file, which stays in the file system below."""
+        """Remove a file from this layer; it remains in the file system below."""
         self._files.pop(path, None)
         self._removed.add(path)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Do nothing: a file needs no folder."""
+        """Do nothing: files need no folders."""
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Let the file system below list its files anew."""
+        """Invalidate the listing cache of the file system below."""
         self._under.invalidate_cache(path)
+
+
+def memory_store() -> ParquetStore:
+    """Return an empty store that writes nothing to disk, and ends with the last reference to it."""
+    store = ParquetStore("memory://gsum", MEMORY)
+    store.fs = Layered(store.fs, [store.root])
+    return store
 
 
 @contextmanager
 def store_over(store: ParquetStore, without: Sequence[str] = ()) -> Iterator[ParquetStore]:
-    """A store that reads from `store` and writes nothing there, with a database of its own.
+    """Yield a store that reads from `store`, writes nothing there, and has its own database.
 
     Parameters
     ----------
-    without : tables whose files are not seen.
+    without : tables whose files are not visible.
     """
     with TemporaryDirectory(prefix="gsum-plan-") as folder:
         layered = ParquetStore(store.url, str(Path(folder) / "state.db"))

@@ -1,8 +1,9 @@
-"""What a table was made from, and whether it is current: one rule for everyone who asks.
+"""Lineage: recorded inputs of tables, and the single rule that decides whether they are current.
 
-Everything that an asset reads has a key and a version. The versions stand in the footer of what
-it writes; a partition is out of date when one of them is not the present one. The automation
-condition, the command line and the check `lineage_is_current` all ask `Lineage.changes`.
+Everything that an asset reads has a key and a version. The versions are stored in the footer of the
+files that it writes; a partition is out of date if one of them differs from the present version.
+The automation condition, the command line and the check `lineage_is_current` all use
+`Lineage.changes`.
 """
 
 from collections import defaultdict
@@ -17,7 +18,7 @@ Step = tuple[str, str]  # run id, step key
 
 @dataclass
 class Reads:
-    """What each running step has read so far, and what it asked for in vain."""
+    """Inputs that each running step has read so far, and its failed model requests."""
 
     tables: dict[Step, dict[str, dict[Partition, str]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
@@ -26,19 +27,19 @@ class Reads:
     failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def table(self, step: Step, name: str, hashes: Mapping[Partition, str]) -> None:
-        """Note that `step` read these partitions of a table."""
+        """Record that `step` read these partitions of a table."""
         self.tables[step][name].update(hashes)
 
     def other(self, step: Step, key: str, version: str) -> None:
-        """Note that `step` used a model or a setting."""
+        """Record that `step` used a model or a setting."""
         self.others[step][key] = version
 
     def failure(self, step: Step, document_id: str) -> None:
-        """Note that a model gave `step` no valid reply on a document, "" for a whole corpus."""
+        """Record that a model gave `step` no valid reply on a document, "" for the whole corpus."""
         self.failures[step].append(document_id)
 
     def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
-        """The part of what `step` read that `partition` of its output rests on."""
+        """Return the inputs that `step` read and that `partition` of its output depends on."""
         inputs = {
             key: version
             for key, version in self.others[step].items()
@@ -56,7 +57,7 @@ class Reads:
 
 
 def feeds(source: Partition, target: Partition) -> bool:
-    """Whether `source` feeds `target`: equal in every dimension that both have."""
+    """Return whether `source` feeds `target`: equal in every dimension that both have."""
     return all(
         a is None or b is None or a == b
         for a, b in (
@@ -68,21 +69,21 @@ def feeds(source: Partition, target: Partition) -> bool:
 
 
 def code_version_of(table: Table, asset_version: str | None) -> str:
-    """What a file's code version should be: that of the asset, and that of the table's columns."""
+    """Return the code version of a file: the version of the asset and that of the columns."""
     return f"{asset_version or ''}/{table.fingerprint}"
 
 
 class Lineage:
-    """Compares recorded versions with present ones; remembers what it looked up.
+    """Compares recorded versions with present ones, and caches what it read.
 
-    Make a new one for every look at the warehouse: it is a snapshot.
+    An instance is a snapshot of the warehouse: create a new one for each comparison.
 
     Parameters
     ----------
     store : the warehouse.
-    tables : the declared tables by name.
-    other_version : the present version of a `settings:` key, or of a `model:` key with the asset
-        that reads the model, `model:language_model/asset=gor/topics`; None where it is unknown,
+    tables : declared tables by name.
+    other_version : returns the present version of a `settings:` key, or of a `model:` key with the
+        asset that reads the model, `model:language_model/asset=gor/topics`; None if it is unknown,
         which counts as unchanged.
     """
 
@@ -99,7 +100,7 @@ class Lineage:
         self._listed: dict[tuple[str, str], dict[Partition, Provenance]] = {}
 
     def provenances(self, table: str, corpus: str) -> dict[Partition, Provenance]:
-        """The footers of all files that a table has for a corpus."""
+        """Return the footers of all files of a table and corpus."""
         key = (table, corpus)
         if key not in self._listed:
             declared = self._tables[table]
@@ -111,20 +112,20 @@ class Lineage:
         return self._listed[key]
 
     def exists(self, table: str, partition: Partition) -> bool:
-        """Whether the partition has a file."""
+        """Return whether the partition has a file."""
         return partition in self.provenances(table, partition.corpus)
 
     def present_version(self, key: str) -> str | None:
-        """The version that `key` has now; that of nothing where a table has no file."""
+        """Return the present version of `key`; without files that of an empty set."""
         if key not in self._present:
-            kind, _, rest = key.partition(":")
+            kind, _, name = key.partition(":")
             self._present[key] = (
-                self._table_version(rest) if kind == "table" else self._other_version(key)
+                self._table_version(name) if kind == "table" else self._other_version(key)
             )
         return self._present[key]
 
-    def _table_version(self, rest: str) -> str:
-        name, _, path = rest.partition("/")
+    def _table_version(self, name_and_path: str) -> str:
+        name, _, path = name_and_path.partition("/")
         wanted = Partition.from_path(path)
         if name not in self._tables:
             return "gone"
@@ -132,9 +133,9 @@ class Lineage:
         return version_of({p: v.content_hash for p, v in known.items() if feeds(p, wanted)})
 
     def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
-        """The inputs whose present version is not the recorded one; [] when it is current.
+        """Return the inputs whose version differs from the recorded one; [] if current.
 
-        A partition without a file has no recorded inputs and is never out of date: it is missing.
+        A partition without a file has no recorded inputs: it is missing, not out of date.
         """
         provenance = self.provenances(table, partition.corpus).get(partition)
         if provenance is None:
@@ -150,5 +151,5 @@ class Lineage:
 
 
 def _read_by(key: str, asset: str) -> str:
-    """A key with its reader: kinds of work may have models of their own."""
+    """Return a key with the asset that reads it: kinds of work may have their own models."""
     return f"{key}/asset={asset}" if key.startswith("model:") else key

@@ -1,10 +1,10 @@
-"""Content-addressed memos: vectors and scores, kept by the hash of what they were computed from.
+"""Content-addressed memos: vectors and scores, stored by the hash of their inputs.
 
-A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, with a folder for each shard:
-all keys that begin with the same four bits. There lie immutable segments, Parquet files sorted by
-key, each written in one step and merged when there are many. A look-up reads the parts of files
-that hold the wanted keys, so that a process never holds the whole memo. Several processes can
-write at once, and each finds what the others have written.
+A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, with one folder per shard: the
+keys that share their first four bits. A shard holds immutable segments, Parquet files sorted by
+key, each written in one step and merged when there are many. A look-up reads only the row groups
+that hold requested keys, so that a process never holds the whole memo in memory. Several processes
+can write at the same time, and each finds the values of the others.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore
 
-_MERGE_AT = 16  # segments of a shard
-_GROUP_ROWS = 1024  # what is read together; 1.5 MiB of 384-dimensional vectors
-_RECENT_BYTES = 2**26  # of values that a process keeps
+_MERGE_AT = 16  # number of segments in a shard
+_GROUP_ROWS = 1024  # rows per row group; 1.5 MiB of 384-dimensional vectors
+_RECENT_BYTES = 2**26  # values kept in memory by a process
 
 
 def memo_folder(store: ParquetStore, kind: str, identity: str) -> str:
-    """Where the memo of a model lies."""
+    """Return the folder of a model's memo."""
     return f"{store.root}/_memo/{kind}/{hash_texts([identity], 8)}"
 
 
 class Memo:
-    """Bytes by key. Keys are 16-byte hashes, values are whatever the caller encodes."""
+    """Bytes by key. Keys are 16-byte hashes; the caller encodes values."""
 
     def __init__(self, store: ParquetStore, kind: str, identity: str) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class Memo:
         self._lock = threading.RLock()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The values of those keys that are known."""
+        """Return the stored values of `keys`."""
         with self._lock:
             wanted = list(dict.fromkeys(keys))
             found = self._recent.get(wanted)
@@ -52,7 +52,7 @@ class Memo:
         return found
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Keep `items`; on return they are in the store."""
+        """Store `items`; they are on disk when this returns."""
         with self._lock:
             for shard, keys in _by_shard(items).items():
                 write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
@@ -66,7 +66,7 @@ class Memo:
         return sorted(self._store.fs.glob(f"{folder}/*.parquet"))
 
     def _look_up(self, shard: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """Read from a shard; what another process merged meanwhile is in a newer segment."""
+        """Return values in a shard; segments that another process merged are retried."""
         found: dict[bytes, bytes] = {}
         left = set(keys)
         while True:
@@ -81,7 +81,7 @@ class Memo:
             return found
 
     def _read(self, path: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """Read the values of keys from a segment, only from the groups of rows that hold any."""
+        """Return the values of keys in a segment, reading only row groups that hold any of them."""
         if path in self._keys and not _rows_of(self._keys[path], keys):
             return {}
         with self._store.fs.open(path, "rb") as source:
@@ -96,9 +96,10 @@ class Memo:
         return found
 
     def _merge(self, shard: str, paths: Sequence[str]) -> None:
-        """Write the smaller half of the segments as one, then remove what it replaces.
+        """Write the smaller half of the segments as one, then remove those segments.
 
-        The larger ones stay, so that what a long run put early is not written again and again.
+        Larger segments are left alone, so that early values of a long run are not rewritten
+        repeatedly.
         """
         fs = self._store.fs
         with suppress(FileNotFoundError):  # another process does the same
@@ -114,7 +115,7 @@ class Memo:
 
 
 class _Recent:
-    """The values that were used last, up to `_RECENT_BYTES`."""
+    """The most recently used values, up to `_RECENT_BYTES`."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[bytes, bytes] = OrderedDict()
@@ -132,7 +133,7 @@ class _Recent:
 
 
 def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
-    """Keys by the first of their hexadecimal digits."""
+    """Return keys grouped by their first hexadecimal digit."""
     shards: dict[str, list[bytes]] = {}
     for key in keys:
         shards.setdefault(f"{key[0] >> 4:x}", []).append(key)
@@ -140,13 +141,13 @@ def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
 
 
 def _rows_of(segment: pa.ChunkedArray, keys: Collection[bytes]) -> list[int]:
-    """The rows of a segment that hold one of the keys."""
+    """Return the rows of a segment that hold one of the keys."""
     is_in = pc.is_in(segment, value_set=pa.array(list(keys), pa.binary(16)))
     return np.flatnonzero(is_in.to_numpy()).tolist()
 
 
 def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> str:
-    """Write values as a file named by its keys, so that to write it twice is to write it once."""
+    """Write values as a file named by the hash of its keys; writing it twice is idempotent."""
     keys = sorted(items)
     digest = hashlib.blake2b(b"".join(keys), digest_size=12)
     path = f"{folder}/{digest.hexdigest()}.parquet"
@@ -168,7 +169,7 @@ def _items(rows: pa.Table) -> dict[bytes, bytes]:
 
 
 def shard_segments(store: ParquetStore, folder: str) -> None:
-    """Put the segments that an older gsum wrote into a memo's folder itself into shards."""
+    """Move segments that an older gsum wrote directly into a memo's folder into shards."""
     for path in store.fs.glob(f"{folder}/*.parquet"):
         with suppress(FileNotFoundError):  # another process does the same
             items = read_segment(store, path)

@@ -1,4 +1,4 @@
-"""Which model serves what, built when first used."""
+"""The models that serve each kind of work, created on first use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from gsum_resources.endpoint import Endpoint
 
 
-LANGUAGE_MODELS = ("language_model", "judge_model")  # their assets
+LANGUAGE_MODELS = ("language_model", "judge_model")  # names of their assets
 WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
 _LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 
 class ModelError(ValueError):
-    """A model that nobody serves; the message names it."""
+    """A model name that is unknown; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Models:
     """The language model, the embedder and the passage scorer of one process.
 
     `overrides` replaces a model by its asset name, for tests and notebooks. `quick` embeds without
-    torch where the local model allows it: for a process that answers one question and ends.
+    torch where the local model supports it: for a process that answers one question and ends.
     """
 
     settings: Settings
@@ -57,46 +57,46 @@ class Models:
     )
 
     def identity(self, name: str) -> str:
-        """The present identity of a model by its asset's name, or by a kind of work."""
+        """Return the identity of a model by the name of its asset or kind of work."""
         return self.bare(name).identity
 
     def version(self, name: str) -> str:
-        """What lineage records of a model: its identity, and what its prompts are cut by."""
+        """Return the version for lineage: the identity, and the settings that limit its prompts."""
         identity = self.identity(name)
         if name not in _LANGUAGE_MODELS:
             return identity
         settings = self.settings_of(name)
-        parts = [identity, f"context={settings.context_tokens}" if settings.context_tokens else ""]
-        return "/".join(filter(None, [*parts, settings.tokenizer]))
+        context = f"context={settings.context_tokens}" if settings.context_tokens else ""
+        return "/".join(filter(None, [identity, context, settings.tokenizer]))
 
     def settings_of(self, name: str) -> LlmSettings:
-        """The settings of a language model: its own table, or that of the one that it is."""
+        """Return the settings of a language model, its own or those of [llm]."""
         own = self.settings.judge if name == "judge_model" else None
         if name in WORK:
             own = getattr(self.settings.models, name)
         return self.settings.llm if own is None or own.backend == "same" else own
 
     def window(self, name: str = "language_model") -> Window:
-        """What a language model takes at once, as far as that is known."""
+        """Return the context window of a language model, as far as it is known."""
         name = self._named(name)
         if name not in self._windows:
             self._windows[name] = self._new_window(name)
         return self._windows[name]
 
     def bare(self, name: str) -> Any:
-        """A model without memo and ledger, by its asset's name or by a kind of work."""
+        """Return a model without memo and ledger, by the name of its asset or kind of work."""
         name = self._named(name)
         if name not in self._bare:
             self._bare[name] = self.overrides.get(name) or self._new(name)
         return self._bare[name]
 
     def check(self) -> None:
-        """One cheap call to each server in use, so that a wrong key is told before any work.
+        """Send one cheap request to each server in use, so that a wrong key is reported early.
 
         Raises
         ------
         SettingsError
-            If the variable that should hold a key does not.
+            If the environment variable of a key is not set.
         ModelUnavailableError
             If a server refuses the key or cannot be reached.
         """
@@ -106,7 +106,7 @@ class Models:
 
     @property
     def _served(self) -> dict[str, ServerSettings]:
-        """The settings of those models that a server serves, by asset name."""
+        """Settings of the models that a server provides, by asset name."""
         all_models: dict[str, ServerSettings] = {
             "language_model": self.settings.llm,
             "judge_model": self.settings.judge,
@@ -123,7 +123,7 @@ class Models:
 
     @cached_property
     def scorer(self) -> MemoizedScorer:
-        """What tells how well one passage predicts another."""
+        """The scorer of how well one passage predicts another."""
         return MemoizedScorer(self.bare("passage_scorer"), self.store)
 
     def language_model(
@@ -133,11 +133,11 @@ class Models:
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
     ) -> LedgeredModel:
-        """A language model, entering its calls in `ledger`.
+        """Return a language model that records its calls in `ledger`.
 
         Parameters
         ----------
-        on_failure : hears the document of each request that got no valid reply.
+        on_failure : called with the document id of each request that got no valid reply.
         name : `language_model`, `judge_model`, or a kind of work.
         """
         model, window = self._language_model(name), partial(self.window, name)
@@ -147,7 +147,7 @@ class Models:
         return self.bare(name)
 
     def _named(self, name: str) -> str:
-        """The name of the model that serves `name`: its own, or that of the language model."""
+        """Return the name of the model that serves `name`: itself, or "language_model"."""
         if name not in _LANGUAGE_MODELS or name in self.overrides:
             return name
         return "language_model" if self.settings_of(name) is self.settings.llm else name
@@ -159,12 +159,13 @@ class Models:
             return self._new_embedder()
         if name == "passage_scorer":
             return self._new_scorer()
-        raise ModelError(f"no model is called '{name}'")
+        known = (*_LANGUAGE_MODELS, "embedding_model", "passage_scorer")
+        raise ModelError(f"unknown model '{name}'; known: {', '.join(known)}")
 
     def _new_window(self, name: str) -> Window:
         settings = self.settings_of(name)
         if name in self.overrides or settings.backend == "extractive":
-            return Window(settings.model, most_tokens)  # asks no server, and has no limit
+            return Window(settings.model, most_tokens)  # needs no server and has no limit
         model = self._language_model(name)
         folder = Path(settings.model).expanduser()
         local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
@@ -184,7 +185,7 @@ class Models:
             return cast(LanguageModel, TransformersModel(settings))
         from gsum_resources.llm.extractive import ExtractiveModel
 
-        # always the same embedder: its answers do not change with the corpus's embedding model
+        # a fixed embedder, so that its answers do not depend on the corpus's embedding model
         return ExtractiveModel(
             MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store)
         )
@@ -220,7 +221,7 @@ class Models:
         return UnigramScorer(settings.mu)
 
     def _endpoint(self, settings: ServerSettings) -> "Endpoint":
-        """One client a table of `gsum.toml`: each has limits of its own."""
+        """Return the client of a table of `gsum.toml`; each has its own limits."""
         if settings not in self._endpoints:
             from gsum_resources.endpoint import Endpoint
 

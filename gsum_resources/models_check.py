@@ -1,4 +1,4 @@
-"""Whether the models that are set answer: each is asked a tiny question, past every memo."""
+"""Check of the configured models: each gets a tiny request, without memo."""
 
 import time
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ _ANSWERED = Request(
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """What is known of one model after it was asked.
+    """Result of checking one model.
 
     Attributes
     ----------
-    table : of `gsum.toml` that sets it.
-    context_tokens : most tokens of prompt and reply together; None: unknown or without limit.
-    tokens_per_s : of a reply of a few words, prompt included; None: it writes no text.
-    structure : how JSON is had of it; empty: not at all, or it writes no text.
-    usd : price of a million tokens, in and out; empty: it costs nothing.
-    failure : why it does not answer; empty if it does.
+    table : table of `gsum.toml` that configures the model.
+    context_tokens : maximum number of tokens of prompt and reply; None: unknown or unlimited.
+    tokens_per_s : tokens per second of a short reply, prompt included; None: it writes no text.
+    structure : how structured replies are obtained; empty: not supported, or it writes no text.
+    usd : price per million tokens, in and out, US dollars; empty: free.
+    failure : reason why it does not answer; empty if it does.
     """
 
     table: str
@@ -54,12 +54,12 @@ class CheckedModel:
 
 
 def check_models(models: Models) -> Iterator[CheckedModel]:
-    """Ask every model that is set, each once; one that is the model of [llm] is left out."""
+    """Send a request to every configured model; those that share the model of [llm] are skipped."""
     for name in (*LANGUAGE_MODELS, *WORK):
         if name == "language_model" or models.settings_of(name) is not models.settings.llm:
             yield _language_model(models, name)
-    yield _other(models, "embedding_model", models.settings.embedding)
-    yield _other(models, "passage_scorer", models.settings.scorer)
+    yield _embedder_or_scorer(models, "embedding_model", models.settings.embedding)
+    yield _embedder_or_scorer(models, "passage_scorer", models.settings.scorer)
 
 
 def _language_model(models: Models, name: str) -> CheckedModel:
@@ -67,7 +67,7 @@ def _language_model(models: Models, name: str) -> CheckedModel:
     checked = CheckedModel(settings.table, settings.backend, settings.model, usd=_prices(settings))
     try:
         model = models.bare(name)
-        (rated,) = model.complete([_RATED])  # the first, so that loading is not timed below
+        (rated,) = model.complete([_RATED])  # first request, so that loading is not timed below
         started = time.perf_counter()
         (answered,) = model.complete([_ANSWERED])
         seconds = time.perf_counter() - started
@@ -91,7 +91,9 @@ def _prices(settings: LlmSettings) -> tuple[float, ...]:
     return settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
 
 
-def _other(models: Models, name: str, settings: EmbeddingSettings | ScorerSettings) -> CheckedModel:
+def _embedder_or_scorer(
+    models: Models, name: str, settings: EmbeddingSettings | ScorerSettings
+) -> CheckedModel:
     checked = CheckedModel(settings.table, settings.backend, settings.model)
     if settings.backend == "openai_compatible":
         price = (settings.usd_per_million_tokens,)

@@ -1,4 +1,4 @@
-"""Dagster's door to the models: handed to assets with memo and ledger."""
+"""Dagster IO manager of the models: gives them to assets with memo and ledger."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,12 +19,11 @@ from gsum_resources.warehouse_io import partition_of, step_of
 
 
 class ModelsIO(dg.IOManager):
-    """Hands the observed model assets to those that use them, and notes that they did.
+    """Gives observed model assets to the assets that use them, and records that use.
 
     Parameters
     ----------
-    work_of : the kind of work of an asset that asks the language model, which may have a model of
-        its own.
+    work_of : returns the kind of work of an asset, which may have a language model of its own.
     """
 
     def __init__(
@@ -40,8 +39,8 @@ class ModelsIO(dg.IOManager):
         self._embedding_table = embedding_table
 
     def load_input(self, context: dg.InputContext) -> Lazy:
-        """A `Lazy` whose `get` gives a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
-        asset = context.step_context.step.key.replace("__", "/")  # as people write it
+        """Return a `Lazy` of a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
+        asset = context.step_context.step.key.replace("__", "/")  # as on the command line
         info = context.log.info if context.log else print
         name = context.asset_key.path[-1]
         return self.model(step_of(context), asset, name, _corpus_of(context), info)
@@ -49,32 +48,32 @@ class ModelsIO(dg.IOManager):
     def model(
         self, step: Step, asset: str, name: str, corpus: str, info: Callable[[str], None]
     ) -> Lazy:
-        """The same for a step whose calls are entered for an asset and corpus."""
+        """Return the same for a step, recording its calls for an asset and corpus."""
 
         def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
             model = self._work_of(asset) if name == "language_model" else name
             self._reads.other(step, f"model:{name}", self.models.version(model))
-            booked = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
+            batches = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
             if name == "embedding_model":
-                told = reporter(f"{asset}: texts embedded", info)
-                return self.models.embedder.reporting(told, booked.enter)
+                on_progress = reporter(f"{asset}: texts embedded", info)
+                return self.models.embedder.reporting(on_progress, batches.enter)
             if name == "passage_scorer":
-                told = reporter(f"{asset}: passages scored", info)
-                return self.models.scorer.reporting(told, booked.enter, failed)
+                on_progress = reporter(f"{asset}: passages scored", info)
+                return self.models.scorer.reporting(on_progress, batches.enter, failed)
             store, table = self.models.store, self.models.ledger_table
-            ledger = Ledger(store, table, corpus, asset, run_id=step[0])
+            calls = Ledger(store, table, corpus, asset, run_id=step[0])
             answered = reporter(f"{asset}: requests answered", info)
-            return self.models.language_model(ledger, answered, failed, model)
+            return self.models.language_model(calls, answered, failed, model)
 
         return Lazy(read)
 
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
-        """Models are observed, never written."""
+        """Raise an error: models are observed, never written."""
         raise NotImplementedError(f"{context.asset_key}: a model is observed, not materialized")
 
 
 def _corpus_of(context: dg.InputContext) -> str:
-    """The corpus whose partition the step makes."""
+    """Return the corpus of the partition that the step writes."""
     step = context.step_context
     return partition_of(step.partition_key_range.start).corpus

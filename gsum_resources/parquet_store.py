@@ -1,8 +1,8 @@
 """The warehouse: one Parquet file for each table and partition, replaced in one step.
 
-A file lives at `<root>/<table>/corpus=<c>/[bucket=<b>/][method=<m>/]data.parquet`. Its footer
-carries the provenance of its content, so that whether it is current can be told from the store
-alone, on any machine.
+A file's path is `<root>/<table>/corpus=<c>/[bucket=<b>/][method=<m>/]data.parquet`. Its footer
+contains the provenance of its content, so that the store alone shows whether it is current, on any
+machine.
 """
 
 import fcntl
@@ -27,20 +27,20 @@ from gsum_resources.table import Table
 
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
-_BESIDE = ".part"
+_TEMPORARY_SUFFIX = ".part"
 _LOCKS = "_locks"
 DIMENSIONS = ("corpus", "bucket", "method")
-_DICTIONARY_BYTES = 2**23  # room for 300,000 ids; beyond, a column is written value by value
-_FILES_AT_ONCE = 4  # read together: hides an object store's latency, bounds what decoding takes
+_DICTIONARY_BYTES = 2**23  # room for 300,000 ids; larger columns are written without a dictionary
+_FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
 
 
 class StoreError(ValueError):
-    """A table could not be written or read; the message names table, column and asset."""
+    """A table cannot be written or read; the message names table, column and asset."""
 
 
 @dataclass(frozen=True, order=True)
 class Partition:
-    """The part of a table that one file holds; a dimension that the table lacks is None."""
+    """The partition of a table that one file holds; dimensions that the table lacks are None."""
 
     corpus: str
     bucket: str | None = None
@@ -54,26 +54,26 @@ class Partition:
 
     @classmethod
     def from_path(cls, path: str) -> "Partition":
-        """Read the segments of `path` that name a dimension."""
+        """Return the partition named by the segments of `path`."""
         pairs = (segment.split("=", 1) for segment in path.split("/") if "=" in segment)
         return cls(**{name: value for name, value in pairs if name in DIMENSIONS})
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a file's content came from.
+    """Origin of a file's content.
 
     Attributes
     ----------
-    content_hash : of the rows, measured columns left out.
-    code_version : of the asset that wrote it.
-    inputs : version of everything that was read, by its key: `table:chunks/corpus=qmsum`,
-        `settings:chunking/corpus=qmsum`, `model:embedding_model`, and where only the number of
-        rows counts `rows:documents/corpus=qmsum`.
-    asset, run_id, time : who wrote it, in which run, when (ISO 8601, UTC).
+    content_hash : hash of the rows without measured columns.
+    code_version : code version of the asset that wrote the file.
+    inputs : version of each input by its key: `table:chunks/corpus=qmsum`,
+        `settings:chunking/corpus=qmsum`, `model:embedding_model`, and where only the number of rows
+        counts `rows:documents/corpus=qmsum`.
+    asset, run_id, time : asset and run that wrote the file, and when (ISO 8601, UTC).
     rows : number of rows.
-    failed : requests to a model that got no valid reply, so that rows are missing; those are
-        asked again when the partition is tried again.
+    failed : number of model requests without a valid reply, so that rows are missing; they are
+        repeated when the partition is materialized again.
     """
 
     content_hash: str
@@ -100,8 +100,8 @@ class ParquetStore:
 
     Parameters
     ----------
-    state_url : of the database that goes with it (`state.py`); by default the file `state.db` in
-        a local folder, or beside a folder called `warehouse`, as a home has them.
+    state_url : path or URL of the state database (`state.py`); by default `state.db` in a local
+        root folder, or beside it if it is called `warehouse`, as in a home.
     """
 
     def __init__(self, root: str, state_url: str = "") -> None:
@@ -109,32 +109,32 @@ class ParquetStore:
         self.url = root
         self.is_local = "file" in self.fs.protocol
         folder, name = os.path.split(self.root)
-        beside = folder if name == "warehouse" else self.root
-        self.state_url = state_url or (f"{beside}/state.db" if self.is_local else "")
+        state_folder = folder if name == "warehouse" else self.root
+        self.state_url = state_url or (f"{state_folder}/state.db" if self.is_local else "")
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
     def path(self, table: Table, partition: Partition) -> str:
-        """Where the file of a partition stands."""
+        """Return the path of a partition's file."""
         return f"{self.root}/{table.name}/{partition.path}/{FILE_NAME}"
 
     def write(
         self, table: Table, partition: Partition, rows: pa.Table, provenance: Provenance
     ) -> Provenance:
-        """Check `rows` against the schema and replace the partition's file in one step.
+        """Validate `rows` against the schema and replace the partition's file in one step.
 
-        Returns the provenance completed with content hash and row count.
+        Returns the provenance, completed with content hash and row count.
 
         Raises
         ------
         StoreError
-            If a column is missing, unknown, of a wrong type or null where it must not be.
+            If a column is missing, unknown, of a wrong type, or null where this is not allowed.
         """
         rows = conform(table, rows, provenance.asset)
         provenance = replace(
             provenance, content_hash=content_hash(rows, table.measured), rows=rows.num_rows
         )
-        told = asdict(provenance) | {"settings_hash": provenance.settings_hash}
-        footer = {FOOTER_KEY: json.dumps(told, sort_keys=True)}
+        content = asdict(provenance) | {"settings_hash": provenance.settings_hash}
+        footer = {FOOTER_KEY: json.dumps(content, sort_keys=True)}
         rows = rows.replace_schema_metadata(footer)
         texts = [f.name for f in rows.schema if not pa.types.is_fixed_size_list(f.type)]
         how: dict[str, Any] = {
@@ -149,14 +149,14 @@ class ParquetStore:
         return provenance
 
     def write_file(self, path: str, rows: pa.Table, **how: Any) -> None:
-        """Write a Parquet file in one step, in the place of the one at `path`, if there is any.
+        """Write or replace a Parquet file in one step.
 
         Parameters
         ----------
         how : options of `pyarrow.parquet.write_table`.
         """
         if self.is_local:
-            with self._beside(path) as beside, pa.OSFile(beside, "wb") as file:
+            with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
                 pq.write_table(rows, file, **how)
         else:
             buffer = io.BytesIO()
@@ -164,22 +164,22 @@ class ParquetStore:
             self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
-        """Put `content` at `path` so that a reader sees the old file or the new one.
+        """Write `content` to `path` so that a reader sees the old file or the new one.
 
-        Locally by writing beside and renaming; an object store's put is one step by itself.
+        A local file is written under a temporary name and renamed; an object store's put is atomic.
         """
         if not self.is_local:
             self.fs.pipe_file(path, bytes(content))
             return
-        with self._beside(path) as beside, open(beside, "wb") as file:  # noqa: PTH123
+        with self._temporary_path(path) as temporary, open(temporary, "wb") as file:  # noqa: PTH123
             file.write(content)
 
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
-        """Keep other processes of this machine, and other threads, out of what `name` stands for.
+        """Hold an exclusive lock `name` against other processes of this machine and other threads.
 
-        Those that come meanwhile wait; the system lets go of a dead process's lock, an empty file
-        that stays. An object store has no locks: there, nobody waits.
+        Others wait; the system releases the lock of a dead process, and the empty lock file
+        remains. An object store has no locks: there, nobody waits.
         """
         if not self.is_local:
             yield
@@ -191,16 +191,16 @@ class ParquetStore:
             yield
 
     @contextmanager
-    def _beside(self, path: str) -> Iterator[str]:
-        """A local file to write, which takes the place of `path` if nothing goes wrong."""
-        beside = f"{path}.{uuid.uuid4().hex}{_BESIDE}"
+    def _temporary_path(self, path: str) -> Iterator[str]:
+        """Yield a temporary local path, which replaces `path` unless an exception is raised."""
+        temporary = f"{path}.{uuid.uuid4().hex}{_TEMPORARY_SUFFIX}"
         self.fs.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH120 - a URL's path
         try:
-            yield beside
-            os.replace(beside, path)  # noqa: PTH105
+            yield temporary
+            os.replace(temporary, path)  # noqa: PTH105
         finally:
-            if self.fs.exists(beside):
-                self.fs.rm_file(beside)
+            if self.fs.exists(temporary):
+                self.fs.rm_file(temporary)
 
     def read(
         self,
@@ -209,19 +209,20 @@ class ParquetStore:
         columns: Sequence[str] | None = None,
         as_dictionaries: Sequence[str] = (),
     ) -> tuple[pa.Table, dict[Partition, str]]:
-        """Rows of several partitions with their dimensions as columns, and each content hash.
+        """Return rows of several partitions with their dimensions as columns, and content hashes.
 
-        Partitions without a file are left out of both. The hash is that of the very bytes read.
+        Partitions without a file are left out of both. A hash is that of the bytes that were read.
 
         Parameters
         ----------
-        as_dictionaries : columns of texts to read as dictionaries, where each text stands in many
-            rows: a fifth of the memory, a tenth of the time. So the dimensions come then, too.
+        as_dictionaries : columns of texts to read as dictionaries, for texts that occur in many
+            rows: a fifth of the memory, a tenth of the time. The dimensions are then dictionaries
+            as well.
         """
 
         encode = bool(as_dictionaries)
 
-        def read_one(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
+        def read_partition(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             try:
                 with self.fs.open(self.path(table, partition), "rb") as source:
                     file = pq.ParquetFile(source, read_dictionary=list(as_dictionaries) or None)
@@ -232,32 +233,32 @@ class ParquetStore:
             return partition, version, _with_dimensions(table, partition, rows, encode)
 
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            found = [one for one in pool.map(read_one, partitions) if one]
+            found = [result for result in pool.map(read_partition, partitions) if result]
         hashes = {partition: version for partition, version, _ in found}
         return _concatenate(table, [rows for *_, rows in found], columns), hashes
 
     def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
-        """The partitions that have a file, in order."""
+        """Return the partitions that have a file, in order."""
         levels = [f"corpus={corpus}" if corpus else "corpus=*"]
         levels += [f"{name}=*" for name in table.dimensions[1:]]
         pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
         return sorted(Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
 
     def count(self, table: Table, corpus: str) -> int:
-        """Rows of a corpus, read from the footers alone."""
+        """Return the number of rows of a corpus, read from the footers only."""
         footers = (self.provenance(table, p) for p in self.partitions(table, corpus))
         return sum(footer.rows for footer in footers if footer)
 
     def footers(
         self, table: Table, partitions: Collection[Partition]
     ) -> dict[Partition, Provenance]:
-        """The footers of those partitions that have a file."""
+        """Return the footers of those partitions that have a file."""
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             found = pool.map(lambda partition: self.provenance(table, partition), partitions)
             return {p: footer for p, footer in zip(partitions, found, strict=True) if footer}
 
     def provenance(self, table: Table, partition: Partition) -> Provenance | None:
-        """The footer of a partition's file, or None where there is no file."""
+        """Return the footer of a partition's file, or None where there is no file."""
         path = self.path(table, partition)
         try:
             stamp = self._stamp(path)
@@ -278,16 +279,16 @@ class ParquetStore:
             self.fs.rm_file(path)
 
     def sweep(self, older_than_s: float = 3600) -> None:
-        """Remove what killed writers left beside their files; younger ones may be at work."""
+        """Remove temporary files of killed writers; younger ones may still be in use."""
         if not self.is_local:
-            return  # an object store's put leaves nothing behind
-        for path in self.fs.glob(f"{self.root}/**/*{_BESIDE}"):
+            return  # an object store's put leaves no temporary files
+        for path in self.fs.glob(f"{self.root}/**/*{_TEMPORARY_SUFFIX}"):
             with suppress(FileNotFoundError):
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
                     self.fs.rm_file(path)
 
     def _stamp(self, path: str) -> object:
-        """Changes whenever the file at `path` does."""
+        """Return a value that changes whenever the file at `path` does."""
         if self.is_local:
             stat = os.stat(path)  # noqa: PTH116
             return stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -296,19 +297,19 @@ class ParquetStore:
 
 
 def version_of(hashes: Mapping[Partition, str]) -> str:
-    """One version for a set of partitions: changes with any member or its content."""
+    """Return a version of a set of partitions that changes with any member or its content."""
     return hash_texts(f"{partition.path}={hashes[partition]}" for partition in sorted(hashes))
 
 
 def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
-    """`rows` with exactly the table's columns, in order and of the declared types.
+    """Return `rows` with exactly the table's columns, in order and of the declared types.
 
-    A variable-length list of floats may come as a fixed-size list: vectors are stored that way.
+    A variable-length list of floats may be passed as a fixed-size list, as vectors are stored.
 
     Raises
     ------
     StoreError
-        Names table, asset and column.
+        If the columns do not match; the message names table, asset and column.
     """
     where = f"table '{table.name}' written by asset '{asset}'"
     names = [column.name for column in table.columns]
@@ -319,7 +320,7 @@ def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
     arrays, fields = [], []
     for column in table.columns:
         array = rows.column(column.name)
-        if _is_vector_of(array.type, column.type):  # without rows it says nothing of a length
+        if _is_vector_of(array.type, column.type):  # without rows the length is meaningless
             array = array if len(array) else pa.chunked_array([], column.type)
         elif array.type != column.type:
             array = _cast(array, column.type, f"{where}: column '{column.name}'")
@@ -333,7 +334,7 @@ def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
 
 
 def _cast(array: pa.ChunkedArray, wanted: pa.DataType, where: str) -> pa.ChunkedArray:
-    """Widen numbers and all-null columns; anything else of another type is an error."""
+    """Widen numbers and cast all-null columns; raise an error for other types."""
     numeric = pa.types.is_integer(array.type) and pa.types.is_integer(wanted)
     numeric |= pa.types.is_floating(array.type) and pa.types.is_floating(wanted)
     string_like = pa.types.is_large_string(array.type) and pa.types.is_string(wanted)
@@ -356,7 +357,7 @@ def _is_vector_of(found: pa.DataType, declared: pa.DataType) -> bool:
 
 
 def _leaves(schema: pa.Schema) -> list[str]:
-    """Parquet's names of the leaf columns, `embedding.list.element` for a list."""
+    """Return Parquet's names of the leaf columns, `embedding.list.element` for a list."""
     return [
         f"{f.name}.list.element"
         if pa.types.is_list(f.type) or pa.types.is_fixed_size_list(f.type)
@@ -367,9 +368,11 @@ def _leaves(schema: pa.Schema) -> list[str]:
 
 def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
     if not metadata or FOOTER_KEY not in metadata:
-        raise StoreError("a file of the warehouse has no provenance: not written by gsum")
-    told = json.loads(metadata[FOOTER_KEY])
-    return Provenance(**{f.name: told[f.name] for f in fields(Provenance) if f.name in told})
+        raise StoreError(
+            "a file of the warehouse has no provenance: it was not written by gsum; remove it"
+        )
+    footer = json.loads(metadata[FOOTER_KEY])
+    return Provenance(**{f.name: footer[f.name] for f in fields(Provenance) if f.name in footer})
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:
@@ -383,11 +386,11 @@ def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode:
 
 
 def _concatenate(
-    table: Table, parts: Iterable[pa.Table], columns: Sequence[str] | None
+    table: Table, tables: Iterable[pa.Table], columns: Sequence[str] | None
 ) -> pa.Table:
-    """All rows as one table; empty parts do not count, they know no vector length."""
-    parts = list(parts)
-    filled = [part for part in parts if part.num_rows] or parts[:1]
+    """Return all rows as one table, without empty tables, whose vectors have no length."""
+    tables = list(tables)
+    filled = [each for each in tables if each.num_rows] or tables[:1]
     if filled:
         return pa.concat_tables(filled)
     fields = [pa.field(name, pa.string()) for name in table.dimensions]

@@ -1,4 +1,4 @@
-"""How far long work has come: one line that a terminal redraws, or a log line now and then."""
+"""Progress of long work: one line that a terminal redraws, or an occasional log line."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,14 +7,14 @@ from contextvars import ContextVar
 from typing import Protocol
 
 Show = Callable[[str, int, int, str], None]
-"""Label, done, total, and what else is known, such as tokens a second."""
+"""Callback with label, done, total, and details such as tokens per second."""
 
 _show: ContextVar[Show | None] = ContextVar("gsum_progress", default=None)
 
 
 @contextmanager
 def shown_by(show: Show) -> Iterator[None]:
-    """Send the progress of everything inside to `show`."""
+    """Send the progress of everything in this context to `show`."""
     token = _show.set(show)
     try:
         yield
@@ -23,22 +23,22 @@ def shown_by(show: Show) -> Iterator[None]:
 
 
 class Report(Protocol):
-    """How far work has come, and what else is known of it."""
+    """Callback that reports progress."""
 
     def __call__(self, done: int, total: int, detail: str = "") -> None:
-        """Note that `done` of `total` are done."""
+        """Report that `done` of `total` are done."""
         ...
 
 
 def reporter(label: str, log: Callable[[str], None], every_s: float = 10.0) -> Report:
-    """A callback `(done, total, detail)`: to the terminal where there is one, else to `log`.
+    """Return a callback `(done, total, detail)` that reports to the terminal, or else to `log`.
 
     Parameters
     ----------
-    every_s : least seconds between two lines of the log.
+    every_s : minimum time between two log lines, seconds.
     """
     last = time.monotonic()
-    show = _show.get()  # now: a thread that reports later does not inherit it
+    show = _show.get()  # read here: threads that report later do not inherit it
     counted_from: tuple[float, int] | None = None
 
     def report(done: int, total: int, detail: str = "") -> None:
@@ -69,7 +69,7 @@ def _left(counted_from: tuple[float, int], now: float, done: int, total: int) ->
 
 
 def duration(seconds: float) -> str:
-    """`8 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Return a duration as text: `8 s`, `3 min 20 s`, `2 h 5 min`."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"

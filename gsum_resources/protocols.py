@@ -1,6 +1,6 @@
-"""What a method may ask of a model: three small protocols, free of Dagster.
+"""Protocols of the models that methods use, independent of Dagster.
 
-Methods take these protocols as arguments and never see which backend serves them.
+Methods take these protocols as arguments, independent of the backend that implements them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,25 +15,25 @@ Task = Literal["answer", "question", "synopsis", "entities", "facts", "topic", "
 
 @dataclass(frozen=True)
 class Request:
-    """One thing asked of a language model.
+    """A request to a language model.
 
-    The parts stay apart so that a model without instructions (`extractive`) can work on the
-    passages themselves, and a chat model gets them rendered by `render`.
+    Its fields are separate so that a model without instructions (`extractive`) can work on the
+    passages themselves; chat models get the text from `render`.
 
     Attributes
     ----------
-    task : which kind of work this is; chat models do not see it.
-    instructions : what to do, written in the method's `prompts.py`.
-    question : the question to answer, or "" where the task has none.
-    passages : the texts to work on, best first.
-    max_words : length of the wanted text, in words.
+    task : kind of work; not sent to chat models.
+    instructions : what to do, from the method's `prompts.py`.
+    question : question to answer, or "" where the task has none.
+    passages : texts to work on, best first.
+    max_words : length of the requested text, in words.
     temperature : 0 is greedy.
     seed : sampling seed, derived from a stable id.
-    schema : a pydantic model that the reply must satisfy, or None for free text.
-    document_id : for the ledger; "" where the request concerns a whole corpus.
-    ending : further words after passages and question, such as what is known so far. What stems
-        from documents belongs here and not into the instructions, and so do the words in which
-        requests about the same passages differ: what they share is then a common prefix.
+    schema : pydantic model that the reply must satisfy, or None for free text.
+    document_id : recorded in the ledger; "" where the request concerns a whole corpus.
+    ending : text after passages and question, such as intermediate results. Text from documents
+        belongs here and not in the instructions, and so does text that differs between requests
+        about the same passages, so that these share a common prefix.
     """
 
     task: Task
@@ -48,21 +48,21 @@ class Request:
     ending: str = ""
 
     def render(self) -> str:
-        """The user message: numbered passages, then the question, then the ending."""
-        parts = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
+        """Return the user message: numbered passages, then the question, then the ending."""
+        sections = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
         if self.question:
-            parts.append(f"Question: {self.question}")
+            sections.append(f"Question: {self.question}")
         if self.ending:
-            parts.append(self.ending)
-        return "\n\n".join(parts)
+            sections.append(self.ending)
+        return "\n\n".join(sections)
 
 
 @dataclass(frozen=True)
 class Completion:
     """A model's valid reply to one `Request`; `tokens_*` in tokens, `latency_s` in seconds.
 
-    `calls` counts the answers it took, re-asks included; `retries` the attempts that got none.
-    `slips` has a line for each kind of invalid item that was left out of the lists in `parsed`.
+    `calls` counts answers, re-asks included; `retries` counts attempts without an answer. `slips`
+    has one line for each kind of invalid item that was left out of the lists in `parsed`.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Completion:
 
     @property
     def left_out(self) -> int:
-        """Number of items that `slips` stand for: a line may begin with how many ("3 of …")."""
+        """Number of items left out: a line of `slips` may begin with a count ("3 of …")."""
         return sum(
             int(n) if (n := slip.partition(" of ")[0]).isdigit() else 1 for slip in self.slips
         )
@@ -87,10 +87,10 @@ class Completion:
 
 @dataclass(frozen=True)
 class CompletionError:
-    """Why one `Request` got no valid reply. It may have cost something.
+    """The reason why a `Request` got no valid reply, with its cost.
 
-    `text` is what the model said last, of which a part may be of use; empty where it said nothing.
-    `repeats`: the model would say the same again; such a failure alone is memoized.
+    `text` is the model's last reply, which may be partly usable; empty if there was none.
+    `repeats`: the model would fail again in the same way; only such failures are memoized.
     """
 
     message: str
@@ -106,28 +106,28 @@ class CompletionError:
 
 
 class ModelUnavailableError(RuntimeError):
-    """Nothing more can be had from a model now: a refused key, a server that stays away.
+    """A model is unavailable: its key is refused, or its server does not answer.
 
-    The message names the server and the remedy, and never holds a key. Other models than the
-    language model have a class each: Dagster hands on an error's class and message, nothing else.
+    The message names the server and the remedy, and never contains a key. The subclasses exist
+    because Dagster preserves only an error's class and message.
     """
 
 
 class JudgeUnavailableError(ModelUnavailableError):
-    """The judge is away."""
+    """The judge is unavailable."""
 
 
 class EmbedderUnavailableError(ModelUnavailableError):
-    """The embedder is away."""
+    """The embedder is unavailable."""
 
 
 class ScorerUnavailableError(ModelUnavailableError):
-    """The passage scorer is away."""
+    """The passage scorer is unavailable."""
 
 
 Reply = Completion | CompletionError
 OnReply = Callable[[int, Reply], None]
-"""Called with the place of a request and its reply, as soon as the reply is there."""
+"""Callback with the index of a request and its reply, as soon as the reply is available."""
 
 
 @runtime_checkable
@@ -136,40 +136,40 @@ class LanguageModel(Protocol):
 
     @property
     def identity(self) -> str:
-        """What distinguishes this model's replies: backend, name, version, settings."""
+        """Identity of the model's replies: backend, name, version, settings."""
         ...
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One result or one error for each request, in order.
+        """Return one completion or error for each request, in order.
 
-        `on_reply` hears of each as it comes, in any order and from any thread, before the call
+        `on_reply` is called for each as it arrives, in any order and from any thread, before this
         returns or raises.
 
         Raises
         ------
         ModelUnavailableError
-            If asking on is of no use. What was answered before has gone to `on_reply`.
+            If further requests are useless. Replies received before were passed to `on_reply`.
         """
         ...
 
 
 @runtime_checkable
 class Repeating(Protocol):
-    """A language model that fails again, for sure, at what it failed at (`repeats`)."""
+    """A language model whose failures can be reproducible (`repeats`)."""
 
     @property
     def failure_scope(self) -> str:
-        """What a failure depends on beside identity and request, such as the number of re-asks."""
+        """What a failure depends on besides identity and request, such as the number of re-asks."""
         ...
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit-length vectors."""
+    """Computes unit vectors of texts."""
 
     @property
     def identity(self) -> str:
-        """What distinguishes this model's vectors: weights, precision, pooling, window."""
+        """Identity of the vectors: weights, precision, pooling, window."""
         ...
 
     @property
@@ -178,17 +178,17 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Passages to float32 unit vectors, `(n_texts, dimension)`; long texts by windows."""
+        """Return float32 unit vectors of passages of any length, `(n_texts, dimension)`."""
         ...
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Queries likewise; differs from `embed` for two-encoder models such as DPR."""
+        """Return vectors of queries; differs from `embed` for two-encoder models such as DPR."""
         ...
 
 
 @runtime_checkable
 class Gradual(Protocol):
-    """An embedder whose methods also take `on_progress`, called with texts done and in total."""
+    """An embedder whose methods take `on_progress`, called with (texts done, texts in total)."""
 
     takes_progress: bool
 
@@ -199,34 +199,34 @@ class Metered(Protocol):
 
     @property
     def tokens_read(self) -> int:
-        """Tokens that the server has read for it so far."""
+        """Number of tokens that the server has processed so far."""
         ...
 
     @property
     def usd_per_million_tokens(self) -> float:
-        """Price, US dollars."""
+        """Price in US dollars."""
         ...
 
 
 @runtime_checkable
-class Telling(Protocol):
-    """An embedder with one encoder, at a server, that tells each vector as it comes."""
+class Streaming(Protocol):
+    """An embedder with one encoder, on a server, that reports each vector as it arrives."""
 
-    def embed_telling(
+    def embed_streaming(
         self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
     ) -> np.ndarray:
-        """As `Embedder.embed`; `on_vector` hears of a text's place and vector.
+        """Return vectors as `Embedder.embed`; call `on_vector` with each text's index and vector.
 
         Raises
         ------
         ModelUnavailableError
-            If asking on is of no use. What was embedded before has gone to `on_vector`.
+            If further requests are useless. Vectors received before were passed to `on_vector`.
         """
         ...
 
 
 OnRow = Callable[[int, np.ndarray], None]
-"""Called with the place of a passage and its candidates' scores, as soon as they are there."""
+"""Callback with the index of a passage and its candidates' scores, as soon as available."""
 
 
 @runtime_checkable
@@ -235,12 +235,12 @@ class PassageScorer(Protocol):
 
     @property
     def identity(self) -> str:
-        """What distinguishes this scorer's values."""
+        """Identity of the scorer's values."""
         ...
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether a pair's score is the same whatever the passage's other candidates are."""
+        """Whether the score of a pair is independent of the passage's other candidates."""
         ...
 
     def score(
@@ -249,17 +249,16 @@ class PassageScorer(Protocol):
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """log P(candidate | context) per token, in nats, float64.
+        """Return log P(candidate | context) per token, in nats, float64.
 
         Returns
         -------
-        For each context the scores of its candidates, `(n_candidates,)`; NaN for a pair that no
-        score could be had of. `on_row` hears of each row as it comes, in any order and from any
-        thread.
+        For each context the scores of its candidates, `(n_candidates,)`; NaN for a pair without a
+            score. `on_row` is called with each row as it arrives, in any order and from any thread.
 
         Raises
         ------
         ModelUnavailableError
-            If asking on is of no use. What was scored before has gone to `on_row`.
+            If further requests are useless. Rows scored before were passed to `on_row`.
         """
         ...

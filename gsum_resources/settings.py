@@ -1,7 +1,7 @@
-"""`gsum.toml`: which model serves what, and when the nightly work begins; with its mistakes told.
+"""Settings in `gsum.toml`: the models, their servers, and the schedule of nightly work.
 
 One small file in the home, every key optional. An environment variable `GSUM_<TABLE>_<KEY>`
-(`GSUM_LLM_MODEL`, `GSUM_EMBEDDING_BASE_URL`) overrides the key of that table.
+(`GSUM_LLM_MODEL`, `GSUM_EMBEDDING_BASE_URL`) overrides a key of that table.
 """
 
 import os
@@ -22,19 +22,19 @@ PREFIX = "GSUM_"
 _OTHER_VARIABLES = frozenset(
     {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
 )
-_MAY_BE_EMPTY = "api_key_env"  # the key whose empty value says something
+_MAY_BE_EMPTY = "api_key_env"  # the key whose empty value has a meaning
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be used; the message names it, its value and the remedy."""
+    """A setting that cannot be used; the message names the setting, its value and the remedy."""
 
 
 class EndpointSettings(BaseModel):
-    """A server that speaks the OpenAI protocol, and how hard it may be pressed.
+    """A server that speaks the OpenAI protocol, and its limits.
 
     Attributes
     ----------
-    table : of `gsum.toml` that holds such settings, for messages.
+    table : name of the table in `gsum.toml`, for messages.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,8 +45,8 @@ class EndpointSettings(BaseModel):
     )
     api_key_env: str = Field(
         default="OPENAI_API_KEY",
-        description="environment variable that holds the key; empty: the server wants none. A "
-        "server of one's own (localhost, a private address) needs none while the default is unset",
+        description="environment variable that holds the key; empty: the server requires none. A "
+        "private server (localhost, a private address) needs none while the default is unset",
     )
     max_concurrent: int = Field(default=16, ge=1, le=1024, description="requests in flight at once")
     requests_per_minute: int = Field(
@@ -71,12 +71,12 @@ class EndpointSettings(BaseModel):
     @classmethod
     def _is_a_name(cls, name: str) -> str:
         if name and not name.replace("_", "").isalnum():
-            # what stands here may be a key by mistake: never repeat it
+            # the value may be a key by mistake: never repeat it
             raise ValueError("names a variable, it is not the key itself")
         return name
 
 
-_OWN_MODEL = {  # of backends that are given none
+_OWN_MODEL = {  # backends without the setting `model`
     "extractive": "which has no other model",
     "same": "the model of [llm]",
     "unigram": "which has no model",
@@ -85,13 +85,13 @@ _OWN_MODEL = {  # of backends that are given none
 
 
 class ModelSettings(EndpointSettings):
-    """Which model a server or this machine serves."""
+    """The model of a server or of this machine."""
 
-    backend: Any  # each kind has its own
+    backend: Any  # declared by each subclass
     model: str = Field(default="", description="name at the server, or path or hub id")
     version: str = Field(
         default="",
-        description="change it when the model behind the name changes: it is asked anew",
+        description="change it when the model behind the name changes: replies are requested again",
     )
 
     @model_validator(mode="after")
@@ -116,7 +116,7 @@ class LlmSettings(ModelSettings):
         default="extractive", description="what serves it; packaged: SmolLM2 of the extra smollm2"
     )
     structured_output: Literal["auto", "json_schema", "json_object", "prompt"] = Field(
-        default="auto", description="how JSON is asked for; auto: the best that the server takes"
+        default="auto", description="how JSON is requested; auto: the best that the server supports"
     )
     max_repairs: int = Field(
         default=2, ge=0, description="re-asks after a reply of wrong structure"
@@ -124,7 +124,7 @@ class LlmSettings(ModelSettings):
     context_tokens: int = Field(
         default=0,
         ge=0,
-        description="of prompt and reply together; 0: what the server or the model itself says",
+        description="of prompt and reply together; 0: as the server or the model reports",
     )
     tokenizer: str = Field(
         default="",
@@ -151,7 +151,7 @@ class JudgeSettings(LlmSettings):
 
 
 class ExtractionSettings(LlmSettings):
-    """Table `[models.extraction]`: what is read out of documents, passage by passage."""
+    """Table `[models.extraction]`: extraction from documents, passage by passage."""
 
     table: ClassVar[str] = "models.extraction"
 
@@ -169,7 +169,7 @@ class SimulationSettings(LlmSettings):
 
 
 class AnswerSettings(LlmSettings):
-    """Table `[models.answers]`: all that is asked for a question."""
+    """Table `[models.answers]`: everything that is requested for a question."""
 
     table: ClassVar[str] = "models.answers"
 
@@ -198,13 +198,15 @@ class EmbeddingSettings(EndpointSettings):
     )
     version: str = Field(default="", description="change it when the model behind the name changes")
     max_tokens: int = Field(
-        default=8000, ge=16, description="longest text a server takes; longer ones go in windows"
+        default=8000,
+        ge=16,
+        description="longest text a server takes; longer ones are split into windows",
     )
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
 
 class ScorerSettings(ModelSettings):
-    """Table `[scorer]`: what tells how well one passage predicts another."""
+    """Table `[scorer]`: the scorer of how well one passage predicts another."""
 
     table: ClassVar[str] = "scorer"
     backend: Literal["unigram", "openai_compatible", "transformers_local", "packaged"] = Field(
@@ -219,7 +221,7 @@ class ScorerSettings(ModelSettings):
     max_tokens: int = Field(
         default=4096,
         ge=64,
-        description="longest prompt a server takes; a passage gets half of it, the rest is cut",
+        description="longest prompt a server takes; a passage gets half; longer texts are cut",
     )
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
@@ -233,7 +235,7 @@ class AutomationSettings(BaseModel):
     retrain: str = Field(default="0 4 * * 0", description="cron line of training every model again")
     timezone: str = Field(default="UTC", description="of those cron lines, IANA name")
     interval_s: int = Field(
-        default=15, ge=1, description="between two looks at folders and tables, seconds"
+        default=15, ge=1, description="between two observations of folders and tables, seconds"
     )
 
     @field_validator("nightly", "retrain")
@@ -256,7 +258,7 @@ class AutomationSettings(BaseModel):
 
 
 class StateSettings(BaseModel):
-    """Table `[state]`: the database of what is no table: replies, calls, requests."""
+    """Table `[state]`: the database of replies, calls, requests and other state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -268,7 +270,7 @@ class StateSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """Everything in `gsum.toml`."""
+    """All settings in `gsum.toml`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -283,7 +285,7 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _filled_up(cls, values: Any) -> Any:
-        """What a table of [models] leaves out is taken from [llm]; its `judge` is [judge]."""
+        """Fill missing keys of tables of [models] from [llm]; move [models.judge] to [judge]."""
         models = values.get("models") if isinstance(values, dict) else None
         if not isinstance(models, dict):
             return values
@@ -318,22 +320,22 @@ def _variable(table: str, key: str) -> str:
     return f"{PREFIX}{table}_{key}".replace(".", "_").upper()
 
 
-_VARIABLES = {  # what each sets: table and key
+_VARIABLES = {  # table and key that each variable sets
     _variable(table, key): (table, key)
     for table, settings in _TABLES.items()
     for key in settings.model_fields
 }
-_OF_MODEL = frozenset(  # keys that say nothing of another model
+_OF_MODEL = frozenset(  # keys that do not apply to another model
     {"model", "version", "context_tokens", "tokenizer", "max_reply_tokens", "reasoning_effort"}
     | {"usd_per_million_tokens_in", "usd_per_million_tokens_out", "structured_output"}
 )
 
 
 def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
-    """A table of [models] with the keys of [llm] that it leaves out.
+    """Return a table of [models] with the missing keys filled from [llm].
 
-    Of another server nothing is known but its backend, and of another model nothing but where it
-    is: a key goes to no other server, and a price counts for no other model.
+    For another server only the backend is inherited, and for another model only the server: a key
+    is sent to no other server, and a price applies to no other model.
     """
     if "backend" in own and own["backend"] != llm.get("backend"):
         return own
@@ -344,12 +346,12 @@ def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a home: defaults, overridden by its file, overridden by the environment.
+    """Return the settings of a home: defaults, overridden by its file, then by the environment.
 
     Raises
     ------
     SettingsError
-        If the file is not TOML, a key or variable is unknown, or a value is bad.
+        If the file is not TOML, a key or variable is unknown, or a value is invalid.
     """
     file = home / SETTINGS_FILE
     values = _from_file(file)
@@ -362,11 +364,31 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
             elif variable not in _OTHER_VARIABLES:
                 nearest = did_you_mean(variable, [*_VARIABLES, *sorted(_OTHER_VARIABLES)])
                 raise SettingsError(f"environment variable {variable} is unknown{nearest}")
+    return checked_settings(values, str(file), environment)
+
+
+def checked_settings(
+    values: Mapping[str, Any], source: str, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Return the tables of a `gsum.toml` as settings.
+
+    Parameters
+    ----------
+    source : what the values are from, for messages.
+    environment : variables among the values.
+
+    Raises
+    ------
+    SettingsError
+        If there is an unknown key, or a bad value.
+    """
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(dict(values))
     except ValidationError as error:
-        failures = "; ".join(_told(problem, file, environment) for problem in error.errors())
-        raise SettingsError(failures) from None
+        failures = (
+            _failure_message(problem, source, environment or {}) for problem in error.errors()
+        )
+        raise SettingsError("; ".join(failures)) from None
 
 
 def _from_file(file: Path) -> dict[str, Any]:
@@ -380,15 +402,15 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 def _in_table(values: dict[str, Any], table: str, file: Path) -> dict[str, Any]:
     """Return the values of a table, which is added where the file has none."""
-    for part in table.split("."):
-        values = values.setdefault(part, {})
+    for segment in table.split("."):
+        values = values.setdefault(segment, {})
         if not isinstance(values, dict):
-            raise SettingsError(f"{file}: '{part}' is not a table; write [{table}] above it")
+            raise SettingsError(f"{file}: '{segment}' is not a table; write [{table}] above it")
     return values
 
 
-def _told(problem: Any, file: Path, environment: Mapping[str, str]) -> str:
-    """Return one mistake as a sentence that names where it stands, the value and the remedy."""
+def _failure_message(problem: Any, file: str, environment: Mapping[str, str]) -> str:
+    """Return a message that names the location, the value and the remedy of one error."""
     path = ".".join(map(str, problem["loc"]))
     table, _, key = path.rpartition(".")
     said = problem["msg"].removeprefix("Value error, ")
@@ -407,7 +429,7 @@ def _told(problem: Any, file: Path, environment: Mapping[str, str]) -> str:
         return f"{file}: [{path}]: {said}" if path else f"{file}: {said}"
     variable = _variable(table, key)
     where = f"environment variable {variable}" if environment.get(variable) else f"{file}: '{path}'"
-    if problem["type"] == "literal_error":  # of a backend and the like
+    if problem["type"] == "literal_error":  # for example of a backend
         known = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
         return f"{where} is {problem['input']!r}{did_you_mean(str(problem['input']), known)}"
     value = "" if key == "api_key_env" else f" is {problem['input']!r}"

@@ -1,4 +1,4 @@
-"""Dagster's door to `corpus.toml`: an asset's lineage names just the sections it read."""
+"""Dagster IO manager of `corpus.toml`: lineage records only the sections that an asset reads."""
 
 import json
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from gsum_resources.lineage import Reads, Step
 from gsum_resources.warehouse_io import step_of
 
 SectionReader = Callable[[str, str], Any]
-"""Corpus and section to its value, JSON-serializable; section "" is all of them."""
+"""Returns the JSON-serializable value of a section of a corpus; section "" is all of them."""
 
 
 def section_version(value: object) -> str:
-    """The version of one section's value."""
+    """Return the version of a section's value."""
     return hash_texts([json.dumps(value, sort_keys=True, default=str)])
 
 
 class SettingsReader:
-    """Reads sections of `corpus.toml` on behalf of one step."""
+    """Reads sections of `corpus.toml` for one step."""
 
     def __init__(self, read: SectionReader, reads: Reads, step: Step) -> None:
         self._read = read
@@ -28,27 +28,27 @@ class SettingsReader:
         self._step = step
 
     def section(self, corpus: str, name: str) -> Any:
-        """The section as plain values; counts as an input from now on."""
+        """Return the section as plain values and record it as an input."""
         value = self._read(corpus, name)
         self._reads.other(self._step, f"settings:{name}/corpus={corpus}", section_version(value))
         return value
 
 
 class SettingsIO(dg.IOManager):
-    """Hands the observed asset `corpus_settings` to the assets that use it."""
+    """Gives the observed asset `corpus_settings` to the assets that use it."""
 
     def __init__(self, read: SectionReader, reads: Reads) -> None:
         self._read = read
         self._reads = reads
 
     def version(self, corpus: str) -> str:
-        """The version of all settings of a corpus together."""
+        """Return the version of all settings of a corpus together."""
         return section_version(self._read(corpus, ""))
 
     def load_input(self, context: dg.InputContext) -> SettingsReader:
-        """A reader bound to the running step."""
+        """Return a reader for the running step."""
         return SettingsReader(self._read, self._reads, step_of(context))
 
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
-        """Settings are observed, never written."""
+        """Raise an error: settings are observed, never written."""
         raise NotImplementedError(f"{context.asset_key}: settings are observed")

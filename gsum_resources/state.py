@@ -1,8 +1,8 @@
-"""What a home keeps beside its tables, in one database: replies, calls, requests, limits.
+"""The state database of a home, besides its tables: replies, calls, requests, limits.
 
-The database is the file `state.db` in the home (SQLite), or PostgreSQL by `[state] url` of
-`gsum.toml`. A transaction that has ended is on disk and outlives `kill -9` and a power cut. Any
-number of threads and processes may read and write.
+It is the file `state.db` in the home (SQLite), or PostgreSQL by `[state] url` of `gsum.toml`. A
+committed transaction is on disk and survives `kill -9` and a power cut. Any number of threads and
+processes may read and write.
 """
 
 import os
@@ -27,10 +27,10 @@ from gsum_resources.parquet_store import ParquetStore
 _EXAMPLE = "write postgresql+psycopg2://user:password@host/name, or remove it"
 _SERVER_CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
 MEMORY = "sqlite://"
-"""A database that only its `State` sees, and that ends with it."""
+"""URL of an in-memory database that belongs to a single `State`."""
 _AT_ONCE = 5000  # keys in one statement; SQLite takes 32,766 parameters
-_PATIENCE_S = 300.0  # for what another process is writing
-_SYNC = "gsum_synchronous"  # of a transaction that writes
+_TIMEOUT_S = 300.0  # to wait for another writer
+_SYNC = "gsum_synchronous"  # execution option of a writing transaction
 
 _TABLES = sa.MetaData()
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -38,13 +38,13 @@ _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 REPLIES = sa.Table(
     "replies",
     _TABLES,
-    sa.Column("key", sa.LargeBinary, primary_key=True),  # 16 bytes: what was asked
+    sa.Column("key", sa.LargeBinary, primary_key=True),  # 16 bytes: hash of the request
     sa.Column("kind", sa.Text, primary_key=True),
     sa.Column("model", sa.Text, primary_key=True),  # hash of its identity
     sa.Column("value", sa.LargeBinary, nullable=False),
     sa.Column("created", sa.DateTime(timezone=True), server_default=sa.func.now()),
 )
-CALLS = sa.Table(  # the ledger; `exports` says how much of it is in the table `llm_calls`
+CALLS = sa.Table(  # the ledger; `exports` has the last call that is in the table `llm_calls`
     "calls",
     _TABLES,
     sa.Column("id", _NUMBER, primary_key=True),
@@ -66,7 +66,7 @@ CALLS = sa.Table(  # the ledger; `exports` says how much of it is in the table `
     sa.Column("run_id", sa.Text),
     sa.Column("time", sa.BigInteger),  # microseconds since 1970
     sa.Index("calls_by_corpus", "corpus", "id"),
-    sqlite_autoincrement=True,  # an id is never given again, so that `exports` stays right
+    sqlite_autoincrement=True,  # ids are never reused, so that `exports` stays valid
 )
 EXPORTS = sa.Table(
     "exports",
@@ -74,13 +74,13 @@ EXPORTS = sa.Table(
     sa.Column("corpus", sa.Text, primary_key=True),
     sa.Column("last_id", _NUMBER, nullable=False),
 )
-REQUESTS = sa.Table(  # a corpus of which only its own tables were requested has the variant ""
+REQUESTS = sa.Table(  # variant "" if only tables of the corpus itself were requested
     "requests",
     _TABLES,
     sa.Column("corpus", sa.Text, primary_key=True),
     sa.Column("variant", sa.Text, primary_key=True),
 )
-SEEN = sa.Table(  # the version of `documents` with which `seen_documents` was compared last
+SEEN = sa.Table(  # version of `documents` that `seen_documents` was last compared with
     "seen_versions",
     _TABLES,
     sa.Column("corpus", sa.Text, primary_key=True),
@@ -93,7 +93,7 @@ SEEN_DOCUMENTS = sa.Table(
     sa.Column("document_id", sa.Text, primary_key=True),
     sa.Column("is_deleted", sa.Boolean, nullable=False),
 )
-ATTEMPTS = sa.Table(  # requests sent to servers lately
+ATTEMPTS = sa.Table(  # requests recently sent to servers
     "attempts",
     _TABLES,
     sa.Column("id", _NUMBER, primary_key=True),
@@ -102,7 +102,7 @@ ATTEMPTS = sa.Table(  # requests sent to servers lately
     sa.Column("tokens", sa.BigInteger, nullable=False),
     sa.Index("attempts_by_time", "account", "time"),
 )
-TAKEN_OVER = sa.Table(  # files of an older gsum whose content is here
+TAKEN_OVER = sa.Table(  # files of an older gsum that were imported
     "taken_over",
     _TABLES,
     sa.Column("path", sa.Text, primary_key=True),
@@ -118,30 +118,30 @@ class State:
 
     Parameters
     ----------
-    where : path of an SQLite file, made when first used, or the URL of a database.
+    where : path of an SQLite file, created on first use, or the URL of a database.
 
     Attributes
     ----------
-    behind : another database whose replies are known as well, and which is not written to.
+    behind : another database whose replies are read as well, but never written.
     address : URL without its password.
 
     Raises
     ------
     StateError
-        If the URL is wrong, or its driver or server is missing.
+        If the URL is invalid, or its driver or server is missing.
     """
 
     def __init__(self, where: str) -> None:
         self.behind: State | None = None
         self._engine = _engine(where)
         self.address = self._engine.url.render_as_string(hide_password=True)
-        self._turn = threading.Lock()  # threads wait for one another here, not in SQLite's sleep
+        self._turn = threading.Lock()  # threads wait for this lock, not in SQLite's sleep
         self._process = os.getpid()
         self._is_sqlite = self._engine.dialect.name == "sqlite"
         try:
             if not sa.inspect(self._engine).has_table(TAKEN_OVER.name):
                 with self.writing() as connection:
-                    if not self._is_sqlite:  # of several processes one makes the tables
+                    if not self._is_sqlite:  # only one process creates the tables
                         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(42)")
                     _TABLES.create_all(connection)
         except OperationalError as error:
@@ -152,7 +152,7 @@ class State:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Open a transaction that reads."""
+        """Open a read transaction."""
         self._after_fork()
         with self._engine.begin() as connection:
             yield connection
@@ -161,12 +161,12 @@ class State:
     def writing(
         self, alone: sa.Table | None = None, durable: bool = True
     ) -> Iterator[sa.Connection]:
-        """Open a transaction that writes; at its end it is on disk, or has not happened.
+        """Open a write transaction, which is on disk when it ends, or has no effect.
 
         Parameters
         ----------
-        alone : a table to which nobody else writes meanwhile; to SQLite nobody ever does.
-        durable : False: a power cut may undo it, `kill -9` does not; it waits for no disk.
+        alone : table that no other connection may write meanwhile; SQLite never has two writers.
+        durable : False: a power cut may undo it, `kill -9` does not; no disk flush is awaited.
         """
         self._after_fork()
         turn = self._turn if self._is_sqlite else nullcontext()
@@ -181,13 +181,13 @@ class State:
                 yield connection
 
     def replies(self, kind: str, model: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """Return the values of those keys that are known of a model."""
+        """Return the stored replies of a model, by key."""
         of_model = sa.and_(REPLIES.c.kind == kind, REPLIES.c.model == model_key(model))
         query = sa.select(REPLIES.c.key, REPLIES.c.value).where(of_model)
         found: dict[bytes, bytes] = {}
         with self.reading() as connection:
-            for some in batches_of(keys):
-                rows = connection.execute(query.where(REPLIES.c.key.in_(some)))
+            for batch in batches_of(keys):
+                rows = connection.execute(query.where(REPLIES.c.key.in_(batch)))
                 found.update((bytes(key), bytes(value)) for key, value in rows)
         if self.behind:
             left = [key for key in keys if key not in found]
@@ -195,13 +195,13 @@ class State:
         return found
 
     def now(self, connection: sa.Connection) -> float:
-        """Return the seconds on a clock that all who use the database share."""
+        """Return the seconds of a clock shared by all users of the database."""
         if self._is_sqlite:
-            return time.monotonic()  # the machine's; it begins anew when that is started
+            return time.monotonic()  # the machine's clock since its start
         return float(connection.exec_driver_sql(_SERVER_CLOCK).scalar_one())
 
     def texts(self) -> Iterator[str]:
-        """Return everything that is text, a thousand rows at a time."""
+        """Yield all texts in the database, a thousand rows at a time."""
         of_calls = CALLS.c.document_id, CALLS.c.error
         columns = (REPLIES.c.value, *of_calls, SEEN_DOCUMENTS.c.document_id)
         with self.reading() as connection:
@@ -221,7 +221,7 @@ class State:
             alone.exec_driver_sql(f"VACUUM {', '.join(map(str, _TABLES.tables))}")
 
     def _after_fork(self) -> None:
-        """Let go of the parent's connections in a child process."""
+        """Discard the parent's connections in a child process."""
         if self._process != os.getpid():
             self._process, self._turn = os.getpid(), threading.Lock()
             self._engine.dispose(close=False)
@@ -230,13 +230,13 @@ class State:
 def insert_new(
     connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
 ) -> int:
-    """Insert those rows whose key is not there yet, and return how many these were."""
+    """Insert the rows whose key does not exist yet; return their number."""
     if not rows:
         return 0
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     statement = dialect.insert(table).on_conflict_do_nothing()
     n_new = connection.execute(statement, rows if len(rows) > 1 else rows[0]).rowcount
-    return len(rows) if n_new < 0 else n_new  # of many at once PostgreSQL does not say
+    return len(rows) if n_new < 0 else n_new  # PostgreSQL does not report it for several rows
 
 
 def reply_row(kind: str, model: str, key: bytes, value: bytes) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def reply_row(kind: str, model: str, key: bytes, value: bytes) -> dict[str, Any]
 
 
 def model_key(identity: str) -> str:
-    """Return what stands for a model in `REPLIES`."""
+    """Return the key of a model in `REPLIES`."""
     return hash_texts([identity], 8)
 
 
@@ -256,7 +256,7 @@ def note_documents(
     present: Collection[str],
     deleted: Collection[str] = (),
 ) -> None:
-    """Replace what is known of the documents of a corpus; of one without any, nothing is."""
+    """Replace the recorded documents of a corpus; a corpus without documents has no record."""
     for table in (SEEN, SEEN_DOCUMENTS):
         connection.execute(sa.delete(table).where(table.c.corpus == corpus))
     rows = [
@@ -270,10 +270,10 @@ def note_documents(
 
 
 def batches_of(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
-    """Split values into lists that one statement takes."""
+    """Split values into lists that fit into one statement."""
     values = iter(values)
-    while some := list(islice(values, size)):
-        yield some
+    while batch := list(islice(values, size)):
+        yield batch
 
 
 _states: WeakKeyDictionary[ParquetStore, State] = WeakKeyDictionary()
@@ -281,14 +281,14 @@ _opening = threading.Lock()
 
 
 def state_of(store: ParquetStore) -> State:
-    """Return the database that goes with a store, opened when first used.
+    """Return the database of a store, opened on first use.
 
-    What an older gsum kept in files is taken over into it.
+    Files of an older gsum are imported into it.
 
     Raises
     ------
     StateError
-        If the store does not say where it is, or it cannot be used.
+        If the store has no database URL, or the database cannot be used.
     """
     with _opening:
         if store not in _states:
@@ -297,7 +297,7 @@ def state_of(store: ParquetStore) -> State:
                     f"the store {store.url} has no folder for a database: open it by "
                     "Home.open_store(), or give state_url"
                 )
-            from gsum_resources.take_over import take_over  # it writes by this module
+            from gsum_resources.take_over import take_over  # that module imports this one
 
             state = State(store.state_url)
             take_over(store, state)
@@ -306,7 +306,7 @@ def state_of(store: ParquetStore) -> State:
 
 
 def _engine(where: str) -> sa.Engine:
-    """Return the engine of a database; nothing is read or written yet."""
+    """Return the engine of a database, without connecting."""
     url = sa.URL.create("sqlite", database=where)
     try:
         url = sa.make_url(where) if "://" in where else url
@@ -319,14 +319,16 @@ def _engine(where: str) -> sa.Engine:
             f"{_named(url)}: {error}; install the driver: pip install psycopg2-binary"
         ) from None
     except ArgumentError:
-        raise StateError(f"[state] url of gsum.toml is no URL of a database; {_EXAMPLE}") from None
+        raise StateError(
+            f"[state] url of gsum.toml is not the URL of a database; {_EXAMPLE}"
+        ) from None
     raise StateError(f"{_named(url)} is neither PostgreSQL nor SQLite; {_EXAMPLE}")
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE_S})
+        engine = sa.create_engine(url, connect_args={"timeout": _TIMEOUT_S})
     else:
         engine = sa.create_engine(
             url, connect_args={"check_same_thread": False}, poolclass=StaticPool
@@ -334,7 +336,7 @@ def _sqlite_engine(url: sa.URL) -> sa.Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # transactions begin below, and not by themselves
+        connection.isolation_level = None  # transactions are started below, not by the driver
         for pragma in ("journal_mode=WAL", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -348,5 +350,5 @@ def _sqlite_engine(url: sa.URL) -> sa.Engine:
 
 
 def _named(url: sa.URL) -> str:
-    """Return what to call a database in a message, without its password."""
+    """Return a description of a database for messages, without its password."""
     return f"[state] url of gsum.toml, {url.render_as_string(hide_password=True)}"

@@ -1,6 +1,6 @@
-"""Models for a plan: those that cost nothing stand in for those that do.
+"""Stub models for a plan: free substitutes for models that cost money or hours.
 
-No server is asked, no key is read.
+They send no request to a server and read no key.
 """
 
 from collections import defaultdict
@@ -26,22 +26,20 @@ from gsum_resources.protocols import Embedder, LanguageModel, OnRow, PassageScor
 from gsum_resources.settings import ScorerSettings, Settings
 from gsum_resources.state import state_of
 
-_MEMOS = "_memo"
-
 
 @dataclass(frozen=True)
 class DryRunModels(Models):
-    """Models of which those that cost money or hours have an understudy.
+    """Models of which those that cost money or hours are replaced by stubs.
 
     Attributes
     ----------
-    recalled : by asset, what the memo had of the real language models.
+    recalled : by asset, the memoized replies of the real language models.
     """
 
     recalled: dict[str, Recalled] = field(default_factory=lambda: defaultdict(Recalled))
 
     def window(self, name: str = "language_model") -> Window:
-        """That of the model as far as no server must be asked: a plan reaches none."""
+        """Return the window of a model as far as it is known without its server."""
         settings = self.settings_of(name)
         if settings.backend != "openai_compatible":
             return super().window(name)
@@ -54,22 +52,22 @@ class DryRunModels(Models):
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
     ) -> LedgeredModel:
-        """As `Models` does, noting what the memo had."""
+        """Return a language model as `Models` does; record the memoized replies of real ones."""
         model = self._language_model(name)
         if not isinstance(model, StubModel):
             return super().language_model(ledger, on_progress, on_failure, name)
 
-        def recall(one: Recalled) -> None:
-            self.recalled[ledger.asset] += one
+        def recall(reply: Recalled) -> None:
+            self.recalled[ledger.asset] += reply
 
         window = partial(self.window, name)
         return DryRunModel(model, self.store, ledger, on_progress, on_failure, recall, window)
 
 
 def stub_models(models: Models, store: ParquetStore) -> DryRunModels:
-    """Understudies of `models` that read and write `store`.
+    """Return stubs of `models` that read and write `store`.
 
-    Embedders that run in this process, and classical models, play themselves.
+    Embedders that run in this process, and classical models, are used as they are.
     """
     from gsum_resources.llm.extractive import ExtractiveModel
 
@@ -77,41 +75,41 @@ def stub_models(models: Models, store: ParquetStore) -> DryRunModels:
     state_of(store).behind = state_of(models.store)
     plain = Models(Settings(), store, models.ledger_table)
     writer = ExtractiveModel(LetterHashes())
-    cast: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
+    stubs: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
     for name in (*LANGUAGE_MODELS, *WORK):
         own = models.settings_of(name)
         is_own = name == "language_model" or own is not settings.llm
-        if is_own and name not in cast and own.backend != "extractive":
+        if is_own and name not in stubs and own.backend != "extractive":
             scope = getattr(models.bare(name), "failure_scope", "")
-            cast[name] = StubModel(own, models.identity(name), writer, scope)
-    if "embedding_model" not in cast and settings.embedding.backend == "openai_compatible":
+            stubs[name] = StubModel(own, models.identity(name), writer, scope)
+    if "embedding_model" not in stubs and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")
-        cast["embedding_model"] = StubEmbedder(
+        stubs["embedding_model"] = StubEmbedder(
             identity,
             settings.embedding.usd_per_million_tokens,
             plain.embedder,
             _known_dimension(store, identity) or plain.embedder.dimension,
         )
-    if "passage_scorer" not in cast and settings.scorer.backend != "unigram":
+    if "passage_scorer" not in stubs and settings.scorer.backend != "unigram":
         identity = models.identity("passage_scorer")
-        cast["passage_scorer"] = StubScorer(settings.scorer, identity, plain.scorer)
-    return DryRunModels(settings, store, models.ledger_table, cast)
+        stubs["passage_scorer"] = StubScorer(settings.scorer, identity, plain.scorer)
+    return DryRunModels(settings, store, models.ledger_table, stubs)
 
 
 class LetterHashes:
-    """An `Embedder` by the letters that content words share, a thousand times as fast as a network.
+    """An `Embedder` by shared trigrams of content words, 1000 times as fast as a network.
 
-    Its cosines are spread as those of the packaged model are, by which the extractive model tells
-    what is related: of questions and sentences of the sample meetings half are below 0.06, and one
-    in twenty is above 0.2, with either. So what is written with it is about as long, and as many
-    passages are found to help.
+    Its cosines have a distribution similar to the packaged model's, which the extractive model uses
+    to decide what is related: for questions and sentences of the sample meetings half are below
+    0.06, and one in twenty is above 0.2, with both. So texts written with it are about as long, and
+    as many passages are found relevant.
     """
 
     identity = "letter-hashes-2"
     dimension = 384
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Texts to float32 unit vectors, `(n_texts, dimension)`."""
+        """Return float32 unit vectors of texts, `(n_texts, dimension)`."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
         hashing: Any = HashingVectorizer(
@@ -120,32 +118,32 @@ class LetterHashes:
             alternate_sign=False,
         )
         counts = hashing.transform(texts).toarray()
-        # no text without a content word has length zero
+        # the constant component keeps the vector of a text without content words from being zero
         return unit_length(np.hstack([counts, np.full((len(counts), 1), 0.05)]), self.identity)
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Queries likewise."""
+        """Return the vectors of queries; see `embed`."""
         return self.embed(texts)
 
 
 def _trigrams(text: str) -> list[str]:
-    """Three letters in a row, of the stems of content words with a blank around each."""
+    """Return the trigrams of the stems of content words, with a blank around each stem."""
     return [f" {word} "[at : at + 3] for word in content_stems(text) for at in range(len(word))]
 
 
 class StubEmbedder:
-    """An `Embedder` that stands in for a served one.
+    """An `Embedder` that replaces a served one.
 
     Parameters
     ----------
-    identity : of the model that it stands in for.
-    usd_per_million_tokens : its price.
-    embedder : gives the vectors, which are cut or filled up with zeros.
-    dimension : of the vectors that the memo has of the real model.
+    identity : identity of the model that it replaces.
+    usd_per_million_tokens : price of that model.
+    embedder : computes the vectors, which are truncated or padded with zeros.
+    dimension : dimension of the real model's vectors in the memo.
 
     Attributes
     ----------
-    tokens_read : estimated.
+    tokens_read : estimated number of tokens.
     """
 
     def __init__(
@@ -158,29 +156,29 @@ class StubEmbedder:
         self._embedder = embedder
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Passages to float32 unit vectors, `(n_texts, dimension)`."""
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`."""
         self.tokens_read += sum(map(estimated_tokens, texts))
         given = self._embedder.embed(texts)[:, : self.dimension]
         vectors = np.pad(given, ((0, 0), (0, self.dimension - given.shape[1])))
         return unit_length(vectors, self.identity)
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Queries likewise: served models have one encoder."""
+        """Return the vectors of queries by the same encoder as passages; see `embed`."""
         return self.embed(texts)
 
 
 class StubScorer:
-    """A `PassageScorer` that stands in for a language model.
+    """A `PassageScorer` that replaces a language model.
 
     Parameters
     ----------
-    settings : of the model that it stands in for.
-    identity : of that model.
-    scorer : gives the scores.
+    settings : settings of the model that it replaces.
+    identity : identity of that model.
+    scorer : computes the scores.
 
     Attributes
     ----------
-    tokens_read : estimated.
+    tokens_read : estimated number of tokens.
     """
 
     is_pairwise = True
@@ -198,9 +196,9 @@ class StubScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Scores, float64 `(n_candidates,)` a context.
+        """Return scores, float64 `(n_candidates,)` per context.
 
-        A passage is read once alone, and once before each of its candidates.
+        A passage is counted once alone, and once for each of its candidates.
         """
         for context, row in zip(contexts, candidates, strict=True):
             opening = self._read(context)
@@ -212,7 +210,7 @@ class StubScorer:
 
 
 def _known_dimension(store: ParquetStore, identity: str) -> int | None:
-    """Length of the vectors that the memo has of a model; None where it has none."""
+    """Return the dimension of a model's memoized vectors; None if there are none."""
     for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*/*.parquet"):
         with store.fs.open(path, "rb") as source:
             values = pq.read_table(source, columns=["value"])["value"]

@@ -1,4 +1,4 @@
-"""What a message adds to a word that names nothing: the nearest known names, or some of all."""
+"""Suggestions for unknown names in error messages: the nearest known names, or some of all."""
 
 import difflib
 from collections.abc import Collection
@@ -13,7 +13,7 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     Parameters
     ----------
     word : the unknown name.
-    known : names that may stand in its place, in the order in which they are to be shown.
+    known : valid names, in the order in which they are to be shown.
 
     Returns
     -------
@@ -23,8 +23,8 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     """
     near = _near(word, known)
     if near:
-        *others, last = [f"'{name}'" for name in near]
-        return f"; did you mean {' or '.join([', '.join(others), last] if others else [last])}?"
+        *front, last = [f"'{name}'" for name in near]
+        return f"; did you mean {' or '.join([', '.join(front), last] if front else [last])}?"
     if not known:
         return ""
     shown = ", ".join(list(known)[:_N_SHOWN])
@@ -32,7 +32,7 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
 
 
 def _near(word: str, known: Collection[str]) -> list[str]:
-    """Names that differ from `word` in case, continue it or resemble it, without repeats."""
+    """Return the names that equal `word` up to case, continue it or resemble it, nearest first."""
     folded = word.casefold()
     by_folded = {name.casefold(): name for name in known}
     continued = [name for name in by_folded if folded and name.startswith(folded)]

@@ -1,4 +1,4 @@
-"""What a table is: named, typed, documented columns and the dimensions it is partitioned by."""
+"""Declaration of a table: named, typed, documented columns and its partition dimensions."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from gsum_resources.content_hash import hash_texts
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its Arrow type, its meaning in one line, whether it may be null.
+    """A column: its Arrow type, a one-line description, whether it may be null.
 
-    A `measured` column (latency, time) stands outside the content hash and outside the promise
-    that a rebuild is equal.
+    A `measured` column (latency, time) is excluded from the content hash, and may differ after a
+    rebuild.
     """
 
     name: str
@@ -28,11 +28,11 @@ class Table:
 
     Attributes
     ----------
-    name : as SQL sees it, `documents` or `gor.record_edges`.
+    name : name in SQL, `documents` or `gor.record_edges`.
     row : completes the sentence "One row per …".
-    columns : those inside the file; the partition dimensions stand in its path.
+    columns : columns in the file; the partition dimensions are in its path.
     dimensions : the hive dimensions, a subset of corpus, bucket, method, in that order.
-    key : the columns that identify a row within a partition.
+    key : columns that identify a row within a partition.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Table:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with any column's name, type or nullability."""
+        """Hash of the columns' names, types and nullability."""
         return hash_texts([str(self.schema)], 4)
 
     @property
@@ -57,6 +57,6 @@ class Table:
         return frozenset(c.name for c in self.columns if c.measured)
 
     def empty(self) -> pa.Table:
-        """A table of no rows with the full schema."""
-        # `Schema.empty_table` would import pandas, which the definitions do without
+        """Return an empty table with the full schema."""
+        # `Schema.empty_table` would import pandas, which the definitions do not need
         return pa.table([pa.nulls(0, column.type) for column in self.columns], schema=self.schema)

@@ -1,4 +1,4 @@
-"""What Dagster's UI is told of a table, and of each file written of it."""
+"""Metadata of tables, and of each file written, for Dagster's UI."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -15,18 +15,18 @@ from gsum_resources.table import Table
 _DIMENSIONS = {
     "corpus": "the corpus, a folder under `corpora`",
     "bucket": "share of the corpus's documents, by a stable hash of their ids",
-    "method": "the variant of a method that made the row",
+    "method": "the variant of the method that computed the row",
 }
-_CORPORA_SHOWN = 10  # bounds what is read for a summary, and the event that holds it
+_CORPORA_SHOWN = 10  # bounds the footers read for a summary, and the size of its event
 _PREVIEW_ROWS = 5
-_PREVIEW_CHARACTERS = 240  # of a cell; the UI shows a table of long texts in a window of its own
+_PREVIEW_CHARACTERS = 240  # per cell; the UI shows tables of long texts in a separate window
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$>])")
 Headline = Callable[[pa.Table], str]
-"""The main figure of a corpus from its rows of a table, one line; it quotes no document."""
+"""Returns the main figure of a corpus from its rows, one line, without quoting documents."""
 
 
 def of_table(table: Table) -> dict[str, Any]:
-    """Metadata of an asset's definition: columns, name, an example query, where its files lie."""
+    """Return the metadata of an asset's definition: columns, name, query, file pattern."""
     levels = "/".join(f"{name}=*" for name in table.dimensions)
     return {
         "dagster/table_name": table.name,
@@ -37,7 +37,7 @@ def of_table(table: Table) -> dict[str, Any]:
 
 
 def column_schema(table: Table) -> dg.TableSchema:
-    """The columns as SQL sees them: the partition dimensions first."""
+    """Return the columns as in SQL: the partition dimensions first."""
     dimensions = [
         dg.TableColumn(
             name,
@@ -66,17 +66,17 @@ def column_schema(table: Table) -> dg.TableSchema:
 def of_file(
     store: ParquetStore, table: Table, partition: Partition, sample: pa.Table, written: Provenance
 ) -> dict[str, Any]:
-    """Metadata of one materialized partition: its rows, its file, how to ask for it.
+    """Return the metadata of a materialized partition: its rows, its file, a query.
 
-    A document-level table counts as a whole: its buckets are only a way to store it.
+    A document-level table is counted as a whole: its buckets only concern storage.
 
     Parameters
     ----------
-    sample : rows of the same corpus, of which the first are shown; nothing where there are none.
+    sample : rows of the same corpus for the preview, which is left out if there are none.
     """
     path = store.path(table, partition)
     where = {"corpus": partition.corpus, "method": partition.method}
-    told = {
+    metadata = {
         "dagster/row_count": _rows_in_corpus(store, table, partition, written),
         "dagster/partition_row_count": written.rows,
         "dagster/size_bytes": int(store.fs.size(path)),
@@ -84,8 +84,8 @@ def of_file(
         "file": dg.MetadataValue.path(path if store.is_local else store.fs.unstrip_protocol(path)),
     }
     if sample.num_rows:
-        told[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
-    return told | ({"failed_requests": written.failed} if written.failed else {})
+        metadata[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
+    return metadata | ({"failed_requests": written.failed} if written.failed else {})
 
 
 def of_all_corpora(
@@ -95,23 +95,23 @@ def of_all_corpora(
     others: Collection[Partition],
     headline: Headline | None = None,
 ) -> dict[str, Any]:
-    """Summary of a whole table, a row a corpus: rows, methods or filled buckets, main figure.
+    """Return a summary of a table, one row per corpus: rows, methods or buckets, main figure.
 
-    Read from footers alone, but for the main figure. Of many corpora the first ones in
-    alphabetical order are shown, and always those just written.
+    Only footers are read, except for the main figure. Of many corpora the alphabetically first ones
+    are shown, and always those just written.
 
     Parameters
     ----------
-    written : the partitions just written; their asset is the one summarized, where several assets
-        share a table.
+    written : the partitions just written; where several assets share a table, only rows of their
+        asset are summarized.
     others : the partitions that had a file before.
-    headline : the main figure, for tables that have one.
+    headline : computes the main figure, for tables that have one.
     """
     assets = {footer.asset for footer in written.values()}
     present = {partition.corpus for partition in written}
     corpora = sorted(present | {partition.corpus for partition in others})
-    rest = [corpus for corpus in corpora if corpus not in present]
-    chosen = present | set(rest[: max(0, _CORPORA_SHOWN - len(present))])
+    remaining = [corpus for corpus in corpora if corpus not in present]
+    chosen = present | set(remaining[: max(0, _CORPORA_SHOWN - len(present))])
     unread = [p for p in others if p.corpus in chosen and p not in written]
     footers = {**written, **store.footers(table, unread)}
     of_corpora: dict[str, dict[Partition, Provenance]] = {}
@@ -120,7 +120,7 @@ def of_all_corpora(
             of_corpora.setdefault(partition.corpus, {})[partition] = footers[partition]
     records = []
     for corpus, found in of_corpora.items():
-        # left of the rest: the page cuts wide tables off
+        # left of the other columns: the page cuts wide tables off
         figure = {"main figure": headline(store.read(table, list(found))[0])} if headline else {}
         records.append(dg.TableRecord({"corpus": corpus, **figure, **_extent(table, found)}))
     is_cut = len(chosen) < len(corpora)
@@ -129,7 +129,7 @@ def of_all_corpora(
 
 
 def _extent(table: Table, found: Mapping[Partition, Provenance]) -> dict[str, int | str]:
-    """How much a table holds of a corpus."""
+    """Return the size of a table for one corpus."""
     filled = [partition for partition, footer in found.items() if footer.rows]
     extent: dict[str, int | str] = {"rows": sum(footer.rows for footer in found.values())}
     if "bucket" in table.dimensions:
@@ -142,7 +142,7 @@ def _extent(table: Table, found: Mapping[Partition, Provenance]) -> dict[str, in
 
 
 def _marks(table: Table, column: str) -> list[str]:
-    """What a column is besides its type: part of the key, measured."""
+    """Return properties of a column besides its type: part of the key, measured."""
     marks = ["key"] if column in table.key else []
     return marks + (["measured"] if column in table.measured else [])
 
@@ -154,7 +154,7 @@ def _rows_in_corpus(
 
 
 def _command(table: Table, where: Mapping[str, str | None]) -> str:
-    """A shell command that shows the first rows, as Markdown; a bucket is not asked for."""
+    """Return a shell command, as Markdown, that shows the first rows, without a bucket."""
     conditions = " and ".join(
         f"{name} = '{value}'" for name, value in where.items() if value and name != "bucket"
     )
@@ -163,7 +163,7 @@ def _command(table: Table, where: Mapping[str, str | None]) -> str:
 
 
 def _preview(table: Table, rows: pa.Table) -> str:
-    """The first rows as a Markdown table, long values cut."""
+    """Return the first rows as a Markdown table with truncated values."""
     names = [
         name
         for name in rows.column_names
@@ -176,13 +176,15 @@ def _preview(table: Table, rows: pa.Table) -> str:
 
 
 def _cell(value: object) -> str:
-    """A value as text that Markdown shows as it stands: a document may hold links and images."""
+    """Return a value as escaped Markdown: a document may contain links and images."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    text = " ".join(text[: 4 * _PREVIEW_CHARACTERS].split())  # not all words of a long document
+    text = " ".join(
+        text[: 4 * _PREVIEW_CHARACTERS].split()
+    )  # avoids splitting all of a long document
     cut = text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
     return _MARKUP.sub(r"\\\1", cut).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _is_unreadable(kind: pa.DataType) -> bool:
-    """Vectors and weights say nothing in a preview."""
+    """Return whether a type, such as a vector, is unreadable in a preview."""
     return pa.types.is_fixed_size_list(kind) or pa.types.is_binary(kind)

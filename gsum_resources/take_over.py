@@ -1,7 +1,8 @@
-"""Takes over what an older gsum kept in files: replies, calls, requests, deleted documents.
+"""Import of files of an older gsum: replies, calls, requests, deleted documents.
 
-Each file is taken over in one transaction that also notes its path, then removed: whoever is
-killed half-way goes on where it ended. Files of the ledger stay until `export_calls` replaces them.
+Each file is imported in one transaction that also records its path, then removed, so that an
+interrupted import continues where it stopped. Files of the ledger stay until `export_calls`
+replaces them.
 """
 
 import json
@@ -30,15 +31,15 @@ from gsum_resources.state import (
 
 _LOG = logging.getLogger(__name__)
 _OLD = ("_memo/completions", "_memo/failures", "_asked", "_departed", "_limits")
-_HEAD = struct.Struct("<II")  # of a journal's record: length and CRC-32 of what follows
+_HEAD = struct.Struct("<II")  # header of a journal's record: length and CRC-32 of the body
 _BODY = struct.Struct("<16si")  # key, length of the value; -1: no value
 _CALLS = set(CALLS.c.keys()) - {"id", "corpus"}
 Taken = Counter[str]
-"""How many rows were taken over, by what they are."""
+"""Number of imported rows by kind."""
 
 
 def take_over(store: ParquetStore, state: State) -> None:
-    """Take over the files of an older gsum, if there are any, and say so in one line."""
+    """Import the files of an older gsum, if there are any, and log the numbers."""
     old = [f"{store.root}/{name}" for name in _OLD]
     if not any(map(store.fs.exists, old)):
         return
@@ -64,7 +65,7 @@ def take_over(store: ParquetStore, state: State) -> None:
         with suppress(FileNotFoundError):
             store.fs.rm(folder, recursive=True)
     found = ", ".join(f"{n:,} {what}" for what, n in sorted(taken.items())) or "nothing"
-    _LOG.warning("taken over from an older gsum, so that no reply is paid for again: %s", found)
+    _LOG.warning("imported from an older gsum, so that no reply is paid for again: %s", found)
 
 
 def _take_replies(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
@@ -78,7 +79,7 @@ def _keep_replies(connection: sa.Connection, path: str, values: dict[bytes, byte
 
 
 def _take_calls(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
-    if PurePosixPath(path).stem.isdecimal():  # of today: written by `export_calls`
+    if PurePosixPath(path).stem.isdecimal():  # current format: written by `export_calls`
         return Counter()
     with store.fs.open(path, "rb") as source:
         table = pq.read_table(source)
@@ -96,7 +97,7 @@ def _keep_calls(connection: sa.Connection, calls: list[dict]) -> Taken:
 
 
 def _take_journal(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
-    """Take what a killed run had received; some of its calls may be in the ledger already."""
+    """Import the replies of a killed run; some of its calls may be in the ledger already."""
     values, calls = {}, []
     for key, value, note in _entries(store.fs.cat_file(path)):
         if value is not None:
@@ -109,7 +110,7 @@ def _take_journal(store: ParquetStore, connection: sa.Connection, path: str) -> 
 
 
 def _entries(content: bytes) -> Iterator[tuple[bytes, bytes | None, bytes]]:
-    """Key, value and note of each record, up to a torn one."""
+    """Yield key, value and note of each record, up to an incomplete one."""
     at = 0
     while at + _HEAD.size <= len(content):
         length, checksum = _HEAD.unpack_from(content, at)

@@ -1,4 +1,4 @@
-"""Token embeddings: a vector for every token of a text, as BERTScore matches them."""
+"""Token embeddings: one vector per token of a text, as used by BERTScore."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class TokenVectors:
     Attributes
     ----------
     vectors : unit length, float32 `(n_tokens, dim)`.
-    counted : whether a token belongs to the text itself, bool `(n_tokens,)`; the special tokens
-        around it may be matched, but nobody asks how well they are matched themselves.
+    counted : whether a token belongs to the text, bool `(n_tokens,)`; special tokens may be
+        matched, but their own matches are not counted.
     """
 
     vectors: np.ndarray
@@ -27,35 +27,36 @@ class TokenVectors:
 
 
 class TokenEmbedder(Protocol):
-    """Turns texts into token vectors."""
+    """Computes token vectors of texts."""
 
     @property
     def identity(self) -> str:
-        """What distinguishes this model's token vectors: weights, layer."""
+        """Identity of the token vectors: weights, layer."""
         ...
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The tokens of each text, in order."""
+        """Return the tokens of each text, in order."""
         ...
 
 
 @dataclass(frozen=True)
 class LocalTokenEmbedder:
-    """Token vectors of a transformer on this machine, as the `bert-score` package takes them.
+    """Token vectors of a local transformer, as computed by the `bert-score` package.
 
-    A text is cut at the model's longest input (512 tokens for the packaged model) like there,
-    and unlike `LocalEmbedder`, which goes on in windows.
+    As in that package, a text is cut at the model's maximum input (512 tokens for the packaged
+    model); `LocalEmbedder`, in contrast, uses windows.
 
-    The precision is float32 and no setting: on a QMSum meeting the F1 scores of the package were
-    missed by 1.4e-3 in bfloat16 and by 1.6e-4 in float16 (1.0e-4 where only matrix products ran
-    in it), at 2.5 times the speed.
+    The precision is fixed to float32: on a QMSum meeting the F1 scores differed from the package by
+    1.4e-3 in bfloat16 and by 1.6e-4 in float16 (1.0e-4 with only matrix products in float16), at
+    2.5 times the speed.
 
     Attributes
     ----------
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
-    layer : whose output is taken, from 1, the package's `num_layers`; None is the last.
-    device : "auto" takes the GPU where there is one.
-    threads : of torch on the processor; None takes the physical cores that the process may use.
+    layer : number of the layer whose output is returned, from 1, the package's `num_layers`; None
+        is the last.
+    device : "auto" uses the GPU where there is one.
+    threads : number of torch threads on the CPU; None: the physical cores available to the process.
     """
 
     model: str = PACKAGED
@@ -65,20 +66,20 @@ class LocalTokenEmbedder:
 
     @property
     def identity(self) -> str:
-        """What distinguishes the vectors: weights and layer, not where they are computed."""
+        """Identity of the vectors: weights and layer, independent of the device."""
         return f"tokens-1:{self._encoder.digest}:layer={self.layer or 'last'}"
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """The tokens of each text up to the model's longest input, in order.
+        """Return the tokens of each text up to the model's maximum input, in order.
 
-        A text without tokens has the special ones only, and none that count.
+        A blank text has special tokens only, which are not counted.
 
         Raises
         ------
         ValueError
             If the model has no such layer.
         ModelNotFoundError
-            If the model is neither a folder nor to be had from the hub.
+            If the model is neither a folder nor available from the hub.
         """
         encoder = self._encoder
         stripped = [text.strip() for text in texts]

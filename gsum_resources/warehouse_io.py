@@ -1,4 +1,4 @@
-"""Dagster's door to the warehouse: assets see one table and never loop over partitions."""
+"""Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,45 +16,45 @@ from gsum_resources.table import Table
 from gsum_resources.table_metadata import Headline, of_all_corpora, of_file
 
 # metadata of an AssetIn
-LAZY = {"gsum/lazy": True}  # read only when the asset asks for it
-UNTRACKED = {"gsum/untracked": True}  # a change of it does not put what was made out of date
+LAZY = {"gsum/lazy": True}  # read only on request of the asset
+UNTRACKED = {"gsum/untracked": True}  # its changes do not put the asset out of date
 
 
 def as_tables(names: Sequence[str]) -> dict[str, Sequence[str]]:
-    """Metadata of an AssetIn that gives these tables of its corpora, not its own rows.
+    """Return metadata of an AssetIn that gives these tables of its corpora, not its own rows.
 
-    The step receives a dict of `Lazy`, by the last part of each name.
+    The step receives a dict of `Lazy`, by the last segment of each name.
     """
     return {"gsum/tables": list(names)}
 
 
 def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
-    """Metadata of an AssetIn of which these columns of texts are wanted as dictionaries."""
+    """Return metadata of an AssetIn that reads these columns of texts as dictionaries."""
     return {"gsum/dictionaries": list(columns)}
 
 
-def _let_go_of_outputs(context: dg.OutputContext) -> None:
-    """A run in this process keeps what its steps made until it ends, in case someone asks it.
+def _discard_captured_outputs(context: dg.OutputContext) -> None:
+    """Discard the outputs that an in-process run captures until it ends.
 
-    Nobody does, and the tables of all steps together may fill the memory.
+    Nothing reads them, and the tables of all steps together may exceed the memory.
     """
-    kept = context.step_context.output_capture
-    if isinstance(kept, dict):
-        kept.clear()
+    captured = context.step_context.output_capture
+    if isinstance(captured, dict):
+        captured.clear()
 
 
 def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) -> Partition:
-    """The store's partition for one of Dagster's partition keys.
+    """Return the store's partition of one of Dagster's partition keys.
 
     Parameters
     ----------
-    definition : needed where Dagster gives a key of several dimensions as plain text, as its
+    definition : required where Dagster gives a key of several dimensions as plain text, as its
         event log and the ends of a range do.
 
     Raises
     ------
     ValueError
-        If such a key comes without its definition.
+        If such a key is passed without its definition.
     """
     if isinstance(definition, dg.MultiPartitionsDefinition):
         key = definition.get_partition_key_from_str(key)
@@ -67,7 +67,7 @@ def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) ->
 
 
 def step_of(context: dg.InputContext | dg.OutputContext | dg.AssetExecutionContext) -> Step:
-    """The running step that a context belongs to."""
+    """Return the running step of a context."""
     if isinstance(context, dg.AssetExecutionContext):
         return context.run.run_id, str(context.op_handle)
     step = context.step_context
@@ -75,7 +75,7 @@ def step_of(context: dg.InputContext | dg.OutputContext | dg.AssetExecutionConte
 
 
 class WarehouseIO(dg.IOManager):
-    """Concatenates partitions on load, splits by corpus and bucket on store, records lineage."""
+    """Concatenates partitions on load, splits rows into partitions on store, records lineage."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class WarehouseIO(dg.IOManager):
         self._headlines = headlines or {}
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
-        """The rows of the wanted partitions that have a file, with their dimensions as columns."""
+        """Return the rows of the requested partitions with their dimensions as columns."""
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)
         how = context.definition_metadata or {}
@@ -125,7 +125,7 @@ class WarehouseIO(dg.IOManager):
         is_untracked: bool = False,
         as_dictionaries: Sequence[str] = (),
     ) -> Lazy:
-        """Rows of partitions for a step; an input of it once they are read, unless untracked."""
+        """Return rows of partitions for a step, recorded as an input when read unless untracked."""
 
         def read() -> pa.Table:
             rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
@@ -136,7 +136,7 @@ class WarehouseIO(dg.IOManager):
         return Lazy(read)
 
     def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
-        """All rows that a table has of some corpora, once they are wanted."""
+        """Return all rows of a table for some corpora, read on demand."""
 
         def read() -> pa.Table:
             partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
@@ -147,14 +147,14 @@ class WarehouseIO(dg.IOManager):
         return Lazy(read)
 
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
-        """The footers of a table's files of a corpus; their content hashes count as read."""
+        """Return the footers of a table's files of a corpus, recorded as inputs."""
         found = self.store.footers(table, self.store.partitions(table, corpus))
         self.reads.table(step, table.name, {p: f.content_hash for p, f in found.items()})
         return found
 
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance."""
-        _let_go_of_outputs(context)
+        _discard_captured_outputs(context)
         table = self._table_of(context.asset_key.path)
         partitions = [partition_of(key) for key in context.asset_partition_keys]
         step = step_of(context)
@@ -175,7 +175,7 @@ class WarehouseIO(dg.IOManager):
         asset: str,
         code_version: str | None,
     ) -> dict[Partition, tuple[pa.Table, Provenance]]:
-        """Store what a step made of some partitions, each with all that the step has read."""
+        """Store the rows of some partitions, with all inputs that the step has read."""
         written = {}
         for partition, share in self._split(table, partitions, rows, asset):
             provenance = Provenance(
@@ -197,11 +197,11 @@ class WarehouseIO(dg.IOManager):
         others: Collection[Partition],
         written: Mapping[Partition, tuple[pa.Table, Provenance]],
     ) -> None:
-        """Attach what the UI shows of each partition, and to the last one a summary of all corpora.
+        """Attach metadata to each partition, and a summary of all corpora to the last one.
 
         An asset's overview page shows the event that was stored last, whatever its partition.
         """
-        # of a corpus's buckets the page shows one; where it is empty, rows of another say more
+        # the page shows one bucket of a corpus; if it is empty, show rows of another one
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
         footers = {p: provenance for p, (_, provenance) in written.items()}
         shown = {
@@ -216,7 +216,7 @@ class WarehouseIO(dg.IOManager):
         }
         *_, last = written
         headline = self._headlines.get(table.name)
-        # the UI keeps the order: the summary stands above the single file
+        # the UI keeps the order: the summary is above the single file
         shown[last] = of_all_corpora(self.store, table, footers, others, headline) | shown[last]
         for key in context.asset_partition_keys:
             context.step_context.add_asset_metadata(
@@ -224,7 +224,7 @@ class WarehouseIO(dg.IOManager):
             )
 
     def _failed(self, step: Step, partition: Partition) -> int:
-        """Requests in vain that concern a partition: of a bucket, those on its documents."""
+        """Return the number of failed requests of a partition; for a bucket, on its documents."""
         return sum(
             partition.bucket is None
             or not document
@@ -233,13 +233,13 @@ class WarehouseIO(dg.IOManager):
         )
 
     def rebuild_catalogue(self) -> None:
-        """Make the DuckDB views anew; needed when a table gets its first file or loses its last."""
+        """Rebuild the DuckDB views, when a table gets its first file or loses its last."""
         build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views)
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str
     ) -> list[tuple[Partition, pa.Table]]:
-        """Each partition's share of `rows`, an empty table where there is none."""
+        """Return each partition's share of `rows`, possibly an empty table."""
         if len(partitions) == 1 or not rows.num_rows:
             return [(partition, rows) for partition in partitions]
         if "corpus" not in rows.column_names:
@@ -248,7 +248,9 @@ class WarehouseIO(dg.IOManager):
                 f"'{table.name}' without a column 'corpus' to tell them apart"
             )
         buckets = [self._bucket_of(i) for i in rows["document_id"].to_pylist()]
-        places = pc.binary_join_element_wise(
+        partition_keys = pc.binary_join_element_wise(
             pc.cast(rows["corpus"], pa.string()), pa.array(buckets, pa.string()), "|"
         )
-        return [(p, rows.filter(pc.equal(places, f"{p.corpus}|{p.bucket}"))) for p in partitions]
+        return [
+            (p, rows.filter(pc.equal(partition_keys, f"{p.corpus}|{p.bucket}"))) for p in partitions
+        ]

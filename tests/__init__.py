@@ -3,7 +3,7 @@
 import gc
 import os
 
-# Dagster's modules and definitions are many objects that stay: to look for garbage among them
+# Dagster's modules and definitions are many objects that stay: to search them for garbage
 # again and again took an eighth of the time.
 gc.set_threshold(50_000, 20, 100)
 # Threads of OpenMP that wait for one another sleep: where the parts of the tests share two cores,

@@ -23,8 +23,8 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
+from tests.fast_runs import keep_plans, tables_only
 from tests.models import FirstWords, HashEmbedder
-from tests.quick import keep_plans, without_what_no_table_shows
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
@@ -36,7 +36,7 @@ compute_logs:
 
 CORPUS = "tales"
 READ_TOGETHER = ("documents", "rejected_documents", "converted_documents", "document_sections")
-"""What one step makes of the files."""
+"""Assets that one step writes from the files."""
 WORDS = [
     "boat",
     "lamp",
@@ -121,13 +121,13 @@ class House:
 
 @event.listens_for(Engine, "connect")
 def wait_for_no_disk(connection: sqlite3.Connection, _: object) -> None:
-    """What a test writes need not outlive the machine's power."""
+    """Skip syncing to disk: files of a test need not survive a power failure."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous = OFF")
 
 
 def keep_no_step_logs(home: Home) -> None:
-    """Dagster keeps what steps print with four processes a run; here nobody reads it."""
+    """Dagster captures the output of steps with four processes a run; no test reads it."""
     file = prepare(home) / CONFIG_FILE
     shipped = file.read_text()
     if _WITHOUT_STEP_LOGS not in shipped:
@@ -135,16 +135,16 @@ def keep_no_step_logs(home: Home) -> None:
 
 
 @pytest.fixture(scope="module")
-def tables_alone() -> Iterator[None]:
-    """For modules that look at nothing else: runs make no pictures, checks and catalogue."""
-    with without_what_no_table_shows():
+def only_tables() -> Iterator[None]:
+    """For modules that check only tables: runs write no plots, checks and catalogue."""
+    with tables_only():
         yield
 
 
 @pytest.fixture
-def tables_alone_here() -> Iterator[None]:
+def only_tables_here() -> Iterator[None]:
     """The same for one test."""
-    with without_what_no_table_shows():
+    with tables_only():
         yield
 
 
@@ -154,10 +154,10 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setenv("GSUM_HOME", str(tmp_path))
     for name in ("GSUM_WAREHOUSE", "DAGSTER_HOME"):
         monkeypatch.delenv(name, raising=False)
-    made = House(Home.from_environment())
-    made.folder.mkdir(parents=True)
-    furnish(made)
-    return made
+    written = House(Home.from_environment())
+    written.folder.mkdir(parents=True)
+    furnish(written)
+    return written
 
 
 def furnish(house: House) -> None:
@@ -190,11 +190,11 @@ def furnish(house: House) -> None:
     )
 
 
-def made_by(report: RunReport) -> list[str]:
+def materialized_by(report: RunReport) -> list[str]:
     """Every materialized asset partition as `asset[bucket or method]`, sorted, with repeats."""
     return sorted(
         f"{asset}[{partition.bucket or partition.method or ''}]"
-        for made in report.results
-        for asset in made.assets
-        for partition in made.partitions
+        for written in report.results
+        for asset in written.assets
+        for partition in written.partitions
     )

@@ -35,15 +35,15 @@ class FirstWords:
     def __init__(self, name: str = "first-words", refuses: str | None = None) -> None:
         self.identity = name
         self.refuses = refuses
-        self.n_asked = 0
+        self.n_requests = 0
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         replies = []
-        for place, request in enumerate(requests):
-            self.n_asked += 1
+        for index, request in enumerate(requests):
+            self.n_requests += 1
             replies.append(self._one(request))
             if on_reply:
-                on_reply(place, replies[-1])
+                on_reply(index, replies[-1])
         return replies
 
     def _one(self, request: Request) -> Reply:

@@ -56,12 +56,12 @@ def gsum(*arguments: str) -> Result:
 
 
 def flat(result: Result) -> str:
-    """What a command printed, without the line breaks of a narrow screen."""
+    """Return the output of a command without the line breaks of a narrow screen."""
     return " ".join(result.output.split())
 
 
 def printed(*arguments: str) -> str:
-    """What a command that succeeds prints."""
+    """Return the output of a command that must succeed."""
     result = gsum(*arguments)
     assert result.exit_code == 0, result.output
     return result.output
@@ -80,7 +80,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def imported(home: Path) -> str:
-    """What the import of two meetings prints."""
+    """Return the output of importing two meetings."""
     source = home / "official"
     source.mkdir()
     (source / "val.jsonl").write_text("".join(json.dumps(meeting(t)) + "\n" for t in TURNS))
@@ -102,19 +102,19 @@ def test_help_names_every_command(flag: str) -> None:
     assert set(main.commands) == set(COMMANDS)
 
 
-def test_import_says_what_came_in_and_what_is_next(imported: str) -> None:
+def test_import_states_documents_and_next_command(imported: str) -> None:
     assert "two-meetings: 2 documents, 4 questions" in imported
     assert "two-meetings: 2 documents\n" in imported
     assert "next: gsum run two-meetings" in imported
 
 
-def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
+def test_run_prints_runs_leaderboard_and_next_command(first_run: str) -> None:
     assert "failed" not in first_run
     # 6 tables of 8 buckets, two of questions, the index, 4 results of 2 methods, 2 of judges, 3 of
     # all methods
-    assert "two-meetings: 66 partitions made" in first_run
+    assert "two-meetings: 66 partitions written" in first_run
     assert "two-meetings: 2 documents\n" in first_run
-    assert "made retrieval: rankings, contexts, summaries, scores dense" in first_run
+    assert "wrote retrieval: rankings, contexts, summaries, scores dense" in first_run
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run
     board = first_run[first_run.index("two-meetings: general questions") :]
@@ -122,9 +122,9 @@ def test_run_prints_runs_leaderboard_and_what_is_next(first_run: str) -> None:
         assert word in board
 
 
-def test_a_second_run_says_that_all_is_current(first_run: str) -> None:
+def test_second_run_states_that_all_is_current(first_run: str) -> None:
     text = printed("run", "two-meetings")
-    assert "two-meetings: nothing to make, all is current" in text
+    assert "two-meetings: nothing to do, all is up to date" in text
     assert "bm25" in text[text.index("two-meetings: general questions") :]
 
 
@@ -162,7 +162,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "parts"),
+    ("arguments", "fragments"),
     [
         (["sql", "select nothing from nowhere"], ["Error: SQL: ", "nowhere"]),
         (["sql", "selekt 1"], ["Error: SQL: ", '"selekt"']),
@@ -179,7 +179,10 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
             ["unknown method 'bm52'; did you mean 'bm25'?"],
         ),
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
-        (["ask", "two-meetings", "Who?", "--explain"], ["method 'hybrid' has no more", "ask jerr"]),
+        (
+            ["ask", "two-meetings", "Who?", "--explain"],
+            ["method 'hybrid' has no explanation", "use one of: jerr"],
+        ),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),
@@ -189,25 +192,25 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
         (["import", "qmsun", "."], ["no benchmark 'qmsun'; did you mean 'qmsum'?"]),
         (["import", "qmsum", "no-such-folder"], ["Error: ", "no-such-folder"]),
-        (["run"], ["Usage: ", "name a CORPUS to run; there are: two-meetings"]),
+        (["run"], ["Usage: ", "name a CORPUS to run; available: two-meetings"]),
         (["fly"], ["No such command 'fly'"]),
         (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
         (["run", "two-meetings", "--method", "bm25"], ["Did you mean '--methods'?"]),
         (["sql", "select * from chunk"], ['Did you mean "chunks"?']),
     ],
 )
-def test_errors_are_told_without_a_traceback(
-    first_run: str, arguments: list[str], parts: list[str]
+def test_errors_are_shown_without_traceback(
+    first_run: str, arguments: list[str], fragments: list[str]
 ) -> None:
     result = gsum(*arguments)
     assert result.exit_code in (1, 2)
     assert isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
-    for part in parts:
-        assert part in flat(result)
+    for fragment in fragments:
+        assert fragment in flat(result)
 
 
-def test_all_tables_are_shown_with_what_a_row_is(first_run: str) -> None:
+def test_all_tables_are_listed_with_their_row_meaning(first_run: str) -> None:
     text = printed("sql", "SHOW ALL TABLES;")
     listed = [line.split()[:2] for line in text.splitlines()[1:]]
     expected = {tuple(name.split(".")) if "." in name else ("main", name) for name in TABLES}
@@ -216,7 +219,7 @@ def test_all_tables_are_shown_with_what_a_row_is(first_run: str) -> None:
     assert "…" not in text
 
 
-def test_a_home_without_a_corpus_says_how_to_make_one(
+def test_home_without_a_corpus_states_how_to_create_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GSUM_HOME", str(tmp_path))
@@ -227,7 +230,7 @@ def test_a_home_without_a_corpus_says_how_to_make_one(
         assert "gsum init FOLDER" in flat(result)
 
 
-def test_a_wrong_method_in_the_settings_is_told_whatever_is_asked(
+def test_wrong_method_in_the_settings_is_reported_by_every_command(
     first_run: str, home: Path
 ) -> None:
     settings = home / "corpora" / "two-meetings" / "corpus.toml"
@@ -240,26 +243,26 @@ def test_a_wrong_method_in_the_settings_is_told_whatever_is_asked(
 
 
 @pytest.mark.parametrize("query", ["select nothing\nfrom nowhere", "selekt 1", "select 'a'::int"])
-def test_a_sql_error_is_one_line(first_run: str, query: str) -> None:
+def test_sql_error_is_one_line(first_run: str, query: str) -> None:
     assert gsum("sql", query).output.count("\n") == 1
 
 
-def test_a_model_that_cannot_be_had_is_told(
+def test_unavailable_model_is_reported(
     first_run: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GSUM_LLM_MODEL", "oracle")
     result = gsum("run", "two-meetings")
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
-    for part in ("[llm]: model is 'oracle'", "backend is 'extractive'", "set backend to"):
-        assert part in flat(result)
+    for fragment in ("[llm]: model is 'oracle'", "backend is 'extractive'", "set backend to"):
+        assert fragment in flat(result)
 
 
-def test_what_the_embedded_model_cannot_do_is_told(first_run: str, home: Path) -> None:
+def test_limits_of_the_embedded_model_are_reported(first_run: str, home: Path) -> None:
     settings = home / "corpora" / "two-meetings" / "corpus.toml"
     kept = settings.read_text()
-    asked = '[judges]\nmethods = ["bm25", "dense"]\n[questions]\nn = 1\ndescription = "Meetings."\n'
-    settings.write_text(f"{kept}\n{asked}")
+    added = '[judges]\nmethods = ["bm25", "dense"]\n[questions]\nn = 1\ndescription = "Meetings."\n'
+    settings.write_text(f"{kept}\n{added}")
     result = gsum("run", "two-meetings")
     settings.write_text(kept)
     assert result.exit_code == 0
@@ -267,7 +270,7 @@ def test_what_the_embedded_model_cannot_do_is_told(first_run: str, home: Path) -
     assert "generated_questions: left empty: the model 'extractive' cannot write" in flat(result)
 
 
-def test_a_run_that_fails_exits_with_1_and_prints_the_rest(first_run: str, home: Path) -> None:
+def test_failing_run_exits_with_1_and_prints_the_rest(first_run: str, home: Path) -> None:
     settings = home / "corpora" / "two-meetings" / "corpus.toml"
     kept = settings.read_text()
     settings.write_text(kept + "\n[retrieval]\nk = 0\n")
@@ -275,13 +278,13 @@ def test_a_run_that_fails_exits_with_1_and_prints_the_rest(first_run: str, home:
     settings.write_text(kept)
     assert result.exit_code == 1
     assert "failed retrieval: rankings bm25" in result.output
-    assert "table [retrieval]: [k]: each is at least 1" in flat(result)
+    assert "table [retrieval]: [k]: give at least one number" in flat(result)
     assert "2 runs failed" in result.output
     assert "two-meetings: general questions" in result.output
     assert "Traceback" not in result.output
 
 
-def test_the_script_runs_as_installed(first_run: str) -> None:
+def test_script_runs_as_installed(first_run: str) -> None:
     script = str(Path(sys.executable).with_name("gsum"))
     query = "select count(*) as n from documents"
     good = subprocess.run([script, "sql", query, "--csv"], capture_output=True, text=True)

@@ -55,7 +55,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def said(environment: dict[str, str], *command: str) -> str:
-    """What a command printed to stdout."""
+    """Return the standard output of a command."""
     result = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
     )
@@ -77,7 +77,7 @@ def test_loading_imports_nothing_heavy_and_writes_nothing(environment: dict[str,
 
 
 @pytest.mark.parametrize("key", MADE, ids=lambda key: key.to_user_string())
-def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
+def test_every_asset_is_described(key: dg.AssetKey) -> None:
     node = graph.get(key)
     table = table_of(key.path)
     assert node.description
@@ -94,24 +94,28 @@ def test_every_asset_says_what_it_is(key: dg.AssetKey) -> None:
 
 
 def test_questions_are_embedded_by_one_asset() -> None:
-    asking = graph.get(dg.AssetKey("embedding_model")).child_keys
+    downstream = graph.get(dg.AssetKey("embedding_model")).child_keys
     reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
-    # a network is made for one embedding model, whose identity it keeps
-    assert (reading & asking) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
+    # a network is trained for one embedding model, whose identity it keeps
+    assert (reading & downstream) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
     vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
     assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
 
 
-def test_kinds_of_work_name_assets_that_ask_the_language_model() -> None:
-    asking = {key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys}
-    assert set(_WORK_OF) <= asking
+def test_task_tables_name_assets_that_use_the_language_model() -> None:
+    downstream = {
+        key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys
+    }
+    assert set(_WORK_OF) <= downstream
     assert set(_WORK_OF.values()) | {"answers"} == set(WORK)
-    index = {name for name in asking - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))}
+    index = {
+        name for name in downstream - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))
+    }
     assert not index
     assert work_of("retrieval/summaries") == "answers"
 
 
-def test_every_family_gives_its_four_assets() -> None:
+def test_every_family_has_its_four_assets() -> None:
     for family in FAMILIES:
         for table in ("rankings", "contexts", "summaries", "scores"):
             node = graph.get(dg.AssetKey([family.name, table]))
@@ -122,10 +126,10 @@ def test_every_family_gives_its_four_assets() -> None:
             assert variants.partitions_def.get_partition_keys() == list(family.variants)
         assert set(family.default) <= set(family.variants)
     everything = [variant for family in FAMILIES for variant in family.variants]
-    assert len(everything) == len(set(everything))  # `method` alone tells them apart
+    assert len(everything) == len(set(everything))  # only `method` distinguishes them
 
 
-def test_one_node_stands_for_the_index_of_each_family() -> None:
+def test_index_of_each_family_is_one_node() -> None:
     """Of the graph's arrows into a family's question half, one comes from its index."""
     for family in FAMILIES:
         index = dg.AssetKey([family.name, "index"])
@@ -171,7 +175,7 @@ def test_every_column_has_a_name_and_a_meaning(table) -> None:
 
 
 @pytest.mark.parametrize("name", PROMISED)
-def test_promised_columns_are_there(name: str) -> None:
+def test_required_columns_exist(name: str) -> None:
     table = TABLES[name]
     assert set(PROMISED[name].split()) <= {*table.dimensions, *table.schema.names}
 

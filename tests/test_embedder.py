@@ -1,4 +1,4 @@
-"""The packaged model: equal to sentence-transformers, and to itself in any company."""
+"""The packaged model: equal to sentence-transformers, and to itself in any batch."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def test_equals_sentence_transformers(vectors):
     assert ((vectors * expected).sum(1) > 0.99999).all()
 
 
-def test_keeps_the_protocol(embedder, vectors):
+def test_implements_the_protocol(embedder, vectors):
     assert isinstance(embedder, Embedder)
     assert embedder.dimension == 384
     assert vectors.dtype == np.float32
@@ -52,7 +52,7 @@ def test_keeps_the_protocol(embedder, vectors):
     np.testing.assert_array_equal(embedder.embed_queries(SENTENCES[:1]), vectors[:1])
 
 
-def in_other_company(embedder):
+def in_other_batch(embedder):
     """The same texts embedded alone, backwards, and in batches of another size."""
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
     backwards = embedder.embed(TEXTS[::-1])[::-1]
@@ -62,8 +62,8 @@ def in_other_company(embedder):
     return alone, backwards, small
 
 
-def test_company_does_not_matter(embedder, vectors):
-    for other in in_other_company(embedder):
+def test_batch_does_not_matter(embedder, vectors):
+    for other in in_other_batch(embedder):
         np.testing.assert_allclose(other, vectors, atol=1e-6)
     two_threads = LocalEmbedder(device="cpu", threads=2).embed(TEXTS)
     np.testing.assert_allclose(two_threads, vectors, atol=1e-5)
@@ -71,10 +71,10 @@ def test_company_does_not_matter(embedder, vectors):
 
 @pytest.mark.skipif(not bfloat16_supported(), reason="measured on processors with bfloat16 only")
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_company_does_not_matter_to_the_last_bit(precision):
+def test_batch_does_not_matter_bit_for_bit(precision):
     embedder = LocalEmbedder(precision=precision, device="cpu", threads=1)
     together = embedder.embed(TEXTS)
-    for other in in_other_company(embedder):
+    for other in in_other_batch(embedder):
         np.testing.assert_array_equal(other, together)
 
 
@@ -84,7 +84,7 @@ def test_bfloat16_stays_close(vectors):
     assert (got * vectors).sum(1).min() > 0.999
 
 
-def test_nothing_of_a_long_text_is_cut(embedder):
+def test_long_text_is_not_truncated(embedder):
     head = "The harbour board discussed the dredging plan. " * 40
     tail = "A violin concerto by a forgotten composer was rehearsed. " * 40
     long_text, only_head, only_tail = embedder.embed([head + tail, head, tail])
@@ -92,7 +92,7 @@ def test_nothing_of_a_long_text_is_cut(embedder):
     assert long_text @ only_tail > 0.5
 
 
-def test_progress_counts_texts_up_to_all(embedder):
+def test_progress_counts_all_texts(embedder):
     seen: list[tuple[int, int]] = []
     embedder.embed(TEXTS, on_progress=lambda done, total: seen.append((done, total)))
     done = [step for step, _ in seen]
@@ -122,5 +122,5 @@ def test_identity_needs_no_torch():
     assert run.stdout.split() == [*LocalEmbedder().identity.split(), "384", "set()"]
 
 
-def test_physical_cores_are_within_what_the_process_has():
+def test_physical_cores_are_within_the_process_affinity():
     assert 1 <= physical_cores() <= (os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""What the UI says of assets and of what was made, against the declared tables and the files."""
+"""Descriptions and metadata in the UI match the declared tables and the files."""
 
 import base64
 import io
@@ -50,7 +50,9 @@ def query_in(markdown: str) -> str:
 
 
 @every_asset
-def test_columns_are_those_of_the_view(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) -> None:
+def test_columns_equal_those_of_the_view(
+    key: dg.AssetKey, empty: duckdb.DuckDBPyConnection
+) -> None:
     table, metadata = table_of(key.path), graph.get(key).metadata
     schema = metadata["dagster/column_schema"]
     assert isinstance(schema, dg.TableSchema)
@@ -74,7 +76,7 @@ def test_columns_are_those_of_the_view(key: dg.AssetKey, empty: duckdb.DuckDBPyC
 
 
 @every_asset
-def test_description_is_the_row_and_a_purpose(key: dg.AssetKey) -> None:
+def test_description_is_the_row_meaning_and_a_purpose(key: dg.AssetKey) -> None:
     description = graph.get(key).description or ""
     start = f"One row per {table_of(key.path).row}. "
     assert description.startswith(start)
@@ -107,12 +109,12 @@ def test_example_query_runs(key: dg.AssetKey, empty: duckdb.DuckDBPyConnection) 
 def materialized(instance: dg.DagsterInstance, asset: str) -> dict[str, dict]:
     """Metadata of the latest materialization of each partition, by its key."""
     records = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), 100).records
-    told = {}
+    entries = {}
     for record in reversed(records):
         event = record.asset_materialization
         assert event is not None
-        told[event.partition] = {name: value.value for name, value in event.metadata.items()}
-    return told
+        entries[event.partition] = {name: value.value for name, value in event.metadata.items()}
+    return entries
 
 
 def picture_in(markdown: str) -> Image.Image:
@@ -125,23 +127,23 @@ def picture_in(markdown: str) -> Image.Image:
 def indexed(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[House, dg.DagsterInstance]]:
-    """Two short documents, indexed once for all tests that only look."""
+    """Two short documents, indexed once for all tests that do not change them."""
     root = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as environment:
         environment.delenv("DAGSTER_HOME", raising=False)
-        made = House(Home(root, str(root / "warehouse")))
-        made.folder.mkdir(parents=True)
-        made.write_document(document_in(1))
-        made.write_document(document_in(3))
+        house = House(Home(root, str(root / "warehouse")))
+        house.folder.mkdir(parents=True)
+        house.write_document(document_in(1))
+        house.write_document(document_in(3))
         query = {"query_id": "q", "text": "What of the boat?", "references": ["It met the lamp."]}
-        made.write_queries([query, {"query_id": "r", "text": "And the lamp?"}])
-        (made.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
+        house.write_queries([query, {"query_id": "r", "text": "And the lamp?"}])
+        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         with dg.DagsterInstance.ephemeral() as instance:
-            assert not refresh(made.pipeline(), instance, CORPUS, ["bm25"]).errors
-            yield made, instance
+            assert not refresh(house.pipeline(), instance, CORPUS, ["bm25"]).errors
+            yield house, instance
 
 
-def test_what_was_made_says_where_it_is_and_what_it_holds(
+def test_materialization_states_location_and_contents(
     indexed: tuple[House, dg.DagsterInstance],
 ) -> None:
     house, instance = indexed
@@ -149,12 +151,12 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
         define_views(connection, house.store, TABLES.values())
         for key in graph.materializable_asset_keys:
             table, total, metadata = table_of(key.path), 0, {}
-            made = materialized(instance, key.to_user_string())
-            if not made:
-                # no method of these was asked for
+            found = materialized(instance, key.to_user_string())
+            if not found:
+                # none of these methods was requested
                 assert key.path[0] in ("gae", "gor", "graphrag", "jerr", "lightpal")
                 continue
-            for metadata in made.values():
+            for metadata in found.values():
                 file = Path(metadata["file"])
                 rows = pq.read_metadata(file).num_rows
                 assert metadata["dagster/partition_row_count"] == rows
@@ -167,8 +169,8 @@ def test_what_was_made_says_where_it_is_and_what_it_holds(
             assert metadata["dagster/row_count"] == total, table.name
 
 
-def test_the_overview_names_all_corpora(tmp_path: Path) -> None:
-    """The event stored last sums the whole table up, whatever it is of."""
+def test_overview_names_all_corpora(tmp_path: Path) -> None:
+    """The event stored last summarizes the whole table."""
     store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
     nothing = table.empty()
     for corpus in ("tales", "minutes"):
@@ -191,22 +193,24 @@ def test_the_overview_names_all_corpora(tmp_path: Path) -> None:
     ]
 
 
-def test_an_overview_of_many_corpora_is_cut_but_holds_the_one_just_written(tmp_path: Path) -> None:
+def test_overview_of_many_corpora_is_cut_but_keeps_the_latest(tmp_path: Path) -> None:
     store, table = ParquetStore(str(tmp_path)), TABLES["gor.index"]
     footers = {
         partition: store.write(table, partition, table.empty(), Provenance("", "1", asset="a"))
         for partition in (Partition(f"c{i:02d}") for i in range(25))
     }
     last = Partition("c24")
-    made = of_all_corpora(store, table, {last: footers[last]}, list(footers), lambda _: "figure")
-    ((label, shown),) = made.items()
+    overview = of_all_corpora(
+        store, table, {last: footers[last]}, list(footers), lambda _: "figure"
+    )
+    ((label, shown),) = overview.items()
     names = [record.data["corpus"] for record in shown.records]
     assert label == "all_corpora (showing 10 of 25)"
     assert names == [*(f"c{i:02d}" for i in range(9)), "c24"]
     assert {record.data["main figure"] for record in shown.records} == {"figure"}
 
 
-def test_the_leaderboard_of_each_corpus_names_its_best_method(
+def test_leaderboard_of_each_corpus_names_its_best_method(
     indexed: tuple[House, dg.DagsterInstance],
 ) -> None:
     _, instance = indexed
@@ -217,7 +221,7 @@ def test_the_leaderboard_of_each_corpus_names_its_best_method(
     assert best_methods(TABLES["leaderboard"].empty()) == "no scores"
 
 
-def test_pictures_of_what_was_made(indexed: tuple[House, dg.DagsterInstance]) -> None:
+def test_materialization_has_plots(indexed: tuple[House, dg.DagsterInstance]) -> None:
     _, instance = indexed
     for asset, n_partitions in {
         "chunks": 8,
@@ -234,7 +238,7 @@ def test_pictures_of_what_was_made(indexed: tuple[House, dg.DagsterInstance]) ->
     assert "| general | 2 |" in questions["questions"]
 
 
-def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
+def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
     other = house.home.corpora / "other"
     other.mkdir()
     (other / "only.txt").write_text("The clerk met the winter.")
@@ -245,10 +249,10 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
         observe_sources(pipeline, instance, CORPUS, {})
         observe_sources(pipeline, instance, "other", {})
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
-        made = (*READ_TOGETHER, "chunks")
+        names = (*READ_TOGETHER, "chunks")
         result = job.execute_in_process(
             instance=instance,
-            asset_selection=[dg.AssetKey(name) for name in made],
+            asset_selection=[dg.AssetKey(name) for name in names],
             tags={
                 "dagster/asset_partition_range_start": f"00|{CORPUS}",
                 "dagster/asset_partition_range_end": "07|other",
@@ -257,24 +261,24 @@ def test_buckets_and_corpora_of_one_run_are_told_apart(house: House) -> None:
         assert result.success
         with pytest.raises(dg.DagsterInvariantViolationError):  # it is in the store, not in memory
             result.output_for_node("chunks")
-        told = materialized(instance, "chunks")
+        entries = materialized(instance, "chunks")
         house.write_document(document_in(3), "The boat met the lamp.")
         observe_sources(pipeline, instance, CORPUS, {})
         edited_bucket = dg.MultiPartitionKey({"corpus": CORPUS, "bucket": "03"})
         assert job.execute_in_process(
             instance=instance,
-            asset_selection=[dg.AssetKey(name) for name in made],
+            asset_selection=[dg.AssetKey(name) for name in names],
             partition_key=edited_bucket,
         ).success
         after = materialized(instance, "chunks")
-    assert {key.split("|")[1] for key in told} == {CORPUS, "other"}
-    assert len(told) == 16
-    small = [metadata for key, metadata in told.items() if key.endswith("|other")]
+    assert {key.split("|")[1] for key in entries} == {CORPUS, "other"}
+    assert len(entries) == 16
+    small = [metadata for key, metadata in entries.items() if key.endswith("|other")]
     assert {m["dagster/row_count"] for m in small} == {1}
     assert all("corpus = 'other'" in m["sql"] and "only" in m["preview"] for m in small)
-    plots = {key.split("|")[1]: metadata["plot"] for key, metadata in told.items()}
+    plots = {key.split("|")[1]: metadata["plot"] for key, metadata in entries.items()}
     assert plots[CORPUS] != plots["other"]
-    (edited,) = (key for key in told if after[key] != told[key])
+    (edited,) = (key for key in entries if after[key] != entries[key])
     assert edited == f"03|{CORPUS}"
     assert after[edited]["dagster/partition_row_count"] == 1
     assert after[edited]["dagster/row_count"] == house.table("chunks").num_rows
@@ -286,7 +290,7 @@ def rejected(reason: str) -> pa.Table:
 
 
 @pytest.mark.parametrize("root", ["{tmp_path}", "memory://{tmp_path}"], ids=["file", "memory"])
-def test_a_file_with_failed_requests_says_how_many(root: str, tmp_path: Path) -> None:
+def test_file_with_failed_requests_counts_them(root: str, tmp_path: Path) -> None:
     store = ParquetStore(root.format(tmp_path=tmp_path))
     table, partition, rows = TABLES["rejected_documents"], Partition("tales", "03"), rejected("bad")
     written = store.write(table, partition, rows, Provenance("", "1", failed=2))
@@ -297,7 +301,7 @@ def test_a_file_with_failed_requests_says_how_many(root: str, tmp_path: Path) ->
     assert metadata["file"].value.startswith("memory://") != store.is_local
 
 
-def test_a_preview_shows_markup_as_it_stands(tmp_path: Path) -> None:
+def test_preview_escapes_markup(tmp_path: Path) -> None:
     store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
     rows = rejected("![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100)
     written = store.write(table, Partition("tales", "03"), rows, Provenance("", "1"))

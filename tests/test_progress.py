@@ -11,7 +11,7 @@ from gsum_resources import progress
 from gsum_resources.progress import reporter
 
 
-def test_a_stage_says_amount_rate_and_time_left() -> None:
+def test_stage_states_amount_rate_and_time_left() -> None:
     stage = Stage("gor/model: epochs", began=0.0, position="step 4 of about 13")
     assert stage.line(20.0) == "step 4 of about 13, still at gor/model: epochs, 20 s"
     stage.advance(10, 400, now=1.0)
@@ -20,14 +20,14 @@ def test_a_stage_says_amount_rate_and_time_left() -> None:
     assert stage.line(11.0) == f"step 4 of about 13, gor/model: epochs: {said}"
 
 
-def test_what_a_model_takes_is_shown_with_the_time_left() -> None:
+def test_model_usage_is_shown_with_the_time_left() -> None:
     stage = Stage("graphrag/reports: requests answered", began=0.0)
     stage.advance(10, 400, now=1.0)
     stage.advance(110, 400, now=11.0, detail="85 tokens a second, $0.12 so far")
     assert stage.amount(11.0).endswith("about 29 s left, 85 tokens a second, $0.12 so far")
 
 
-def test_the_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, lines = iter([0.0, 1.0, 5.0, 11.0, 12.0, 31.0]), list[str]()
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     report = reporter("answers", lines.append)
@@ -39,7 +39,7 @@ def test_the_log_has_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_the_rate_of_slow_work_is_its_time_for_each() -> None:
+def test_slow_rate_is_given_as_time_per_item() -> None:
     stage = Stage("answers", began=0.0)
     stage.advance(2, 4, now=10.0)
     assert stage.amount(10.0) == "2 of 4, 5.0 s each, about 10 s left"
@@ -54,7 +54,7 @@ def test_durations_are_short(seconds: float, said: str) -> None:
     assert duration(seconds) == said
 
 
-def test_where_output_is_piped_plain_lines_come_now_and_then(
+def test_piped_output_gets_plain_lines_periodically(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

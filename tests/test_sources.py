@@ -1,4 +1,4 @@
-"""Sources of an answer as a reader would look them up."""
+"""Sources of an answer as shown to a reader."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def passage(node_id: str, rank: int, kind: str = "chunk", text: str = "Text.") -
     }
 
 
-def test_sources_stand_in_the_order_in_which_they_are_read() -> None:
+def test_sources_are_listed_in_reading_order() -> None:
     passages = [passage("a2", 1), passage("b0", 2), passage("a0", 3), passage("r", 4, "report")]
     assert [str(source) for source in sources_of(passages, TITLES, CHUNKS, lambda *where: "")] == [
         "The Ferry, passage 1 of 3",
@@ -39,7 +39,7 @@ def test_sources_stand_in_the_order_in_which_they_are_read() -> None:
     ]
 
 
-def test_pages_come_before_passages() -> None:
+def test_pages_precede_passages() -> None:
     found = sources_of([passage("a2", 1)], TITLES, CHUNKS, lambda *where: f"page {where[1]}")
     assert str(found[0]) == "The Ferry, page 2"
 
@@ -57,7 +57,7 @@ def source(text: str) -> Source:
         ("Ann: Ann paid.\n– It sank.", "Ann: Ann paid. [2]\n– It sank. [1]"),
     ],
 )
-def test_numbers_stand_behind_what_is_quoted(answer: str, shown: str) -> None:
+def test_numbers_follow_quoted_text(answer: str, shown: str) -> None:
     assert with_numbers(answer, [source("It  leaked. It\nsank."), source("Ann paid.")]) == shown
 
 
@@ -68,7 +68,7 @@ def test_numbers_stand_behind_what_is_quoted(answer: str, shown: str) -> None:
         ("gpt-9", "written by gpt-9"),
     ],
 )
-def test_the_last_line_says_who_wrote_it(model: str, said: str) -> None:
+def test_last_line_names_the_author(model: str, said: str) -> None:
     answer = Answer("Ann paid.", [], "", [source("Ann paid.")], model, "hybrid")
     lines = list(answer_lines(answer, Path("home/gsum.toml")))
     assert lines[0] == "Ann paid. [1]"

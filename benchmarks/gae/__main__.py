@@ -1,4 +1,4 @@
-"""Every table of `gae`, as it is made.
+"""Print every table of `gae` as it is measured.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.gae [TABLE ...]
 

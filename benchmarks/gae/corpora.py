@@ -30,11 +30,11 @@ LANGUAGE = "en"
 
 
 class Corpus(NamedTuple):
-    """A corpus and its questions; `asked` is what `questions` was made from."""
+    """A corpus and its questions; `queries` are the rows behind `questions`."""
 
     collection: Collection
     questions: Questions
-    asked: list[Query]
+    queries: list[Query]
 
 
 @cache
@@ -50,12 +50,12 @@ def corpus(name: str) -> Corpus:
 
 
 def index(name: str, settings: GaeSettings) -> Tables:
-    """`gae.clusters` and `gae.clusterings` of a corpus, everything trained anew."""
+    """`gae.clusters` and `gae.clusterings` of a corpus, with everything retrained."""
     collection = corpus(name).collection
     edges, embeddings = trained(name, settings)
     found = clusters(edges, embeddings, collection, settings.clusters)
-    asked = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).asked]
-    queries = pa.Table.from_pylist(asked)
+    query_rows = [{**asdict(query), "relevant_chunk_ids": []} for query in corpus(name).queries]
+    queries = pa.Table.from_pylist(query_rows)
     judged = clusterings(found, edges, embeddings, collection, queries, LANGUAGE, settings.clusters)
     return Tables(found, judged)
 
@@ -80,7 +80,7 @@ def published_index(name: str, settings: GaeSettings) -> Tables:
 
 
 def trained(name: str, settings: GaeSettings) -> tuple[pa.Table, pa.Table]:
-    """Rows of `gae.graph_edges` and `gae.embeddings`, trained anew.
+    """Rows of `gae.graph_edges` and `gae.embeddings`, retrained.
 
     A level whose graph has no edge has nothing to learn from, and gets its features.
     """

@@ -1,4 +1,4 @@
-"""What reflection and refinement save and cost: tokens and ROUGE beside plain retrieval.
+"""Savings and costs of reflection and refinement: tokens and ROUGE against plain retrieval.
 
 Run as `python -m benchmarks.gae refinement`; GSUM_DATASETS names the folder of datasets. Answers
 are those of the extractive model; every step is the pipeline's own.
@@ -45,7 +45,7 @@ K = GaeSettings().contexts.k
 
 
 class _Remembering:
-    """A model that is asked the same once, as the pipeline's memo has it."""
+    """A model that sends equal requests once, as the pipeline's memo does."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -86,11 +86,11 @@ def _chunks(collection: Collection) -> pa.Table:
 
 
 def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, pa.Table]:
-    """What the family reads, and the first `n` questions of a split."""
+    """Return the tables of the family, and the first `n` questions of a split."""
     here = corpus(name).collection
-    asked = [q for q in corpus(name).asked if q.split == split][:n]
+    questions = [q for q in corpus(name).queries if q.split == split][:n]
     assert here.embeddings is not None
-    rows = [{**asdict(q), "relevant_chunk_ids": []} for q in asked]
+    rows = [{**asdict(q), "relevant_chunk_ids": []} for q in questions]
     queries = pa.Table.from_pylist(rows, TABLES["queries"].schema)
     return {
         "documents": pa.table({"document_id": here.document_ids, "text": here.document_texts}),
@@ -104,7 +104,7 @@ def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, p
     }
 
 
-def _made(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+def _contexts_of(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Every table that the steps of a method make."""
     print(variant, file=sys.stderr, flush=True)
     read = {
@@ -122,9 +122,11 @@ _MODEL = _Remembering(ExtractiveModel(_EMBEDDER, cache_size=200_000))
 def _control(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """As many passages of `hybrid`, and answers written from them as they are."""
     here = corpus("story")
-    places = {query_id: i for i, query_id in enumerate(here.questions.ids)}
-    asked = here.questions.take([places[i] for i in tables["queries"]["query_id"].to_pylist()])
-    rankings = rank_questions(hybrid, asked, here.collection)
+    positions = {query_id: i for i, query_id in enumerate(here.questions.ids)}
+    questions = here.questions.take(
+        [positions[i] for i in tables["queries"]["query_id"].to_pylist()]
+    )
+    rankings = rank_questions(hybrid, questions, here.collection)
     contexts = top_contexts(rankings, tables["chunks"], K)
     max_words = CorpusSettings().answer.max_words
     answers = answer_questions(tables["queries"], contexts, _MODEL, max_words)
@@ -139,7 +141,7 @@ def _control(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def measure() -> Iterator[Measurement]:
-    """Tokens and scores of the method and its ablations, beside plain retrieval.
+    """Tokens and scores of the method, its ablations and plain retrieval.
 
     Raises
     ------
@@ -148,16 +150,19 @@ def measure() -> Iterator[Measurement]:
     """
     tables = _tables("story", index("story", GaeSettings()), "dev", N_QUESTIONS)
     n = tables["queries"].num_rows
-    made = {CONTROL: _control(tables), **{name: _made(name, tables) for name in VARIANTS}}
+    by_variant = {
+        CONTROL: _control(tables),
+        **{name: _contexts_of(name, tables) for name in VARIANTS},
+    }
     size = f"The first {n} questions of ODSum-Story dev, the extractive model, K = {K}. "
     yield Measurement(
         "gae: word pieces into the summarizer, and calls",
         size + "Means of a question: word pieces of the passages found, and of what the answer was "
         "written from; calls of all steps.",
         ["method", "found", "given", "calls"],
-        [[name, *_spent(found, n)] for name, found in made.items()],
+        [[name, *_spent(found, n)] for name, found in by_variant.items()],
     )
-    scores = {name: _scores(found) for name, found in made.items()}
+    scores = {name: _scores(found) for name, found in by_variant.items()}
     for metric in METRICS:
         values = {name: _of(rows, metric).tolist() for name, rows in scores.items()}
         yield Measurement(

@@ -1,4 +1,4 @@
-"""P and R of re-ranking by clusters on ODSum, at the level of documents, beside `hybrid`.
+"""P and R of re-ranking by clusters on ODSum, at the level of documents, compared with `hybrid`.
 
 Run as `python -m benchmarks.gae TABLE`; GSUM_DATASETS names the folder of datasets. `hybrid` is
 what the published re-ranking starts from, and finds as many documents without a graph; `gae` starts
@@ -53,7 +53,7 @@ def _index(name: str, settings: str) -> Tables:
 
 
 def stories() -> Iterator[Measurement]:
-    """Published settings, each way of clustering, and the default, beside the published row.
+    """Published settings, each way of clustering, and the default, next to the published row.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def _measured(name: str, cutoffs: Sequence[int]) -> Iterator[Measurement]:
         for row in _index(name, "default").clusterings.to_pylist()
         if row["is_chosen"]
     )
-    splits = np.array([query.split for query in here.asked])
+    splits = np.array([query.split for query in here.queries])
     chosen = {split: splits == split for split in dict.fromkeys(splits.tolist())}
     rows = [
         [method, f"{split}, {among.sum()}", *_means(values[among])]
@@ -91,7 +91,7 @@ def _measured(name: str, cutoffs: Sequence[int]) -> Iterator[Measurement]:
     ]
     yield Measurement(
         f"gae: retrieval of documents, {title}",
-        f"{len(here.collection.document_ids):,} documents, {len(here.asked)} questions; percent, "
+        f"{len(here.collection.document_ids):,} documents, {len(here.queries)} questions; percent, "
         "P/R. Where a row names a clustering, re-ranking is the published one over `hybrid` (0.6 "
         "BM25 + 0.4 cosine), with 10 K candidates for each K. By chunks: chunks are re-ranked, and "
         "a document stands where its best chunk does; neighbours join chunks alone. Chosen without "
@@ -193,7 +193,7 @@ def _ranked(method: str, name: str, tables: Tables, k: int) -> pa.Table:
 
 
 def _by_best_chunk(rankings: pa.Table, name: str) -> pa.Table:
-    """A ranking of documents by that of chunks: each stands where its best chunk does."""
+    """Rank documents by their best chunk."""
     here = corpus(name).collection
     names = np.repeat(np.array(here.document_ids, object), np.diff(here.starts))
     owner = dict(zip(here.chunk_ids, names, strict=True))
@@ -211,13 +211,13 @@ def _scores(name: str, rankings: Sequence[pa.Table], cutoffs: Sequence[int]) -> 
     found = []
     for ranking, k in zip(rankings, cutoffs, strict=True):
         rows = ranking.filter(pc.equal(ranking["level"], "document")).sort_by("rank")
-        items: dict[str, list[str]] = {query.query_id: [] for query in corpus(name).asked}
+        items: dict[str, list[str]] = {query.query_id: [] for query in corpus(name).queries}
         pairs = zip(rows["query_id"].to_pylist(), rows["item_id"].to_pylist(), strict=True)
         for query_id, document_id in pairs:
             items[query_id].append(document_id)
         scores = [
             retrieval_metrics(items[query.query_id], query.relevant_document_ids, [k]) or {}
-            for query in corpus(name).asked
+            for query in corpus(name).queries
         ]
         found.append([[row[f"p@{k}"], row[f"r@{k}"]] for row in scores])
     return np.array(found).swapaxes(0, 1)

@@ -20,7 +20,7 @@ from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.settings import TrainingSettings
 
 _N_EDGES, _N_FEATURES = 5, 384
-_BUSY = 2  # processes that compute without end beside the training
+_BUSY = 2  # processes that keep the other processors busy
 
 
 class Case(NamedTuple):

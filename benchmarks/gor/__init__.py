@@ -1,1 +1,1 @@
-"""What Graph of Records gains beside dense retrieval, over five seeds of its training."""
+"""Gain of Graph of Records over dense retrieval, for five seeds of its training."""

@@ -1,4 +1,4 @@
-"""Graph of Records beside dense retrieval, its ablations and baselines, over seeds.
+"""Graph of Records compared with dense retrieval, ablations and baselines, over seeds.
 
     export GSUM_HOME=HOME
     gsum import qmsum FOLDER --corpus qmsum-60
@@ -11,7 +11,7 @@ with BASELINES those of `benchmarks.gor.tables`, and as FOLDER QMSum's val.jsonl
 Networks are trained with several seeds on the documents of the split train, and measured on those
 of val or dev. Where there is no split train, two networks learn from half of the documents each,
 and are measured on the other half. Finished runs are kept in the home, so that a command that was
-killed goes on.
+killed is resumed.
 
 Everything takes about half an hour of one quiet core: few documents, few steps, small batches (the
 method's own settings, 150 epochs in batches of 32, take hours for so many trainings).

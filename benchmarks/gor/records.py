@@ -1,4 +1,4 @@
-"""What a home holds of one corpus, and what is measured of a ranking of its nodes."""
+"""Tables of one corpus in a home, and measures of a ranking of its nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Records:
         """All questions."""
         return self.rows("queries")
 
-    def asked(self, splits: Sequence[str] = DEV) -> pa.Table:
+    def questions(self, splits: Sequence[str] = DEV) -> pa.Table:
         """Questions of these splits with references."""
         rows = [r for r in self.queries.to_pylist() if r["split"] in splits and r["references"]]
         rows.sort(key=lambda row: row["query_id"])
@@ -89,10 +89,10 @@ class Records:
         Where there is no such split, two halves of the latter by a fixed seed: each is measured
         with the network that learnt from the other.
         """
-        asked = set(self.asked()["document_id"].to_pylist())
+        documents = set(self.questions()["document_id"].to_pylist())
         learnt, _ = graphs_to_learn_from(self.graphs, self.queries, None)
         known = {graph.document_id for graph in learnt}
-        unseen = [g for g in self.graphs if g.document_id in asked - known]
+        unseen = [g for g in self.graphs if g.document_id in documents - known]
         if unseen:
             return [Fold(learnt, unseen)]
         order = np.random.default_rng(_SEED).permutation(len(self.graphs))
@@ -119,9 +119,9 @@ class Records:
         ----------
         vectors : `node_id` and `embedding`; those of the texts unless given.
         """
-        asked = pa.array(sorted(set(queries["document_id"].to_pylist())))
+        document_ids = pa.array(sorted(set(queries["document_id"].to_pylist())))
         nodes, edges, documents = (
-            table.filter(pc.is_in(table["document_id"], asked))
+            table.filter(pc.is_in(table["document_id"], document_ids))
             for table in (self._nodes, self._edges, self._documents)
         )
         found = nodes if vectors is None else vectors
@@ -162,17 +162,17 @@ class Records:
         read: dict[tuple[str, int], list[dict]] = {}
         for row in contexts.to_pylist():
             read.setdefault((row["query_id"], row["sample"]), []).append(row)
-        asked = {row["query_id"]: row for row in queries.to_pylist()}
-        found: dict[str, list[dict[str, float]]] = {query_id: [] for query_id in asked}
+        rows = {row["query_id"]: row for row in queries.to_pylist()}
+        found: dict[str, list[dict[str, float]]] = {query_id: [] for query_id in rows}
         for row in texts:
-            question, nodes = asked[row["query_id"]], read[row["query_id"], row["sample"]]
+            question, nodes = rows[row["query_id"]], read[row["query_id"], row["sample"]]
             quality = rouge(row["text"], question["references"])
             found[row["query_id"]].append(quality | _read(question, nodes))
         return {
             query_id: {
                 metric: float(np.mean([s[metric] for s in samples if metric in s] or [0.0]))
                 for metric in METRICS
-                if metric not in _EVIDENCE or asked[query_id]["relevant_chunk_ids"]
+                if metric not in _EVIDENCE or rows[query_id]["relevant_chunk_ids"]
             }
             for query_id, samples in found.items()
         }

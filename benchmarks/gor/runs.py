@@ -99,7 +99,7 @@ class Trainer:
 
 
 def measured(records: Records, graphs: Sequence[RecordGraph], vectors: Sequence[np.ndarray]) -> Run:
-    """What node embeddings are worth on documents and development questions.
+    """Measure node embeddings on documents and development questions.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def measured(records: Records, graphs: Sequence[RecordGraph], vectors: Sequence[
             "embedding": vector_column(np.concatenate(vectors)),
         }
     )
-    queries = records.asked()
+    queries = records.questions()
     return Run(
         (1 / np.concatenate([r.among_chunks for r in ranks])).tolist(),
         (1 / np.concatenate([r.among_nodes for r in ranks])).tolist(),
@@ -123,9 +123,9 @@ def measured(records: Records, graphs: Sequence[RecordGraph], vectors: Sequence[
 @cache
 def _supervised(records: Records) -> list[Fold]:
     nodes, tokens = records.rows("gor.record_nodes"), LocalTokenEmbedder()
-    asked = records.queries, records.query_embeddings
+    question_tables = records.queries, records.query_embeddings
     return [
-        Fold(with_global_questions(fold.learnt, nodes, *asked, tokens), fold.unseen)
+        Fold(with_global_questions(fold.learnt, nodes, *question_tables, tokens), fold.unseen)
         for fold in records.folds
     ]
 

@@ -47,7 +47,7 @@ def tables(trainer: Trainer, n_seeds: int) -> Iterator[Measurement]:
     answers = {name: [stored_answers(records, name)] for name in BASELINES}
     answers[UNTRAINED] = [plain.answers]
     answers |= {name: [run.answers for run in runs] for name, runs in by_method.items()}
-    for kind in sorted(set(records.asked()["kind"].to_pylist())):
+    for kind in sorted(set(records.questions()["kind"].to_pylist())):
         yield answer_table(records, answers, kind, how)
         if any(row["relevant_chunk_ids"] for row in of_kind(records, kind)):
             yield evidence_table(records, answers, kind, how)
@@ -99,24 +99,26 @@ def stored_ranks(records: Records) -> list[Run]:
     """Of the model `gor` that `gsum run` trained, if the home has it; without answers."""
     rows = records.rows("gor.source_ranks", "gor").to_pylist()
     unseen = {row["query_id"]: row for row in rows if not row["is_learnt"]}
-    asked = [str(query) for graph in records.unseen for query in graph.query_ids]
-    if not set(asked) <= set(unseen):
+    query_ids = [str(query) for graph in records.unseen for query in graph.query_ids]
+    if not set(query_ids) <= set(unseen):
         return []
-    ranks = [[1 / unseen[query_id][name] for query_id in asked] for name in ("chunk_rank", "rank")]
+    ranks = [
+        [1 / unseen[query_id][name] for query_id in query_ids] for name in ("chunk_rank", "rank")
+    ]
     return [Run(*ranks, answers={})]
 
 
 def answer_table(
     records: Records, answers: Mapping[str, Sequence[Answers]], kind: str, how: str
 ) -> Measurement:
-    """ROUGE of every method beside dense."""
-    asked = [row["query_id"] for row in of_kind(records, kind)]
+    """ROUGE of every method compared with dense."""
+    query_ids = [row["query_id"] for row in of_kind(records, kind)]
     return _compared(
         f"{records.corpus}: answers to {kind} questions, ROUGE F1 in percent",
-        f"{len(asked)} questions of documents never learnt from, six nodes read (full_context: "
+        f"{len(query_ids)} questions of documents never learnt from, six nodes read (full_context: "
         f"the document, in samples). {how}",
         answers,
-        asked,
+        query_ids,
         _ROUGE,
     )
 
@@ -149,12 +151,12 @@ def number_table(
     dense: Answers,
     how: str,
 ) -> Measurement:
-    """What the number of simulated questions changes (the paper's figures 2 and 5)."""
-    asked = [row["query_id"] for row in of_kind(records, "general")]
-    control = [dense[q]["rougeL"] for q in asked]
+    """Measure the effect of the number of simulated questions (the paper's figures 2 and 5)."""
+    query_ids = [row["query_id"] for row in of_kind(records, "general")]
+    control = [dense[q]["rougeL"] for q in query_ids]
     chunks = [np.array([run.among_chunks for run in runs]) for runs in by_number.values()]
     texts = [
-        np.array([[run.answers[q]["rougeL"] for q in asked] for run in runs])
+        np.array([[run.answers[q]["rougeL"] for q in query_ids] for run in runs])
         for runs in by_number.values()
     ]
     columns = (
@@ -167,19 +169,19 @@ def number_table(
     return Measurement(
         title=f"{records.corpus}: `gor` by the number of simulated questions a document",
         notes="The paper's figures 2 and 5 show ROUGE-L of general questions by this number. "
-        f"n = {len(plain.among_chunks):,} simulated and {len(asked)} general questions. {how}",
+        f"n = {len(plain.among_chunks):,} simulated and {len(query_ids)} general questions. {how}",
         header=("questions", "MRR among chunks", "− dense", "p", "ROUGE-L", "− dense", "p"),
         rows=list(zip(*columns, strict=True)),
     )
 
 
 def order_table(records: Records) -> Measurement:
-    """Where responses stand among the passages of a prompt.
+    """Compare positions of responses among the passages of a prompt.
 
     On questions of the split train, or the development questions where there are none.
     """
     splits = ("train",) if "train" in records.queries["split"].to_pylist() else DEV
-    queries = records.asked(splits)
+    queries = records.questions(splits)
     contexts = records.contexts("thought-retriever", queries)
     n_responses = contexts["node_kind"].to_pylist().count("response")
     found = {}
@@ -206,18 +208,18 @@ def _ordered(key: Callable[[dict], tuple]) -> Callable[[Sequence[dict]], list[di
     return lambda passages: sorted(passages, key=key)
 
 
-def _place(row: dict) -> int:
+def _position(row: dict) -> int:
     return row["rank"] if row["position"] is None else row["position"]
 
 
 ORDERS = {
-    "by position, responses by their rank": _ordered(lambda row: (_place(row), row["text"])),
+    "by position, responses by their rank": _ordered(lambda row: (_position(row), row["text"])),
     "best first": _ordered(lambda row: (row["rank"],)),
     "passages by position, then responses": _ordered(
-        lambda row: (row["position"] is None, _place(row), row["text"])
+        lambda row: (row["position"] is None, _position(row), row["text"])
     ),
     "responses, then passages by position": _ordered(
-        lambda row: (row["position"] is not None, _place(row), row["text"])
+        lambda row: (row["position"] is not None, _position(row), row["text"])
     ),
 }
 """All of one document: its passages and responses."""
@@ -225,7 +227,7 @@ ORDERS = {
 
 def stored_answers(records: Records, method: str) -> Answers:
     """Of a baseline, over the contexts that the home holds."""
-    queries = records.asked()
+    queries = records.questions()
     contexts = records.rows("contexts", method)
     wanted = set(queries["query_id"].to_pylist())
     contexts = contexts.filter(pa.array([q in wanted for q in contexts["query_id"].to_pylist()]))
@@ -239,14 +241,14 @@ def stored_answers(records: Records, method: str) -> Answers:
 
 def of_kind(records: Records, kind: str) -> list[dict]:
     """Rows of the development questions of one kind."""
-    return [row for row in records.asked().to_pylist() if row["kind"] == kind]
+    return [row for row in records.questions().to_pylist() if row["kind"] == kind]
 
 
 def _compared(
     title: str,
     notes: str,
     answers: Mapping[str, Sequence[Answers]],
-    asked: Sequence[str],
+    query_ids: Sequence[str],
     metrics: Mapping[str, str],
     control: str = DENSE,
 ) -> Measurement:
@@ -255,7 +257,7 @@ def _compared(
     columns: dict[str, dict[str, list[str]]] = {}
     for metric in metrics:
         values = {
-            method: np.array([[run[q][metric] for q in asked] for run in runs])
+            method: np.array([[run[q][metric] for q in query_ids] for run in runs])
             for method, runs in answers.items()
         }
         found = {m: difference(values[m], values[control][0]) for m in others}

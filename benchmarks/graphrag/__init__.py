@@ -1,1 +1,1 @@
-"""Indexing overhead without the language model: gsum beside the `graphrag` package."""
+"""Indexing overhead without the language model: gsum and the `graphrag` package."""

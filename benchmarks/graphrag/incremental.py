@@ -1,4 +1,4 @@
-"""Calls of the language model when a folder of meetings changes, beside those of a rebuild.
+"""Calls of the language model when a folder of meetings changes, and of a rebuild.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.graphrag.incremental [--meetings 20]
 
@@ -43,7 +43,7 @@ _LEFT_OUT = ("llm_calls", "embedding_calls", "source_documents")  # what happene
 
 
 class Change(NamedTuple):
-    """A change of the folder, and what the run after it asked of the language model."""
+    """A change of the folder, and the requests of the next run to the language model."""
 
     name: str
     calls: Counter[str]

@@ -2,7 +2,7 @@
 
     python -m benchmarks.graphrag.instant [--same]
 
-It prints its base URL, and serves one client until terminated; `GET /counts` tells what it did.
+It prints its base URL, and serves one client until terminated; `GET /counts` returns its counts.
 Nothing is checked: it is as fast as the interpreter allows, so that the client's time shows.
 """
 
@@ -26,7 +26,7 @@ DIMENSION = 384
 
 
 class Counts(NamedTuple):
-    """What a server did.
+    """Counts of a server.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class _App:
                     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                     b"Content-Length: %d\r\n\r\n%b" % (len(content), content)
                 )
-        except (asyncio.IncompleteReadError, ConnectionError):  # the client has gone
+        except (asyncio.IncompleteReadError, ConnectionError):  # the client disconnected
             writer.close()
 
     def _answer(self, path: str, raw: bytes) -> dict:
@@ -109,7 +109,7 @@ class InstantServer:
     base_url: str
 
     def counts(self) -> Counts:
-        """What it did so far."""
+        """Return the counts so far."""
         with urllib.request.urlopen(self.base_url.removesuffix("/v1") + "/counts") as reply:
             return Counts(**json.load(reply))
 
@@ -120,7 +120,7 @@ def instant_server(same: bool = False) -> Iterator[InstantServer]:
 
     Parameters
     ----------
-    same : tell the same of every passage.
+    same : return the same reply for every passage.
     """
     command = [sys.executable, "-m", __name__, *(["--same"] if same else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

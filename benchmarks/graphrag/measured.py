@@ -1,4 +1,4 @@
-"""What a process takes: seconds by the clock, seconds of processors, peak of memory."""
+"""Wall time, CPU time and peak memory of a process."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Usage(NamedTuple):
-    """What a process and those it waited for took.
+    """Cost of a process and of its finished children.
 
     Attributes
     ----------

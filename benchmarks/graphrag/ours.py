@@ -73,7 +73,7 @@ class Spent(NamedTuple):
     ----------
     steps : seconds of each step, over all runs, longest first.
     starting : until the first run began: start of the process, imports.
-    within : of the runs, beside their steps.
+    within : seconds of the runs outside their steps.
     between : between the runs and after the last: what is due is found out, results are shown.
     """
 

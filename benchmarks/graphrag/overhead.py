@@ -1,4 +1,4 @@
-"""What an index takes beside the language model: both sides over the same passages.
+"""Indexing overhead besides the language model: both packages over the same passages.
 
 Each side is a process that starts with an empty folder and talks to an instant server of its own.
 """
@@ -20,7 +20,7 @@ _SHOWN_STEPS = 14
 
 
 class Side(NamedTuple):
-    """What one side took and made.
+    """Cost and output of one package.
 
     Attributes
     ----------
@@ -88,14 +88,14 @@ def compared(sides: Sequence[Side]) -> Measurement:
     if len(sides) > 1:
         ratios = [f"{a / b:.1f}" for a, b in zip(first[:3], last[:3], strict=True)]
         rows.append(["ratio", *ratios, "", "", "", ""])
-    made = "; ".join(f"{side.name}: {_told(side.rows)}" for side in sides)
+    written = "; ".join(f"{side.name}: {_row_counts(side.rows)}" for side in sides)
     return Measurement(
         "GraphRAG: an index without the language model's time, gsum beside the graphrag package",
         f"{len(passages())} passages of 300 word pieces, one document each; one gleaning, no "
         f"claims, {theirs.N_CONCURRENT} requests at once; every reply comes at once from a process "
         "of its own, and tells both sides the same entities and relationships. Both caches are on "
         "and empty; gsum also keeps its ledger and provenance. Start of the process included. "
-        f"Rows made: {made}.",
+        f"Rows made: {written}.",
         [
             "",
             "wall, s",
@@ -151,5 +151,5 @@ def _run(
     return side
 
 
-def _told(rows: dict[str, int]) -> str:
+def _row_counts(rows: dict[str, int]) -> str:
     return ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in rows.items())

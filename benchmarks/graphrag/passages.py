@@ -1,7 +1,7 @@
 """The passages that both sides index, and what an extraction finds in each.
 
 Entities are names, the words of the sample corpora that are only ever capitalized, and the longest
-other words, which stand for things and topics. The corpora are shorter than what is wanted, so they
+other words, which stand for things and topics. The corpora are shorter than required, so they
 repeat with most of the names changed.
 """
 
@@ -29,7 +29,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]*")
 
 
 class Entity(NamedTuple):
-    """What an extraction says of a name."""
+    """An extracted entity."""
 
     name: str
     type: str
@@ -37,7 +37,7 @@ class Entity(NamedTuple):
 
 
 class Relationship(NamedTuple):
-    """What an extraction says of two names."""
+    """An extracted relationship of two names."""
 
     source: str
     target: str
@@ -46,7 +46,7 @@ class Relationship(NamedTuple):
 
 
 class Extraction(NamedTuple):
-    """What one reply tells of a passage."""
+    """Contents of one reply about a passage."""
 
     entities: Sequence[Entity]
     relationships: Sequence[Relationship]
@@ -66,7 +66,7 @@ def number_of(prompt: str) -> int | None:
 
 
 def extractions(passage: str) -> tuple[Extraction, Extraction]:
-    """What the first reply tells of a passage, and what its gleaning adds."""
+    """Contents of the first reply about a passage and of its gleaning."""
     names = list(dict.fromkeys(_name().findall(passage)))[:MOST_NAMES]
     words = sorted(dict.fromkeys(re.findall(r"\b[a-z]{6,}\b", passage)), key=len, reverse=True)
     names = [*names, *words][: MOST_ENTITIES + N_MISSED]
@@ -99,7 +99,7 @@ def _renamed(word: str, ending: str) -> str:
 
 @cache
 def _words() -> str:
-    """Any capitalized word whose lower-case form stands nowhere, as a regular expression."""
+    """Regular expression of capitalized words without a lower-case form in the texts."""
     text = "\n".join(file.read_text() for file in _files())
     common = set(re.findall(r"\b[a-z]+\b", text))
     words = {word for word in re.findall(r"\b[A-Z][a-z]{2,}\b", text) if word.lower() not in common}

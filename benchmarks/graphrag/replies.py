@@ -1,6 +1,6 @@
-"""What the instant server says to either client: constant but for the passage that is shown.
+"""Replies of the instant server to either client: constant except for the passage shown.
 
-For a passage both get the same entities and relationships, each in the form it asks for: the
+For a passage both get the same entities and relationships, each in the form it requests: the
 package tuples with delimiters, gsum JSON.
 """
 
@@ -24,14 +24,14 @@ class Replies:
 
     Parameters
     ----------
-    same : tell of every passage what the first one names, so that there is little to merge and to
+    same : reply to every passage as to the first, so that there is little to merge and to
         report.
     """
 
     def __init__(self, same: bool = False) -> None:
         self._same = same
-        self._asked: Counter[int] = Counter()
-        for number in range(len(passages())):  # made before anybody waits for them
+        self._n_requests: Counter[int] = Counter()
+        for number in range(len(passages())):  # computed before the first request
             for nth in range(2):
                 _found(number, nth, as_json=True)
                 _found(number, nth, as_json=False)
@@ -41,7 +41,7 @@ class Replies:
 
         Parameters
         ----------
-        schema : name of the JSON schema that is asked for, or "".
+        schema : name of the JSON schema that is requested, or "".
         """
         prompt = "\n".join(message["content"] for message in messages)
         if schema in ("Report", "CommunityReportResponse"):
@@ -50,8 +50,8 @@ class Replies:
         # a merge shows descriptions, and those name passages in another way
         if number is None:
             return _DESCRIPTION.format(mark=_mark(prompt))
-        nth = self._asked[number]
-        self._asked[number] += 1
+        nth = self._n_requests[number]
+        self._n_requests[number] += 1
         shown = 0 if self._same else number
         return _found(shown, min(nth, 1), as_json=schema == "Extraction")
 

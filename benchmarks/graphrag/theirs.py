@@ -52,7 +52,7 @@ def index(project: Path, texts: dict[str, str], base_url: str) -> Usage:
 
 
 def n_rows(project: Path) -> dict[str, int]:
-    """Rows of each table that the index made."""
+    """Rows of each table of the index."""
     output = project / "output"
     return {name: pq.read_metadata(output / f"{name}.parquet").num_rows for name in _TABLES}
 

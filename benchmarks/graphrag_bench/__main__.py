@@ -2,7 +2,7 @@
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.graphrag_bench --home HOME --store
 
-HOME is a folder of the benchmark's own, made by the first run and continued by the next. It gets
+HOME is a folder of the benchmark, created by the first run and continued by the next. It gets
 the corpus with a fixed random sample of each type's questions (`--sample`, drawn by seed 0 from the
 chosen split), and `gsum run` answers them by every method, with the embedded models and the
 defaults.
@@ -34,7 +34,7 @@ def measure(workspace: Workspace, split: str, compared: Sequence[str]) -> list[M
 
     Parameters
     ----------
-    compared : methods that stand beside plain retrieval.
+    compared : methods that are compared with plain retrieval.
     """
     queries = rows_of(workspace, "queries").to_pylist()
     scorer = Scorer(queries)
@@ -46,21 +46,21 @@ def measure(workspace: Workspace, split: str, compared: Sequence[str]) -> list[M
         )
         for name in (*PLAIN, *compared)
     }
-    asked: dict[str, list[str]] = {}
+    query_ids: dict[str, list[str]] = {}
     for row in sorted(queries, key=lambda row: KINDS.index(row["kind"])):
-        asked.setdefault(row["kind"], []).append(row["query_id"])
-    best = best_plain(asked, {name: methods[name] for name in PLAIN})
+        query_ids.setdefault(row["kind"], []).append(row["query_id"])
+    best = best_plain(query_ids, {name: methods[name] for name in PLAIN})
     controls: dict[tuple[str, str], dict[str, Answered]] = {}
     for name in compared:
         for metric in METRICS:
             controls[name, metric] = {}
-            for kind, ids in asked.items():
+            for kind, ids in query_ids.items():
                 budgets = {query_id: methods[name][query_id].read for query_id in ids}
                 answers = metric != "coverage"  # which is of what was read
                 controls[name, metric] |= reader.answer(best[kind, metric], budgets, answers)
     documents = rows_of(workspace, "documents").num_rows
     notes = f"{CORPUS}, {documents} guides, split {split}; ROUGE-L and coverage in percent."
-    return tables(Results(asked, methods, best, controls), notes)
+    return tables(Results(query_ids, methods, best, controls), notes)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a method read and answered, scored, and plain retrieval that reads as much."""
+"""Scores of a method's contexts and answers, and plain retrieval of equal length."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from gsum_resources.llm.ledger import Ledger
 
 @dataclass(frozen=True)
 class Answered:
-    """What a method read for a question, and what it answered.
+    """Contexts that a method read for a question, and its answer.
 
     Attributes
     ----------
     rouge_l, coverage : from 0 to 1.
     read : tokens of the texts that the answer depends on.
-    calls, tokens_in : of all that was asked of the language model for this question.
+    calls, tokens_in : of all requests to the language model for this question.
     """
 
     rouge_l: float
@@ -98,7 +98,7 @@ class PlainReader:
         Parameters
         ----------
         budgets : tokens by question; no other question is read for.
-        is_answered : whether answers are wanted; without them ROUGE-L is 0.
+        is_answered : whether answers are scored; without them ROUGE-L is 0.
         """
         rows, read = [], {}
         for query_id, budget in budgets.items():

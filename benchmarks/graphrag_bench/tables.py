@@ -1,4 +1,4 @@
-"""Tables by type of question: each method beside plain retrieval that read as many tokens."""
+"""Tables by type of question: each method and plain retrieval that read as many tokens."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _HEADER = (
 
 @dataclass(frozen=True)
 class Beside:
-    """A method beside plain retrieval; `p_adjusted` for all differences of its metric."""
+    """A method compared with plain retrieval; `p_adjusted` for all differences of its metric."""
 
     plain: str
     found: Comparison
@@ -40,23 +40,25 @@ class Beside:
 
 @dataclass(frozen=True)
 class Results:
-    """What was read and answered.
+    """Readings and answers of all methods.
 
     Attributes
     ----------
-    asked : ids of the questions of each type.
+    query_ids : ids of the questions of each type.
     methods : questions of each method.
-    best : the plain retriever that others stand beside, by type and metric.
+    best : the plain retriever to compare with, by type and metric.
     controls : for a method and a metric, its plain retrievers' questions at the method's tokens.
     """
 
-    asked: Mapping[str, Sequence[str]]
+    query_ids: Mapping[str, Sequence[str]]
     methods: Mapping[str, Column]
     best: Mapping[Key, str]
     controls: Mapping[Key, Column]
 
 
-def best_plain(asked: Mapping[str, Sequence[str]], plain: Mapping[str, Column]) -> dict[Key, str]:
+def best_plain(
+    query_ids: Mapping[str, Sequence[str]], plain: Mapping[str, Column]
+) -> dict[Key, str]:
     """Return for each type and metric the retriever of the highest mean, with its own number read.
 
     Parameters
@@ -65,27 +67,27 @@ def best_plain(asked: Mapping[str, Sequence[str]], plain: Mapping[str, Column]) 
     """
     return {
         (kind, metric): max(plain, key=lambda name: values(plain[name], ids, metric).mean())
-        for kind, ids in asked.items()
+        for kind, ids in query_ids.items()
         for metric in METRICS
     }
 
 
 def tables(results: Results, notes: str) -> list[Measurement]:
     """Return the differences to plain retrieval in short, then a table for each type."""
-    beside = {metric: compared(results, metric) for metric in METRICS}
+    comparisons = {metric: compared(results, metric) for metric in METRICS}
     return [
-        *(overview(results, metric, beside[metric]) for metric in METRICS),
-        *(table_of(kind, results, beside, notes) for kind in results.asked),
+        *(overview(results, metric, comparisons[metric]) for metric in METRICS),
+        *(table_of(kind, results, comparisons, notes) for kind in results.query_ids),
     ]
 
 
 def compared(results: Results, metric: str) -> dict[Key, Beside]:
     """Compare each method, type by type, with the control of its tokens."""
     found: dict[Key, Comparison] = {}
-    for kind, asked in results.asked.items():
+    for kind, query_ids in results.query_ids.items():
         for method in _compared_methods(results):
-            scores = values(results.methods[method], asked, metric)
-            plain = values(results.controls[method, metric], asked, metric)
+            scores = values(results.methods[method], query_ids, metric)
+            plain = values(results.controls[method, metric], query_ids, metric)
             found[kind, method] = compare(scores.tolist(), plain.tolist())
     adjusted = holm([one.p_value for one in found.values()])
     return {
@@ -98,16 +100,16 @@ def _compared_methods(results: Results) -> list[str]:
     return list(dict.fromkeys(method for method, _ in results.controls))
 
 
-def overview(results: Results, metric: str, beside: Mapping[Key, Beside]) -> Measurement:
+def overview(results: Results, metric: str, comparisons: Mapping[Key, Beside]) -> Measurement:
     """Return the differences of all types: when graphs help over plain retrieval."""
     rows = [
-        [method, *(_difference(beside[kind, method]) for kind in results.asked)]
+        [method, *(_difference(comparisons[kind, method]) for kind in results.query_ids)]
         for method in _compared_methods(results)
     ]
-    header = ["method", *(f"{kind}, n = {len(ids)}" for kind, ids in results.asked.items())]
+    header = ["method", *(f"{kind}, n = {len(ids)}" for kind, ids in results.query_ids.items())]
     return Measurement(
         f"{METRICS[metric]} less that of plain retrieval at the same tokens",
-        f"Percentage points; *: p < {SIGNIFICANT}, adjusted for the {len(beside)} differences.",
+        f"Percentage points; *: p < {SIGNIFICANT}, adjusted for {len(comparisons)} differences.",
         header,
         rows,
     )
@@ -118,25 +120,27 @@ def _difference(one: Beside) -> str:
 
 
 def table_of(
-    kind: str, results: Results, beside: Mapping[str, Mapping[Key, Beside]], notes: str
+    kind: str, results: Results, comparisons: Mapping[str, Mapping[Key, Beside]], notes: str
 ) -> Measurement:
     """Return every method's scores and cost on one type of question."""
-    asked = results.asked[kind]
+    query_ids = results.query_ids[kind]
     rows = []
     for method, column in results.methods.items():
-        scores = values(column, asked, "rouge_l")
+        scores = values(column, query_ids, "rouge_l")
         low, high = intervals(scores)[0]
-        spent = [f"{values(column, asked, m).mean():,.0f}" for m in ("read", "calls", "tokens_in")]
+        spent = [
+            f"{values(column, query_ids, m).mean():,.0f}" for m in ("read", "calls", "tokens_in")
+        ]
         rows.append(
             [
                 method,
                 interval(float(scores.mean()), low, high),
-                f"{100 * values(column, asked, 'coverage').mean():.1f}",
+                f"{100 * values(column, query_ids, 'coverage').mean():.1f}",
                 *spent,
-                *_cells(of_metric.get((kind, method)) for of_metric in beside.values()),
+                *_cells(of_metric.get((kind, method)) for of_metric in comparisons.values()),
             ]
         )
-    return Measurement(f"{kind}, n = {len(asked)}", notes, _HEADER, rows)
+    return Measurement(f"{kind}, n = {len(query_ids)}", notes, _HEADER, rows)
 
 
 def _cells(compared_by_metric: Iterable[Beside | None]) -> list[str]:
@@ -150,6 +154,6 @@ def _cells(compared_by_metric: Iterable[Beside | None]) -> list[str]:
     return cells
 
 
-def values(column: Column, asked: Sequence[str], metric: str) -> np.ndarray:
+def values(column: Column, query_ids: Sequence[str], metric: str) -> np.ndarray:
     """Return one metric of the questions, `(n_questions,)`."""
-    return np.array([getattr(column[query_id], metric) for query_id in asked], dtype=float)
+    return np.array([getattr(column[query_id], metric) for query_id in query_ids], dtype=float)

@@ -1,1 +1,1 @@
-"""What growing costs: a change, a large corpus, and what was planned beside what was used."""
+"""Cost of growth: a change, a large corpus, and planned compared with actual usage."""

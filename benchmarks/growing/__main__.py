@@ -1,4 +1,4 @@
-"""What growing costs, a measurement at a time.
+"""Cost of growth, one measurement at a time.
 
     python -m benchmarks.growing size --chunks 3000 10000
 

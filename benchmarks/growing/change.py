@@ -1,9 +1,9 @@
-"""What it costs to take in a change, beside the index of all, with the index of every method.
+"""Cost of a change compared with a full index, over the index of every method.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.growing change
 
 ODSum-Story with the embedded models, each run a process of its own. The index is every asset that
-is made before a question is asked. Between two runs a document is edited, ten are added (beginnings
+is materialized before a question. Between two runs a document is edited, ten are added (beginnings
 of QMSum meetings, as long as a section of a story) and ten deleted.
 """
 
@@ -38,7 +38,7 @@ _BEFORE = ("generated_questions", "queries", "query_embeddings")
 
 
 class Cost(NamedTuple):
-    """What one run took.
+    """Cost of one run.
 
     Attributes
     ----------
@@ -46,25 +46,25 @@ class Cost(NamedTuple):
     calls : requests that the language model answered.
     embeddings : texts embedded.
     pairs : pairs of passages scored.
-    made : materialized partitions, and rows in them, by asset.
-    seconds : of the runs that made an asset, by the names of what was made together.
+    written : materialized partitions, and rows in them, by asset.
+    seconds : of the runs of an asset, by the names of the assets materialized together.
     """
 
     usage: Usage
     calls: int
     embeddings: int
     pairs: int
-    made: dict[str, tuple[int, int]]
+    written: dict[str, tuple[int, int]]
     seconds: dict[str, float]
 
     @property
     def n_rows(self) -> int:
-        """Rows written anew."""
-        return sum(rows for _, rows in self.made.values())
+        """Rows written."""
+        return sum(rows for _, rows in self.written.values())
 
 
 def measure(home: Path | None = None, n_documents: int | None = None) -> Measurement:
-    """One row a change, beside the full index.
+    """Return one row per change, after the full index.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def measure(home: Path | None = None, n_documents: int | None = None) -> Measure
         for name, change in changes:
             _rewrite(root, change)
             costs.append((name, _run(root)))
-            print(_told(name, costs[-1][1]), file=sys.stderr, flush=True)
+            print(_described(name, costs[-1][1]), file=sys.stderr, flush=True)
     return Measurement(
         "A change beside the index of all, every method, ODSum-Story",
         f"{_taken(n_documents)}, embedded models. Each row is a process of its own, loading Python "
@@ -101,28 +101,28 @@ def _taken(n_documents: int | None) -> str:
 
 
 def _row(name: str, cost: Cost, full: Cost) -> list[str]:
-    def beside(value: float, whole: float) -> str:
+    def ratio(value: float, whole: float) -> str:
         return f"{value:,.0f} ({100 * value / whole:.1f})"
 
     return [
         name,
-        beside(cost.usage.wall_s, full.usage.wall_s),
-        beside(cost.usage.cpu_s, full.usage.cpu_s),
+        ratio(cost.usage.wall_s, full.usage.wall_s),
+        ratio(cost.usage.cpu_s, full.usage.cpu_s),
         f"{cost.usage.peak_mib:,.0f}",
-        beside(cost.n_rows, full.n_rows),
-        beside(cost.calls, full.calls),
-        beside(cost.embeddings, full.embeddings),
-        beside(cost.pairs, full.pairs),
+        ratio(cost.n_rows, full.n_rows),
+        ratio(cost.calls, full.calls),
+        ratio(cost.embeddings, full.embeddings),
+        ratio(cost.pairs, full.pairs),
     ]
 
 
-def _told(name: str, cost: Cost) -> str:
+def _described(name: str, cost: Cost) -> str:
     """Where the time of a run went."""
-    asked = f"{cost.calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
-    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {asked}"]
+    requests = f"{cost.calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
+    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {requests}"]
     for assets, seconds in sorted(cost.seconds.items(), key=lambda pair: -pair[1]):
         lines.append(f"  {seconds:8.1f} s  {assets}")
-    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.made.items()]
+    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.written.items()]
     return "\n".join(lines)
 
 
@@ -168,22 +168,22 @@ def _run(root: Path) -> Cost:
     environment = {"GSUM_HOME": str(root)}
     os.environ.pop("GSUM_DATASETS", None)
     store = ParquetStore(str(root / "warehouse"))
-    before = _asked(store)
+    before = _requests(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    calls, texts, pairs = (now - then for now, then in zip(_asked(store), before, strict=True))
+    calls, texts, pairs = (now - then for now, then in zip(_requests(store), before, strict=True))
     runs: list[dict[str, Any]] = json.loads((root / _MADE).read_text())
-    made: dict[str, tuple[int, int]] = {}
+    written: dict[str, tuple[int, int]] = {}
     seconds: Counter[str] = Counter()
     for run in runs:
         seconds[", ".join(run["assets"])] += run["seconds"]
         for asset, (partitions, rows) in run["rows"].items():
-            known = made.get(asset, (0, 0))
-            made[asset] = known[0] + partitions, known[1] + rows
-    return Cost(usage, calls, texts, pairs, made, dict(seconds))
+            known = written.get(asset, (0, 0))
+            written[asset] = known[0] + partitions, known[1] + rows
+    return Cost(usage, calls, texts, pairs, written, dict(seconds))
 
 
-def _asked(store: ParquetStore) -> tuple[int, int, int]:
+def _requests(store: ParquetStore) -> tuple[int, int, int]:
     """Requests answered by a model, texts embedded and pairs scored, since the ledgers began."""
     calls = read_appended(store, TABLES["llm_calls"], CORPUS)["cached"].to_pylist()
     batches = read_appended(store, TABLES["embedding_calls"], CORPUS).to_pylist()
@@ -207,19 +207,19 @@ def _index() -> None:
         report = refresh(pipeline, instance, CORPUS, _METHODS, only=keys)
     if report.errors:
         raise RuntimeError(report.errors[0])
-    told = []
-    for made in report.results:
+    records = []
+    for written in report.results:
         rows = {}
-        for asset in made.assets:
+        for asset in written.assets:
             table = table_of(asset.split("/"))
-            footers = [pipeline.store.provenance(table, p) for p in made.partitions]
+            footers = [pipeline.store.provenance(table, p) for p in written.partitions]
             rows[asset] = len(footers), sum(footer.rows for footer in footers if footer)
-        told.append({"assets": made.assets, "seconds": made.seconds, "rows": rows})
-    (home.root / _MADE).write_text(json.dumps(told))
+        records.append({"assets": written.assets, "seconds": written.seconds, "rows": rows})
+    (home.root / _MADE).write_text(json.dumps(records))
 
 
 def _index_keys(keys: Iterable[Any]) -> set[Any]:
-    """Assets that are made before an answer, and the questions that they are trained by."""
+    """Assets that are materialized before an answer, and their training questions."""
     return {
         key
         for key in keys

@@ -18,7 +18,7 @@ N_WORDS = 3000
 
 _DOCUMENTS_PER_TOPIC = 20
 _SECTION, _SENTENCE, _PARAGRAPH = 300, 15, 5  # words, words, sentences
-_N_COMMON = 250  # the most frequent words, which tell nothing of a topic
+_N_COMMON = 250  # the most frequent words, which carry no topic
 _TOPIC_WORDS, _NAMES = 300, 25
 _SHARES = (0.55, 0.35, 0.1)  # of words of all, of the topic, of the document
 _N_RARE = 400_000  # compounds that no dictionary has
@@ -48,29 +48,31 @@ def document(number: int, n_documents: int) -> Document:
 def write_corpus(folder: Path, n_documents: int, n_questions: int) -> None:
     """Put `documents.jsonl` and `queries.jsonl` into a folder.
 
-    Three questions of four are asked of all documents, the others of one; each has a sentence of
+    Three questions of four are about all documents, the others about one; each has a sentence of
     a document for its reference.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "documents.jsonl").open("w") as file:
         for number in range(n_documents):
-            made = document(number, n_documents)
-            file.write(json.dumps({"document_id": made.document_id, "text": made.text}) + "\n")
+            generated = document(number, n_documents)
+            file.write(
+                json.dumps({"document_id": generated.document_id, "text": generated.text}) + "\n"
+            )
     with (folder / "queries.jsonl").open("w") as file:
         for number in range(n_questions):
             file.write(json.dumps(_question(number, n_documents, n_questions)) + "\n")
 
 
 def _question(number: int, n_documents: int, n_questions: int) -> dict:
-    asked = document(number * n_documents // n_questions, n_documents)
-    first, second = (_topic(topic)[1] for topic in asked.topics[:2])
+    subject = document(number * n_documents // n_questions, n_documents)
+    first, second = (_topic(topic)[1] for topic in subject.topics[:2])
     row = {
         "query_id": f"q{number:03d}",
-        "text": f"What did {asked.names[0]} say of {first} and {second}?",
-        "references": [asked.text.split(". ")[number]],
-        "relevant_document_ids": [asked.document_id],
+        "text": f"What did {subject.names[0]} say of {first} and {second}?",
+        "references": [subject.text.split(". ")[number]],
+        "relevant_document_ids": [subject.document_id],
     }
-    return row | ({"document_id": asked.document_id} if number % 4 == 3 else {})
+    return row | ({"document_id": subject.document_id} if number % 4 == 3 else {})
 
 
 def _section(random: np.random.Generator, topic: int, names: Sequence[str]) -> Iterator[str]:
@@ -78,13 +80,13 @@ def _section(random: np.random.Generator, topic: int, names: Sequence[str]) -> I
     sources = random.choice(3, _SECTION, p=_SHARES)
     common, of_topic = _vocabulary(), _topic(topic)
     ranks = _zipf(random, _SECTION, len(common) + _N_RARE)
-    places = _zipf(random, _SECTION, _TOPIC_WORDS)
+    ranks_of = _zipf(random, _SECTION, _TOPIC_WORDS)
     own = _zipf(random, _SECTION, _NAMES)
-    for source, rank, place, name in zip(sources, ranks, places, own, strict=True):
+    for source, rank, topic_rank, name in zip(sources, ranks, ranks_of, own, strict=True):
         if source == 0:
             yield common[rank] if rank < len(common) else _rare([rank - len(common)])[0]
         else:
-            yield of_topic[int(place)] if source == 1 else names[int(name)]
+            yield of_topic[int(topic_rank)] if source == 1 else names[int(name)]
 
 
 def _zipf(random: np.random.Generator, size: int, n: int) -> np.ndarray:
@@ -103,8 +105,8 @@ def _vocabulary() -> list[str]:
     """Whole words of the packaged embedder, most frequent first, as it lists them."""
     from gsum_assets.corpus.chunk import default_tokenizer
 
-    places = default_tokenizer().get_vocab()
-    known = (word for word in sorted(places, key=places.__getitem__) if len(word) > 1)
+    ranks_of = default_tokenizer().get_vocab()
+    known = (word for word in sorted(ranks_of, key=ranks_of.__getitem__) if len(word) > 1)
     return [word for word in known if word.isascii() and word.isalpha()]
 
 
@@ -158,8 +160,8 @@ class WordVectors:
         """Unit vectors, float32 `(n_texts, 384)`."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            places = [self._row(word) for word in text.lower().replace(".", " ").split()]
-            row[:] = self._directions[places].sum(axis=0)
+            ranks_of = [self._row(word) for word in text.lower().replace(".", " ").split()]
+            row[:] = self._directions[ranks_of].sum(axis=0)
             row /= np.linalg.norm(row) or 1.0
         return vectors
 

@@ -1,4 +1,4 @@
-"""What each step of a process's runs takes: seconds, seconds of processors, peak of memory."""
+"""Wall time, CPU time and peak memory of each step of a process's runs."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ _ENDS = (DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE)
 
 @dataclass
 class Spent:
-    """What a step took, over all runs.
+    """Cost of a step over all runs.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class StepMeter:
 
     @contextmanager
     def watching(self, instance: dg.DagsterInstance) -> Iterator[None]:
-        """Listen to the events of `instance`, and look at the memory all the time."""
+        """Record the events of `instance`, and sample the memory continuously."""
         stored = instance.handle_new_event
 
         def handle(event: EventLogEntry, **how) -> None:
             if event.dagster_event:
-                self._hear(event.dagster_event.event_type, event.step_key)
+                self._on_event(event.dagster_event.event_type, event.step_key)
             stored(event, **how)
 
         instance.handle_new_event = handle  # type: ignore[method-assign]
@@ -63,11 +63,11 @@ class StepMeter:
             sampler.join()
             self._charge(OUTSIDE)
 
-    def told(self) -> dict[str, dict[str, float]]:
+    def report(self) -> dict[str, dict[str, float]]:
         """By step, as JSON holds it."""
         return {step: asdict(spent) for step, spent in self._spent.items()}
 
-    def _hear(self, kind: DagsterEventType, step: str | None) -> None:
+    def _on_event(self, kind: DagsterEventType, step: str | None) -> None:
         if kind == DagsterEventType.STEP_START and step:
             self._charge(step)
         elif kind in _ENDS:

@@ -1,4 +1,4 @@
-"""What `gsum plan` tells beside what a server then counts, for every method.
+"""Estimates of `gsum plan` compared with a server's counts, for every method.
 
     python -m benchmarks.growing plan [METHOD ...]
 
@@ -69,7 +69,7 @@ base_url = "{base_url}"
 """
 
 
-class Asked(NamedTuple):
+class Usage(NamedTuple):
     """Calls of a language model, and tokens."""
 
     calls: int = 0
@@ -78,12 +78,12 @@ class Asked(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A plan beside the run that followed it."""
+    """A plan and the run that followed it."""
 
     family: str
     what: str
-    planned: Asked
-    used: Asked
+    planned: Usage
+    used: Usage
 
 
 def differing(says: Says) -> Says:
@@ -100,22 +100,22 @@ def differing(says: Says) -> Says:
 
 
 class Counting:
-    """What a server says, counted."""
+    """Counts the replies of a server."""
 
     def __init__(self, says: Says) -> None:
         self._says = says
-        self.asked = Asked()
+        self.usage = Usage()
 
     def __call__(self, body: dict) -> str:
         text = self._says(body)
         tokens_in = sum(tokens_of(message["content"]) for message in body["messages"])
-        calls, before_in, before_out = self.asked
-        self.asked = Asked(calls + 1, before_in + tokens_in, before_out + tokens_of(text))
+        calls, before_in, before_out = self.usage
+        self.usage = Usage(calls + 1, before_in + tokens_in, before_out + tokens_of(text))
         return text
 
-    def taken(self) -> Asked:
-        """What was asked since the last time that this was called."""
-        taken, self.asked = self.asked, Asked()
+    def taken(self) -> Usage:
+        """Return and reset the usage since the last call."""
+        taken, self.usage = self.usage, Usage()
         return taken
 
 
@@ -189,12 +189,12 @@ def _compared(
     home: Home, family: str, what: str, methods: Sequence[str] | None, server: Counting
 ) -> Compared:
     total = plan(home, SAMPLE.name, methods).total()
-    pipeline = pipeline_for(home, with_checks=False)  # without checks, which ask nobody
+    pipeline = pipeline_for(home, with_checks=False)  # without checks, which send no requests
     with open_instance(home) as instance:
         report = refresh(pipeline, instance, SAMPLE.name, methods)
     if not report.is_complete:
         raise RuntimeError(f"{family}, {what}: {report.errors or report.gaps}")
-    return Compared(family, what, Asked(total.n, total.tokens_in, total.tokens_out), server.taken())
+    return Compared(family, what, Usage(total.n, total.tokens_in, total.tokens_out), server.taken())
 
 
 def _header(unit: str) -> list[str]:

@@ -1,11 +1,11 @@
-"""What an index of 100,000 chunks takes, and one document more; where it grows faster than it.
+"""Cost of indexing 100,000 chunks, and of one document more; superlinear steps.
 
     OMP_NUM_THREADS=1 python -m benchmarks.growing size
 
 Documents are generated (`generated.py`), chunks have at most 128 word pieces. Each run is a process
 of its own, with checks; methods are the lexical and the dense baselines and `passage_walk`. Vectors
 are sums of words' random directions, and answers the first words of the passages, unless the
-packaged models are asked for: then embedding alone takes an hour and a half of a processor.
+packaged models are requested: then embedding alone takes an hour and a half of a processor.
 """
 
 import json
@@ -40,14 +40,14 @@ _SHOWN = 0.01  # share of the run's seconds from which a step has a row of its o
 
 
 class Run(NamedTuple):
-    """What one run took and made.
+    """Cost and output of one run.
 
     Attributes
     ----------
     usage : of its process, loading included.
     steps : `wall_s`, `cpu_s` and `peak_mib` by step.
-    rows : written anew, by table.
-    partitions : made.
+    rows : written, by table.
+    partitions : number materialized.
     embedded : texts that no memo had.
     scored : pairs that no memo had.
     stored_mib, files : of each folder of the warehouse, and of Dagster's home.
@@ -72,7 +72,7 @@ class Size(NamedTuple):
 
 
 def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> list[Measurement]:
-    """What each size takes.
+    """Measure the cost of each size.
 
     Parameters
     ----------
@@ -86,7 +86,9 @@ def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> l
         for n in sizes:
             found.append(_measured(root / f"{n}", n, packaged))
             for name, table in (("index", found[-1].full), ("one more", found[-1].one_more)):
-                print(f"{found[-1].n_chunks:,} chunks, {name}: {_told(table)}", file=sys.stderr)
+                print(
+                    f"{found[-1].n_chunks:,} chunks, {name}: {_described(table)}", file=sys.stderr
+                )
     models = "packaged models" if packaged else "vectors of words, first words"
     return [
         by_step(found, "full", f"Index of all, {models}"),
@@ -175,8 +177,8 @@ def _exponent(sizes: Sequence[int], values: Sequence[float]) -> str:
     return f"{math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2]):.2f}"
 
 
-def _told(run: Run) -> str:
-    """What a run took, the longest steps first."""
+def _described(run: Run) -> str:
+    """Return the cost of a run, the longest steps first."""
     lines = [f"{run.usage.wall_s:.0f} s, peak {run.usage.peak_mib:,.0f} MiB"]
     for name, step in sorted(run.steps.items(), key=lambda pair: -pair[1]["cpu_s"])[:25]:
         seconds = f"{step['wall_s']:8.1f} s {step['cpu_s']:8.1f} s CPU"
@@ -202,12 +204,12 @@ def _run(root: Path, packaged: bool) -> Run:
     command = [sys.executable, "-m", "benchmarks.growing.size", "--run"]
     command += ["--packaged"] if packaged else []
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    told = json.loads((root / _TOLD).read_text())
+    recorded = json.loads((root / _TOLD).read_text())
     folders = [*(root / "warehouse").iterdir(), root / "dagster"]
     sizes = {folder.name: [f.stat().st_size for f in _files(folder)] for folder in folders}
     return Run(
         usage,
-        **told,
+        **recorded,
         stored_mib={name: sum(lengths) / 2**20 for name, lengths in sizes.items()},
         files={name: len(lengths) for name, lengths in sizes.items()},
     )
@@ -255,15 +257,15 @@ def _refresh(packaged: bool) -> None:
     if not report.is_complete:
         raise RuntimeError([*report.errors, *report.gaps][0])
     rows: dict[str, int] = {}
-    for made in report.results:
-        for asset in made.assets:
+    for result in report.results:
+        for asset in result.assets:
             table = table_of(asset.split("/"))
-            footers = (pipeline.store.provenance(table, p) for p in made.partitions)
+            footers = (pipeline.store.provenance(table, p) for p in result.partitions)
             n = sum(footer.rows for footer in footers if footer)
             rows[table.name] = rows.get(table.name, 0) + n
-    told = {"steps": meter.told(), "rows": rows, "partitions": report.n_partitions}
-    told |= {name: n - before[name] for name, n in embedded().items()}
-    (home.root / _TOLD).write_text(json.dumps(told))
+    recorded = {"steps": meter.report(), "rows": rows, "partitions": report.n_partitions}
+    recorded |= {name: n - before[name] for name, n in embedded().items()}
+    (home.root / _TOLD).write_text(json.dumps(recorded))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Deduplication of core elements: how its time grows, beside a scan of all pairs.
+"""Deduplication of core elements: how its time grows, compared with a scan of all pairs.
 
     python -m benchmarks.jerr.near_duplicates
 
@@ -70,7 +70,7 @@ def keys_of_elements(n: int, seed: int = 0) -> list[str]:
 
 
 def scan(hashes: np.ndarray, n_bits: int, n_rows: int | None = None) -> Pairs:
-    """What `near_pairs` finds, by comparing all; `n_rows` of the hashes with those behind them."""
+    """Return `near_pairs` by brute force, for `n_rows` of the hashes against all later ones."""
     found = [np.zeros((0, 3), np.int64)]
     for start in range(0, len(hashes) if n_rows is None else n_rows, _BLOCK):
         bits = hamming(hashes[start : start + _BLOCK, None], hashes[None, start:])
@@ -95,7 +95,7 @@ def timed(n: int) -> tuple[int, list[float]]:
     """Near pairs of `n` elements; seconds of `near_pairs`, of the scan, and of the whole merge."""
     keys = keys_of_elements(n)
     hashes = simhashes(keys)
-    chunk_ids = [f"c{place // 3}" for place in range(n)]
+    chunk_ids = [f"c{i // 3}" for i in range(n)]
     elements = pa.table({"chunk_id": chunk_ids, "element": keys, "element_key": keys})
     n_rows = min(n, _SCANNED_ROWS)
     share = n_rows * (2 * n - n_rows) / n**2  # of all pairs

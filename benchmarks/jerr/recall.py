@@ -2,7 +2,7 @@
 
 A node leads to the line chunk among its own that matches the question best; so `n` nodes lead to
 `n` line chunks at most, and often to fewer. Tree search and the rankings by PageRank (paper, table
-4) and by Personalized PageRank each stand beside the cheapest control with the same budget: BM25
+4) and by Personalized PageRank are compared with the cheapest control of the same budget: BM25
 of the question over the line chunks of its document, as many of them as the nodes lead to.
 """
 
@@ -68,8 +68,10 @@ def by_relevance(stories: Stories) -> dict[str, list[str]]:
     return found
 
 
-def beside(stories: Stories, searches: pa.Table, ranked: Mapping[str, list[str]], k: int) -> Beside:
-    """What the `k` best nodes of a search lead to, beside as many line chunks by relevance."""
+def compared_recall(
+    stories: Stories, searches: pa.Table, ranked: Mapping[str, list[str]], k: int
+) -> Beside:
+    """Count line chunks that the `k` best nodes of a search lead to, and as many by relevance."""
     led = chunks_of(searches, k)
     rows = []
     for query_id, (_, right) in stories.questions.items():
@@ -90,7 +92,7 @@ def searched(stories: Stories, settings: SearchSettings) -> Mapping[str, pa.Tabl
 
 
 def measure(split: str = "dev", settings: SearchSettings | None = None) -> list[Measurement]:
-    """Recall of each way to search beside its control, and beside the others."""
+    """Recall of each search method compared with its control and with the others."""
     found: dict[tuple[str, int], dict[str, Beside]] = {}
     for size in SIZES:
         stories = load(split, size)
@@ -99,12 +101,12 @@ def measure(split: str = "dev", settings: SearchSettings | None = None) -> list[
         searches = searched(stories, settings or SearchSettings())
         for k in CUT_OFFS:
             found[f"{size} ({n_chunks:.1f} a story)", k] = {
-                name: beside(stories, rows, ranked, k) for name, rows in searches.items()
+                name: compared_recall(stories, rows, ranked, k) for name, rows in searches.items()
             }
-    return [_beside_bm25(found, split), _beside_tree_search(found, split)]
+    return [_bm25_rows(found, split), _tree_search_rows(found, split)]
 
 
-def _beside_bm25(found: Mapping[tuple[str, int], Mapping[str, Beside]], split: str) -> Measurement:
+def _bm25_rows(found: Mapping[tuple[str, int], Mapping[str, Beside]], split: str) -> Measurement:
     cases = [(size, k, name, one) for (size, k), of in found.items() for name, one in of.items()]
     differences = [compare(one.found.tolist(), one.by_bm25.tolist()) for *_, one in cases]
     adjusted = holm([one.p_value for one in differences])
@@ -126,7 +128,7 @@ def _beside_bm25(found: Mapping[tuple[str, int], Mapping[str, Beside]], split: s
     )
 
 
-def _beside_tree_search(
+def _tree_search_rows(
     found: Mapping[tuple[str, int], Mapping[str, Beside]], split: str
 ) -> Measurement:
     rows: list[Sequence[str]] = []

@@ -20,7 +20,7 @@ from gsum_assets.corpus.importers.squality import read_squality
 from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
-from gsum_assets.jerr.extract import TABLES_MADE, extract
+from gsum_assets.jerr.extract import OUTPUT_TABLES, extract
 from gsum_assets.jerr.graph import Graph, graph_of
 from gsum_assets.jerr.keywords import ask_keywords
 from gsum_assets.jerr.matches import SearchSpace
@@ -65,7 +65,7 @@ class Stories:
 
     @cached_property
     def space(self) -> SearchSpace:
-        """What is searched."""
+        """Return the search space."""
         line_chunks = rows_of(TABLES["chunks"], self.chunks, "squality")
         return SearchSpace(self.graph.nodes, self.graph.edges, line_chunks, WORDS)
 
@@ -99,7 +99,7 @@ def load(split: str, max_tokens: int, settings: IndexSettings | None = None) -> 
         q.query_id: (q, chunk_id) for q, chunk_id in zip(own, _answers(own, chunks), strict=True)
     }
     settings = settings or IndexSettings()
-    return Stories(chunks, questions, _asked(chunks, own, settings))
+    return Stories(chunks, questions, _keywords_of(chunks, own, settings))
 
 
 def _answers(queries: Sequence[Query], chunks: Sequence[Chunk]) -> list[str]:
@@ -118,22 +118,22 @@ def _answers(queries: Sequence[Query], chunks: Sequence[Chunk]) -> list[str]:
     return found
 
 
-def _asked(
+def _keywords_of(
     chunks: Sequence[Chunk], queries: Sequence[Query], settings: IndexSettings
 ) -> Mapping[str, pa.Table]:
     model = _model()
     texts = [model.identity, repr(settings), *(chunk.text for chunk in chunks)]
     folder = Path(tempfile.gettempdir()) / f"gsum-squality-{hash_texts(texts, 8)}"
-    names = ("synopses", *TABLES_MADE, "keywords")
+    names = ("synopses", *OUTPUT_TABLES, "keywords")
     if not all((folder / f"{name}.parquet").exists() for name in names):
         rows = rows_of(TABLES["chunks"], chunks, "squality")
-        told = synopses(rows, model, settings)
-        extracted = extract(told.rows, model, settings)
+        summarized = synopses(rows, model, settings)
+        extracted = extract(summarized.rows, model, settings)
         keywords = ask_keywords(_rows(queries), model)
         folder.mkdir(exist_ok=True)
         for name, table in {
-            "synopses": told.rows,
-            TABLES_MADE[0]: extracted.rows,
+            "synopses": summarized.rows,
+            OUTPUT_TABLES[0]: extracted.rows,
             **extracted.beside,
             "keywords": keywords.rows,
         }.items():

@@ -45,8 +45,8 @@ def small_graph(draw: random.Random) -> Graph:
     order = [sorted(order).index(node) for node in order]
     density, matched, n_keywords = draw.random(), draw.random(), draw.randint(1, 6)
     children: list[list[int]] = [[] for _ in order]
-    for place, node in enumerate(order):
-        children[node] = [later for later in order[place + 1 :] if draw.random() < density]
+    for i, node in enumerate(order):
+        children[node] = [later for later in order[i + 1 :] if draw.random() < density]
     gains: dict[int, list[tuple[int, float]]] = {}
     for node in order:
         for keyword in range(n_keywords):
@@ -56,7 +56,7 @@ def small_graph(draw: random.Random) -> Graph:
 
 
 def reward(path: Sequence[int], gains: Gains, discount: float) -> float:
-    """What a path tells, as the search has it."""
+    """Return the gains of a path, as the search defines them."""
     best: dict[int, float] = {}
     for step, node in enumerate(path):
         for keyword, gain in gains.get(node, ()):

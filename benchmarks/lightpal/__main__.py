@@ -1,4 +1,4 @@
-"""Every table of LightPAL, as it is made.
+"""Print every table of LightPAL as it is measured.
 
     GSUM_DATASETS=../shared/datasets python -m benchmarks.lightpal [TABLE ...]
 

@@ -36,7 +36,7 @@ SETTINGS = LightpalSettings()
 
 
 class Indexed(NamedTuple):
-    """A corpus, its index and its questions; `asked` is what `questions` was made from.
+    """A corpus, its index and its questions; `queries` are the rows behind `questions`.
 
     `evidence` has the chunks that hold each question's marked evidence, where the source marks it.
     """
@@ -44,7 +44,7 @@ class Indexed(NamedTuple):
     collection: Collection
     tables: Tables
     questions: Questions
-    asked: list[Query]
+    queries: list[Query]
     evidence: Sequence[Sequence[str]] = ()
 
     @property
@@ -69,8 +69,8 @@ def indexed(corpus: str) -> Indexed:
         If the corpus is not there.
     """
     window = CHUNKING.max_tokens, CHUNKING.overlap_tokens
-    collection, questions, asked = load(*window, corpus)
-    return Indexed(collection, _tables(collection), questions, asked)
+    collection, questions, queries = load(*window, corpus)
+    return Indexed(collection, _tables(collection), questions, queries)
 
 
 @cache

@@ -46,8 +46,8 @@ Seconds = dict[str, float]
 
 def passages(text: str) -> Iterator[str]:
     """Windows of at most `WIDTH` characters, `STEP` apart, that begin and end between words."""
-    for place in range(0, max(1, len(text) - WIDTH + STEP), STEP):
-        start, end = text.find(" ", place) + 1 if place else 0, place + WIDTH
+    for offset in range(0, max(1, len(text) - WIDTH + STEP), STEP):
+        start, end = text.find(" ", offset) + 1 if offset else 0, offset + WIDTH
         yield text[start : end if end >= len(text) else text.rfind(" ", start, end)]
 
 
@@ -79,7 +79,7 @@ def of_documents(collection: Collection, chosen: Sequence[int]) -> Collection:
     """The part of a collection that has these documents alone."""
     assert collection.embeddings is not None
     starts = collection.starts
-    chunks = [place for i in chosen for place in range(starts[i], starts[i + 1])]
+    chunks = [offset for i in chosen for offset in range(starts[i], starts[i + 1])]
     return Collection(
         document_ids=[collection.document_ids[i] for i in chosen],
         document_texts=[collection.document_texts[i] for i in chosen],
@@ -117,7 +117,7 @@ def child() -> dict[str, Any]:
     fewer = of_documents(collection, np.delete(np.arange(len(sizes)), new).tolist())
     index(of_documents(collection, range(3)), UnigramScorer())  # imports are not measured
     before = peak_bytes()
-    anew, plain = index(collection, UnigramScorer())
+    fresh, plain = index(collection, UnigramScorer())
     peak = peak_bytes()
     with tempfile.TemporaryDirectory() as folder:
         store = ParquetStore(folder)
@@ -128,10 +128,10 @@ def child() -> dict[str, Any]:
         "documents": len(sizes),
         "passages": len(collection.chunk_ids),
         "new": int(sizes[new]),
-        "pairs": anew["candidates"].num_rows,
-        "changed": _pairs_of_changed_lists(old["candidates"], anew["candidates"]),
+        "pairs": fresh["candidates"].num_rows,
+        "changed": _pairs_of_changed_lists(old["candidates"], fresh["candidates"]),
         "scored": scorer.n_scored,
-        "equal": all(again[name].equals(anew[name]) for name in anew),
+        "equal": all(again[name].equals(fresh[name]) for name in fresh),
         "seconds": {"from nothing": plain, "kept": kept, "one document more": more},
         "before": before,
         "peak": peak,
@@ -165,23 +165,24 @@ def measure() -> Measurement:
     meetings()  # embeds them
     command = [sys.executable, "-m", "benchmarks.lightpal.index", "--child"]
     found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    told = json.loads(found.stdout)
-    seconds = told["seconds"]
+    usage = json.loads(found.stdout)
+    seconds = usage["seconds"]
     rows = [
         [step, *(f"{taken[step]:.1f}" for taken in seconds.values())]
         for step in seconds["from nothing"]
     ]
     rows.append(["together", *(f"{sum(taken.values()):.1f}" for taken in seconds.values())])
-    before, peak, end = (f"{told[name] / 2**30:.2f}" for name in ("before", "peak", "end"))
+    before, peak, end = (f"{usage[name] / 2**30:.2f}" for name in ("before", "peak", "end"))
     return Measurement(
         "LightPAL: the index of ODSum-Meeting",
-        f"{told['passages']:,} passages of {WIDTH:,} characters, one every {STEP}, and "
-        f"{told['documents']} documents, embedded before; {told['pairs']:,} pairs; unigram scorer; "
-        f"{THREADS} threads, one run. Peak memory {peak} GiB, {before} held before; {end} with the "
-        "memo and the tables of all three. Kept: without one document, scores go into a memo. Then "
-        f"that document, of {told['new']} passages: {told['changed']:,} pairs are in a list of "
-        f"candidates that changed, {told['scored']:,} were scored; the tables "
-        f"{'equal' if told['equal'] else 'DIFFER FROM'} those built from nothing.",
+        f"{usage['passages']:,} passages of {WIDTH:,} characters, one every {STEP}, and "
+        f"{usage['documents']} documents, embedded before; {usage['pairs']:,} pairs; "
+        f"unigram scorer; {THREADS} threads, one run. Peak memory {peak} GiB, "
+        f"{before} held before; {end} with the memo and the tables of all three. Kept: without one "
+        "document, scores go into a memo. Then "
+        f"that document, of {usage['new']} passages: {usage['changed']:,} pairs are in a list of "
+        f"candidates that changed, {usage['scored']:,} were scored; the tables "
+        f"{'equal' if usage['equal'] else 'DIFFER FROM'} those built from nothing.",
         ["s", *seconds],
         rows,
     )

@@ -38,7 +38,7 @@ def seconds(retriever: Retriever, question: Questions) -> float:
 
 
 def measure() -> Measurement:
-    """Medians over questions of ODSum-Story, asked one at a time.
+    """Medians over questions of ODSum-Story, one at a time.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def measure() -> Measurement:
         for method, n in QUESTIONS.items():
             both = retrievers(method, index)
             chosen = np.linspace(0, len(index.questions) - 1, n + 1).astype(int)
-            asked = [index.questions.take([place]) for place in chosen]
-            taken = [[seconds(one, question) for one in both] for question in asked]
+            single_questions = [index.questions.take([i]) for i in chosen]
+            taken = [[seconds(one, question) for one in both] for question in single_questions]
             whole, first = 1e3 * np.array(taken[1:]).T  # the first one warms them up
             medians = (np.median(part) for part in (whole, first, whole - first))
             rows.append([method, str(n), *(f"{median:.1f}" for median in medians)])

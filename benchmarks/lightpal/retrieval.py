@@ -1,4 +1,4 @@
-"""What LightPAL, PromptRank and the passage walk find, beside what they start from.
+"""Retrieval quality of LightPAL, PromptRank and the passage walk, and of their seeds.
 
 Run as `python -m benchmarks.lightpal TABLE`; GSUM_DATASETS names the folder of datasets. Every
 comparison is paired by question, with a baseline that finds as many passages.
@@ -56,7 +56,7 @@ Values = dict[str, np.ndarray]  # of each question, by method
 def ranked(
     method: str, index: Indexed, questions: Questions, cutoffs: Sequence[int], level: str
 ) -> Iterator[list[list[str]]]:
-    """What a method finds, best first: for each K the items of each question."""
+    """Return the items that a method finds for each K and question, best first."""
     print(f"{method} ranks for {len(questions)} questions", file=sys.stderr, flush=True)
     depends_on_k = method in VARIANTS and method != PASSAGE_WALK
     rows = None
@@ -96,7 +96,7 @@ def precision_and_recall(
     cutoffs: Sequence[int],
     level: str = "document",
 ) -> np.ndarray:
-    """P and R at each cut-off of each question, its ranking made for that K.
+    """P and R at each cut-off of each question, its ranking computed for that K.
 
     Returns
     -------
@@ -117,8 +117,8 @@ def _means(values: np.ndarray) -> list[str]:
     return [f"{100 * p:.1f}/{100 * r:.1f}" for p, r in values.mean(axis=0)]
 
 
-def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
-    """Rows of every method beside what it starts from."""
+def _paired(values: Mapping[str, np.ndarray]) -> list[list[str]]:
+    """Rows of every method and of its seeds."""
     rows = []
     for first, then in STARTS_FROM.items():
         group = {name: values[name].tolist() for name in (first, *then)}
@@ -127,11 +127,11 @@ def _beside(values: Mapping[str, np.ndarray]) -> list[list[str]]:
 
 
 def _relevant(index: Indexed) -> list[Sequence[str]]:
-    return [query.relevant_document_ids for query in index.asked]
+    return [query.relevant_document_ids for query in index.queries]
 
 
 def stories() -> Iterator[Measurement]:
-    """Every method at the level of sections, and each beside what it starts from.
+    """Every method at the level of sections, each compared with its seeds.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def stories() -> Iterator[Measurement]:
         method: precision_and_recall(method, index, index.questions, _relevant(index), STORIES)
         for method in METHODS
     }
-    splits = np.array([query.split for query in index.asked])
+    splits = np.array([query.split for query in index.queries])
     rows = [
         [method, f"{split}, {(splits == split).sum()}", *_means(values[splits == split])]
         for split in ("train", "dev")
@@ -151,9 +151,9 @@ def stories() -> Iterator[Measurement]:
     ]
     yield Measurement(
         "LightPAL: retrieval of sections, ODSum-Story",
-        f"{len(index.collection.document_ids):,} sections, {len(index.asked)} questions; percent, "
-        "P/R, each ranking made for its K; the 52 empty sections count only in the published "
-        f"rows (table 4 of the paper, larger models). Trust in the walk: {index.trust}.",
+        f"{len(index.collection.document_ids):,} sections, {len(index.queries)} questions; "
+        "percent, P/R, each ranking made for its K; the 52 empty sections count only in the "
+        f"published rows (table 4 of the paper, larger models). Trust in the walk: {index.trust}.",
         ["method", "questions", *(f"at {k}" for k in STORIES)],
         [*rows, *PUBLISHED],
     )
@@ -166,12 +166,12 @@ def stories() -> Iterator[Measurement]:
             "method starts from and finds as many sections without a graph; p adjusted among "
             "the rows of one baseline (Holm).",
             ["method", *COMPARED],
-            _beside(recall),
+            _paired(recall),
         )
 
 
 def evidence() -> Iterator[Measurement]:
-    """What of the marked evidence is read in six passages of a meeting, QMSum val.
+    """Measure the share of marked evidence in six passages of a meeting, QMSum val.
 
     Raises
     ------
@@ -179,21 +179,21 @@ def evidence() -> Iterator[Measurement]:
         If QMSum is not there.
     """
     whole = meetings_with_evidence()
-    marked = [place for place, chunks in enumerate(whole.evidence) if chunks]
-    index = whole._replace(asked=[whole.asked[place] for place in marked])
+    marked = [i for i, chunks in enumerate(whole.evidence) if chunks]
+    index = whole._replace(queries=[whole.queries[i] for i in marked])
     questions = whole.questions.take(marked)
-    wanted = [whole.evidence[place] for place in marked]
+    wanted = [whole.evidence[i] for i in marked]
     found = {
         method: precision_and_recall(method, index, questions, wanted, [DEFAULT_K], "node")[:, 0]
         for method in METHODS
     }
-    for part, name in enumerate(("precision", "recall")):
+    for column, name in enumerate(("precision", "recall")):
         yield Measurement(
             f"LightPAL: {name} of the evidence in {DEFAULT_K} passages, QMSum val",
             f"{len(marked)} questions about one meeting each whose turns of evidence are marked; "
             "percent of passages; differences as above.",
             ["method", *COMPARED],
-            _beside({method: values[:, part] for method, values in found.items()}),
+            _paired({method: values[:, column] for method, values in found.items()}),
         )
 
 
@@ -206,10 +206,10 @@ def entries() -> Measurement:
         If ODSum-Story or QMSum is not there.
     """
     train = indexed("story")
-    places = [i for i, query in enumerate(train.asked) if query.split == "train"]
+    of_train = [i for i, query in enumerate(train.queries) if query.split == "train"]
     meetings = meetings_with_evidence()
     corpora = (
-        ("ODSum-Story train, sections", train, train.questions.take(places), "document"),
+        ("ODSum-Story train, sections", train, train.questions.take(of_train), "document"),
         ("QMSum val, chunks", meetings, meetings.questions, "node"),
     )
     rows = []
@@ -252,9 +252,9 @@ def stories_without_titles() -> Iterator[Measurement]:
         If ODSum-Story is not there.
     """
     index = indexed("story")
-    asked = [query.retrieval_text for query in index.asked]
-    masked = without_titles(index.asked, index.texts)
-    changed = np.array([before != after for before, after in zip(asked, masked, strict=True)])
+    texts = [query.retrieval_text for query in index.queries]
+    masked = without_titles(index.queries, index.texts)
+    changed = np.array([before != after for before, after in zip(texts, masked, strict=True)])
     words = np.array([n_content_words(text) for text in masked])
     without = replace(index.questions, texts=masked, embeddings=query_vectors(masked))
     found = {
@@ -264,8 +264,8 @@ def stories_without_titles() -> Iterator[Measurement]:
         for form, questions in (("as asked", index.questions), ("masked", without))
         for method in WITHOUT_TITLES
     }
-    splits = np.array([query.split for query in index.asked])
-    kinds = np.array([query.kind for query in index.asked])
+    splits = np.array([query.split for query in index.queries])
+    kinds = np.array([query.kind for query in index.queries])
     for split in ("train", "dev"):
         for kind in ("general", "specific"):
             chosen = (splits == split) & (kinds == kind)
@@ -304,8 +304,8 @@ def meetings() -> Measurement:
     ]
     return Measurement(
         "LightPAL: retrieval of transcripts, ODSum-Meeting",
-        f"{len(index.collection.document_ids)} transcripts, {len(index.asked)} questions; percent, "
-        f"P/R. Trust in the walk: {index.trust}.",
+        f"{len(index.collection.document_ids)} transcripts, {len(index.queries)} questions; "
+        f"percent, P/R. Trust in the walk: {index.trust}.",
         ["method", *(f"at {k}" for k in MEETINGS)],
         rows,
     )

@@ -38,7 +38,7 @@ METHODS = ("lightpal", PROMPTRANK)
 BASELINE = "unigram"
 
 
-def part(n_sections: int) -> tuple[Collection, Questions, list]:
+def subset(n_sections: int) -> tuple[Collection, Questions, list]:
     """The first sections of ODSum-Story by whole stories, and the questions about them.
 
     Raises
@@ -47,20 +47,20 @@ def part(n_sections: int) -> tuple[Collection, Questions, list]:
         If ODSum-Story is not there.
     """
     contents = READERS["story"](required("odsum", "story"))
-    kept, asked = set[str](), []
+    kept, queries = set[str](), []
     for query in contents.queries:
         ids = set(query.relevant_document_ids)
         if len(kept | ids) > n_sections:
             continue
         kept |= ids
-        asked += [query] if len(asked) < MAX_QUESTIONS else []
+        queries += [query] if len(queries) < MAX_QUESTIONS else []
     documents = [one for one in contents.documents if one.document_id in kept]
     settings = CorpusSettings(chunking=CHUNKING)
     chunks = chunk_documents(documents, settings, default_tokenizer())
-    table = pa.Table.from_pylist([asdict(query) for query in asked])
+    table = pa.Table.from_pylist([asdict(query) for query in queries])
     vectors = query_vectors(table["retrieval_text"].to_pylist())
     collection = embedded(documents, [asdict(chunk) for chunk in chunks])
-    return collection, Questions.from_table(table, vectors), asked
+    return collection, Questions.from_table(table, vectors), queries
 
 
 def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measurement:
@@ -75,7 +75,7 @@ def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measu
     MissingDataError
         If ODSum-Story is not there.
     """
-    collection, questions, asked = part(n_sections)
+    collection, questions, queries = subset(n_sections)
     model = CausalScorer(ScorerSettings(backend="packaged"))
     scorers: dict[str, PassageScorer] = {BASELINE: UnigramScorer(), "packaged": model}
     seconds, found = {}, {}
@@ -83,7 +83,7 @@ def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measu
         started = time.perf_counter()
         rankings = _rankings(collection, questions, scorer, n_candidates)
         seconds[name] = time.perf_counter() - started
-        found[name] = {m: scores_of(ranked, asked, CUTOFFS) for m, ranked in rankings.items()}
+        found[name] = {m: scores_of(ranked, queries, CUTOFFS) for m, ranked in rankings.items()}
     rows = []
     for method in METHODS:
         for metric in (f"{letter}@{k}" for k in CUTOFFS for letter in "pr"):
@@ -92,7 +92,7 @@ def measure(n_sections: int = SECTIONS, n_candidates: int = CANDIDATES) -> Measu
     return Measurement(
         "LightPAL's scorers, a part of ODSum-Story",
         f"{len(collection.document_ids)} sections, {len(collection.chunk_ids)} passages, "
-        f"{len(asked)} questions, {n_candidates} candidates a passage, K = {max(CUTOFFS)}; "
+        f"{len(queries)} questions, {n_candidates} candidates a passage, K = {max(CUTOFFS)}; "
         "percent, paired by question, p adjusted (Holm) in each pair of "
         f"rows. Index and ranking took {seconds[BASELINE]:.0f} s by word frequencies and "
         f"{seconds['packaged']:,.0f} s by the packaged model.",

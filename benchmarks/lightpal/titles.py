@@ -20,8 +20,8 @@ _WORD = re.compile(r"[^\W_]+")
 _Run = tuple[str, ...]
 
 
-def without_titles(asked: Sequence[Query], texts: Mapping[str, str]) -> list[str]:
-    """What questions search for, with the name of what they are about left out.
+def without_titles(queries: Sequence[Query], texts: Mapping[str, str]) -> list[str]:
+    """Return the search texts of questions without the title they are about.
 
     Questions about the same documents are taken together. What they name is the longest run of
     words, in any case, which most of them share with the opening of one of these documents; of runs
@@ -32,12 +32,12 @@ def without_titles(asked: Sequence[Query], texts: Mapping[str, str]) -> list[str
     texts : of the relevant documents, by id.
     """
     groups: dict[_Run, list[str]] = defaultdict(list)
-    for query in asked:
+    for query in queries:
         groups[tuple(query.relevant_document_ids)].append(query.retrieval_text)
     titles = {ids: _title(group, [texts[i] for i in ids]) for ids, group in groups.items()}
     return [
         _without(query.retrieval_text, titles[tuple(query.relevant_document_ids)])
-        for query in asked
+        for query in queries
     ]
 
 

@@ -1,7 +1,7 @@
-"""Unattended work: what is due, who notices it, and when.
+"""Automation: conditions, sensors, jobs and schedules.
 
-`currency` tells from the warehouse which partitions are due, `attempts` from Dagster's run log
-which were tried in vain; `conditions` puts both into the automation condition that the daemon and
-`gsum run` evaluate. `sensors` watches the corpora, `jobs` holds what can be started by name or
-runs on a schedule, `freshness` says when a result is late.
+`staleness` finds from the warehouse which partitions are due, `attempts` from Dagster's run log
+which failed; `conditions` combines both into the automation condition that the daemon and
+`gsum run` evaluate. `sensors` watches the corpora, `jobs` contains jobs and schedules, `freshness`
+defines when a result is late.
 """

@@ -1,9 +1,9 @@
-"""What was tried in vain, as Dagster's run log tells it.
+"""Failed attempts, read from Dagster's run log.
 
-One rule for the daemon and the command line: what failed is left alone until somebody wants it
-tried again. Whoever does so starts a run that carries the tag `TRY_AGAIN`: `gsum run` for its
-corpus, the job `reindex_everything` for all. A failure counts from the latest of these runs on,
-so that each is tried once more after it, and never in a loop.
+The daemon and the command line share one rule: what failed is not repeated until a retry is
+requested by a run with the tag `TRY_AGAIN`: `gsum run` requests it for its corpus, the job
+`reindex_everything` for all. Only failures since the latest of these runs count, so that each
+partition is retried once after it, and never in a loop.
 """
 
 from functools import cached_property
@@ -20,7 +20,7 @@ _FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
 class Attempts:
-    """The run log at one moment; what was looked up stays as it was."""
+    """The run log at one moment; results of queries are cached."""
 
     def __init__(self, instance: dg.DagsterInstance) -> None:
         self._instance = instance
@@ -30,13 +30,13 @@ class Attempts:
         self._held: dict[str, bool] = {}
 
     def is_held(self, corpus: str) -> bool:
-        """Whether the `gsum run` whose turn it is on a corpus is one of another process."""
+        """Return whether another process holds the turn for `gsum run` on a corpus."""
         if corpus not in self._held:
             self._held[corpus] = is_held_elsewhere(self._instance, corpus)
         return self._held[corpus]
 
     def try_again_at(self, corpus: str) -> float:
-        """When somebody last wanted everything of a corpus tried again, Unix time; 0 for never."""
+        """Return when a retry of a corpus was last requested, Unix time; 0 for never."""
         if corpus not in self._again:
             runs = self._instance.get_run_records(
                 dg.RunsFilter(tags={TRY_AGAIN: [corpus, EVERY_CORPUS]}), limit=5
@@ -47,7 +47,7 @@ class Attempts:
     def given_up(
         self, key: dg.AssetKey, definition: dg.PartitionsDefinition | None
     ) -> frozenset[Partition]:
-        """The partitions of an asset whose last attempt was in vain, and that nobody wants again.
+        """Return the partitions of an asset whose last attempt failed, without a retry requested.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Attempts:
                     key
                 )
             )
-            self._look_up({run for run, _ in open_.values()})
+            self._read_runs({run for run, _ in open_.values()})
             began = {
                 partition_of(partition, definition): self._began[run]
                 for partition, (run, _) in open_.items()
@@ -76,23 +76,23 @@ class Attempts:
 
     @cached_property
     def _some_failed(self) -> bool:
-        """One question instead of one for each asset, where all goes well."""
+        """Whether any run failed; if not, one query replaces one for each asset."""
         return bool(self._instance.get_runs(dg.RunsFilter(statuses=list(_FAILED)), limit=1))
 
-    def _look_up(self, run_ids: set[str]) -> None:
-        """Note when each run began, if it was in vain."""
+    def _read_runs(self, run_ids: set[str]) -> None:
+        """Note when each run began, if it failed."""
         unknown = sorted(run_ids - self._began.keys())
         if unknown:
-            self._began |= dict.fromkeys(unknown)  # a run that was deleted counts for nothing
+            self._began |= dict.fromkeys(unknown)  # deleted runs do not count
             for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
                 self._began[record.dagster_run.run_id] = _began_and_failed(record)
 
 
 def _began_and_failed(record: dg.RunRecord) -> float | None:
-    """When a run that failed began, Unix time.
+    """Return when a failed run began, Unix time.
 
-    None for one that did not fail, that was killed at the command line, or that was cancelled
-    before it began: these say nothing about what they were to make.
+    None for a run that did not fail, was killed at the command line, or was cancelled before it
+    began: these say nothing about the tables that they should have written.
     """
     run = record.dagster_run
     if run.status not in _FAILED or ORPHANED in run.tags:

@@ -1,8 +1,8 @@
-"""The automation condition: the same answer for the daemon and the command line.
+"""The automation condition, shared by the daemon and the command line.
 
-A due partition is requested when nothing that it rests on is due or under way. Dagster's `eager()`
-decides by events since a cursor, which a killed run or a second process leaves wrong; this
-condition looks at the warehouse and has no memory.
+A due partition is requested when nothing that it depends on is due or in progress. Dagster's
+`eager()` decides by events since a cursor, which a killed run or a second process leaves wrong;
+this condition reads the warehouse and is stateless.
 """
 
 from collections.abc import Callable, Collection
@@ -17,11 +17,11 @@ from gsum_resources.warehouse_io import partition_of
 
 
 class Staleness:
-    """Answers the conditions; one `Look` serves one evaluation of all assets.
+    """Provides one `Snapshot` for each evaluation of all assets.
 
     Parameters
     ----------
-    new_look : takes a fresh look at the warehouse and at an instance's run log.
+    new_snapshot : returns a new snapshot of the warehouse and of an instance's run log.
     """
 
     def __init__(self, new_snapshot: Callable[[dg.DagsterInstance], Snapshot]) -> None:
@@ -29,7 +29,7 @@ class Staleness:
         self._snapshot: tuple[object, Snapshot] | None = None
 
     def snapshot(self, view: Any) -> Snapshot:
-        """The look that belongs to `view`, which is that of one evaluation."""
+        """Return the snapshot for `view`, the asset graph view of one evaluation."""
         if given := given_snapshot():
             return given
         if self._snapshot is None or self._snapshot[0] is not view:
@@ -38,7 +38,7 @@ class Staleness:
 
 
 class StoreCondition(dg.AutomationCondition):
-    """A condition that asks the warehouse about each partition."""
+    """A condition that is evaluated from the warehouse for each partition."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class StoreCondition(dg.AutomationCondition):
 
     @property
     def requires_cursor(self) -> bool:
-        """No: it has no memory."""
+        """False: the condition is stateless."""
         return False
 
     def evaluate(self, context: dg.AutomationContext) -> dg.AutomationResult:  # type: ignore[override]
-        """Of the candidates, those that hold; none of an observed asset."""
+        """Return the candidates for which the condition holds; none of an observed asset."""
         view, key = context.asset_graph_view, context.key
         snapshot = self._staleness.snapshot(view)
         definition = context.partitions_def
@@ -81,32 +81,32 @@ class StoreCondition(dg.AutomationCondition):
 
 
 def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.AutomationCondition:
-    """Make what is due, once nothing that it rests on is.
+    """Return the condition that materializes what is due, once none of its inputs is.
 
     Parameters
     ----------
-    takes_what_exists : for an asset that unites whatever exists (the leaderboard): methods that
-        failed do not hold it back.
+    takes_what_exists : whether the asset unites the methods that exist (as the leaderboard does),
+        so that it does not wait for methods that failed.
     """
     missing = StoreCondition(
-        staleness, "asked_for_and_missing", "Asked for, and has no file yet", Snapshot.is_missing
+        staleness, "requested_and_missing", "Requested, and has no file yet", Snapshot.is_missing
     )
     out_of_date = StoreCondition(
         staleness,
         "out_of_date",
-        "An input, a setting, a model or the code is not the one it was made from",
+        "An input, a setting, a model or the code has changed since it was written",
         Snapshot.is_out_of_date,
     )
     incomplete = StoreCondition(
         staleness,
         "incomplete",
-        "A model failed on some rows; they are asked for once more",
+        "A model failed on some rows; they are requested once more",
         Snapshot.is_incomplete,
     )
     unsettled = StoreCondition(
         staleness,
         "unsettled",
-        "Due, or rests on something that is",
+        "Due, or depends on something that is",
         lambda snapshot, key, p: (
             p in snapshot.unsettled(key, p.corpus)
             and not (takes_what_exists and p.method and p in snapshot.stuck(key, p.corpus))
@@ -121,14 +121,14 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
     held = StoreCondition(
         staleness,
         "held",
-        "A `gsum run` is at work on the corpus, and makes first what it was started for",
+        "A `gsum run` is refreshing the corpus, and first does what it was started for",
         Snapshot.is_held,
     )
     in_progress = dg.AutomationCondition.in_progress()
     any_deps = dg.AutomationCondition.any_deps_match
     soon = dg.AutomationCondition.will_be_requested()
-    # a missing partition may be made in the run that makes its inputs; one that exists waits, for
-    # its inputs may turn out as they were
+    # a missing partition may be written in the run that writes its inputs; an existing one waits,
+    # since its inputs may turn out unchanged
     first_time = missing & ~any_deps(unsettled & ~soon)
     again = (out_of_date | incomplete) & ~any_deps(unsettled)
     ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up & ~held
@@ -140,7 +140,7 @@ def with_conditions(
     staleness: Staleness,
     unite: Collection[str],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """Every materializable asset with its condition; those named in `unite` take what exists."""
+    """Return the assets with their conditions; those named in `unite` take what exists."""
 
     def conditioned(spec: dg.AssetSpec) -> dg.AssetSpec:
         takes = spec.key.to_user_string() in unite
@@ -155,13 +155,13 @@ def with_conditions(
 def automation_sensor(
     selection: dg.AssetSelection, interval_s: int
 ) -> dg.AutomationConditionSensorDefinition:
-    """Evaluates the conditions in the code location, since they ask the warehouse."""
+    """Return the sensor that evaluates the conditions, in the code location."""
     return dg.AutomationConditionSensorDefinition(
         "keep_current",
         target=selection,
         use_user_code_server=True,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        minimum_interval_seconds=interval_s,  # what exists waits a tick for each step it rests on
+        minimum_interval_seconds=interval_s,  # existing partitions wait a tick a step
         run_tags={WORK: "make"},
-        description="Makes what was asked for and is missing, out of date or incomplete.",
+        description="Materializes what was requested and is missing, out of date or incomplete.",
     )

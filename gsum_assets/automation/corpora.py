@@ -1,4 +1,4 @@
-"""Taking a corpus folder in, and forgetting it: one rule for the sensor and the command line."""
+"""Methods of a new corpus and removal of a deleted one, for the sensor and the command line."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ LEDGERS = ("llm_calls", "embedding_calls")
 
 @dataclass(frozen=True)
 class Methods:
-    """The variants of all families, those that a new corpus starts, and those of each family.
+    """The variants of all families, the defaults of a new corpus, and the variants by family.
 
-    `default` are those of a corpus with questions: what finishes in a minute for 100 pages.
+    `default` are the defaults of a corpus with questions: they finish in a minute for 100 pages.
     """
 
     known: Sequence[str]
@@ -28,20 +28,19 @@ class Methods:
     without_questions: Sequence[str] = ()
 
     def wanted(self, root: Path, corpus: str, names: Collection[str] = ("default",)) -> list[str]:
-        """The variants that `names` stand for, if a corpus can be taken in.
+        """Return the variants that `names` stand for, if a corpus can be read.
 
         Parameters
         ----------
         root : the folder of all corpora.
         names : variants; a family's name, unless a variant has it, stands for all of its variants,
             "default" for those that `corpus.toml` names, or else the defaults of a corpus with or
-            without questions, "all" for every one.
+            without questions, "all" for every variant.
 
         Raises
         ------
         CorpusError
-            If the corpus cannot be read, or a method is unknown, be it one that `corpus.toml`
-            names and `names` do not ask for.
+            If the corpus cannot be read, or a method in `names` or `corpus.toml` is unknown.
         """
         folder = find_corpus(root, corpus)
         settings = load_settings(folder)
@@ -73,9 +72,9 @@ class Methods:
 
 
 def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> None:
-    """Remove a corpus's files and what was asked for; its partitions are Dagster's to remove.
+    """Remove a corpus's files and requests; the caller removes its Dagster partitions.
 
-    The ledgers stay until what they tell of is forgotten, too (`forget.py`).
+    The ledgers are kept until `forget.py` has removed the replies that they list.
     """
     store = warehouse.store
     for table in warehouse.tables.values():

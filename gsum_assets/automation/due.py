@@ -1,4 +1,4 @@
-"""What the conditions request now for one corpus, as runs in an order that can be kept."""
+"""Run requests for what is due in one corpus, upstream ones first."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -19,17 +19,17 @@ from gsum_resources.warehouse_io import partition_of
 def due(
     graph: AssetGraph, instance: dg.DagsterInstance, corpus: str, snapshot: Snapshot
 ) -> list[dg.RunRequest]:
-    """The runs to start now, upstream ones first.
+    """Return the runs to start now, upstream ones first.
 
     Parameters
     ----------
-    look : a fresh look; the conditions answer from it, for assets that are due by it alone.
+    snapshot : a new snapshot, by which the conditions of the assets that are due are evaluated.
     """
     keys = snapshot.due(corpus)
     if not keys:
         return []
-    # what `dg.evaluate_automation_conditions` does, less the cursor, which took two thirds of the
-    # time and which conditions without memory do not need
+    # as `dg.evaluate_automation_conditions`, but without the cursor, which took two thirds of the
+    # time and which stateless conditions do not need
     evaluator = AutomationConditionEvaluator(
         asset_graph=graph,
         instance=instance,
@@ -60,7 +60,7 @@ def due(
 def without_readers_of(
     left_out: Collection[dg.AssetKey], graph: AssetGraph, request: dg.RunRequest
 ) -> list[dg.AssetKey]:
-    """The assets of a request that are not left out, nor rest on one of it that is."""
+    """Return the assets of a request that are not left out and depend on none that is."""
     wanted = set(request.asset_selection or ())
     kept: list[dg.AssetKey] = []
     dropped = set(left_out)
@@ -77,19 +77,19 @@ def _independent(
     assets_of: Mapping[tuple[dg.PartitionsDefinition | None, str], Collection[dg.AssetKey]],
     order: Sequence[dg.AssetKey],
 ) -> list[list[AssetKeyPartitionKey]]:
-    """What is requested, in groups of partitions that want the same assets, upstream ones first.
+    """Return the requests in groups of partitions with the same assets, upstream ones first.
 
-    All assets of a partition come into one run. Dagster's own grouping puts assets that want the
-    same partitions together, which can put one into a run before that of its input.
+    All assets of a partition are in one run. Dagster's own grouping combines assets with the same
+    partitions, which can put an asset into a run before that of its input.
     """
-    place = {key: i for i, key in enumerate(order)}
+    order_of = {key: i for i, key in enumerate(order)}
     groups: dict[tuple, list[str]] = {}
     for (definition, partition), assets in assets_of.items():
-        wanted = tuple(sorted(assets, key=place.__getitem__))
+        wanted = tuple(sorted(assets, key=order_of.__getitem__))
         groups.setdefault((definition, wanted), []).append(partition)
     return [
         [AssetKeyPartitionKey(asset, partition) for asset in wanted for partition in partitions]
         for (_, wanted), partitions in sorted(
-            groups.items(), key=lambda group: [place[asset] for asset in group[0][1]]
+            groups.items(), key=lambda group: [order_of[asset] for asset in group[0][1]]
         )
     ]

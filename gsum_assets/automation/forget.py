@@ -1,8 +1,8 @@
-"""Forgets what deleted documents left behind, once everything else was made without them.
+"""Removal of the leftovers of deleted documents, once all tables are recomputed without them.
 
-One rule for the sensor over the corpora and the command line: while something is due or a run is
-under way, nothing is forgotten, for what moved or was renamed is about to be asked for again and
-its replies are paid.
+The corpora sensor and the command line share one rule: while something is due or a run is in
+progress, nothing is removed, because moved or renamed documents are about to be requested again,
+and their replies are paid.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,19 +23,19 @@ from gsum_resources.state import state_of
 from gsum_resources.warehouse_io import partition_of
 
 _CALLS = TABLES["llm_calls"]
-_AT_WORK_S = 60.0  # what is younger may be under way
+_AT_WORK_S = 60.0  # a younger file may still be in use
 Steps = Mapping[str, Sequence[dg.AssetKey]]
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was forgotten.
+    """Documents, replies and previews that were removed.
 
     Attributes
     ----------
-    documents : ids by corpus.
-    n_replies : of language models, removed from the memo.
-    n_previews : of rows, removed from Dagster's event log.
+    documents : ids of deleted documents by corpus.
+    n_replies : number of replies of language models removed from the memo.
+    n_previews : number of previews of rows removed from Dagster's event log.
     """
 
     documents: dict[str, list[str]] = field(default_factory=dict)
@@ -45,19 +45,19 @@ class Forgotten:
     def __str__(self) -> str:
         n_documents = sum(map(len, self.documents.values()))
         return (
-            f"forgot {n_documents:,} deleted documents: {self.n_replies:,} replies of models and "
-            f"{self.n_previews:,} previews rested on them"
+            f"forgot {n_documents:,} deleted documents: removed {self.n_replies:,} replies of "
+            f"models and {self.n_previews:,} previews that depended on them"
         )
 
 
 @dataclass(frozen=True)
 class Forgetting:
-    """Forgets on behalf of one home.
+    """Removal of the leftovers of deleted documents from one home.
 
     Attributes
     ----------
-    steps : the assets that each step makes, by the name that the ledger gives the step.
-    new_look : takes a fresh look at the warehouse.
+    steps : the assets that each step writes, by the step's name in the ledger.
+    new_snapshot : returns a new snapshot of the warehouse.
     """
 
     store: ParquetStore
@@ -66,59 +66,63 @@ class Forgetting:
 
     @property
     def deletions(self) -> Deletions:
-        """Which documents have gone."""
+        """The deleted documents."""
         return Deletions(self.store)
 
     def forget_deleted(
         self, instance: dg.DagsterInstance, at_once: bool = False
     ) -> Forgotten | None:
-        """Forget the documents that have gone since the last time; None where none has, or later.
+        """Remove leftovers of documents deleted since the last time; None if nothing was done.
 
         Parameters
         ----------
-        at_once : also while something is due; a run that is under way puts it off all the same.
+        at_once : whether to do so even if something is due; a run in progress still prevents it.
         """
         with_ledger = set(self._corpora_with_ledger())
         known = with_ledger | self.deletions.corpora()
-        looked = {
+        observed = {
             corpus: self.deletions.observe(corpus)
             for corpus in known | set(instance.get_dynamic_partitions("corpora"))
         }
-        gone = {
-            corpus: deleted
-            for corpus, deleted in looked.items()
-            if deleted.gone or (corpus in with_ledger and not deleted.documents)
+        affected = {
+            corpus: documents
+            for corpus, documents in observed.items()
+            if documents.deleted or (corpus in with_ledger and not documents.documents)
         }
-        if not gone or _runs_under_way(instance):
+        if not affected or _runs_under_way(instance):
             return None
         snapshot = self.new_snapshot(instance)
-        if not at_once and any(snapshot.due(corpus) for corpus in looked):
+        if not at_once and any(snapshot.due(corpus) for corpus in observed):
             return None
-        return self._forget(instance, gone, snapshot)
+        return self._forget(instance, affected, snapshot)
 
     def _forget(
-        self, instance: dg.DagsterInstance, gone: Mapping[str, DeletedDocuments], snapshot: Snapshot
+        self,
+        instance: dg.DagsterInstance,
+        affected: Mapping[str, DeletedDocuments],
+        snapshot: Snapshot,
     ) -> Forgotten:
         export_calls(self.store, _CALLS)
         self.store.sweep(_AT_WORK_S)
         ledgers = {c: read_appended(self.store, _CALLS, c) for c in self._corpora_with_ledger()}
-        left = {
-            corpus: Present(frozenset(deleted.documents), self._runs(corpus, snapshot))
-            for corpus, deleted in gone.items()
+        present = {
+            corpus: Present(frozenset(state.documents), self._runs(corpus, snapshot))
+            for corpus, state in affected.items()
         }
-        n_previews = self._forget_previews(instance, frozenset(gone), snapshot)
-        for corpus in (corpus for corpus, deleted in gone.items() if not deleted.documents):
-            self._remove_ledgers(corpus)
+        n_previews = self._forget_previews(instance, frozenset(affected), snapshot)
+        for corpus, documents in affected.items():
+            if not documents.documents:
+                self._remove_ledgers(corpus)
         state = state_of(self.store)
         with state.writing() as connection:
-            n_replies = forget_replies(connection, replies_to_forget(ledgers, left))
-            for corpus, deleted in gone.items():
-                forget_names(connection, corpus, deleted.documents)
-                self.deletions.clear(connection, corpus, deleted)
+            n_replies = forget_replies(connection, replies_to_forget(ledgers, present))
+            for corpus, documents in affected.items():
+                forget_names(connection, corpus, documents.documents)
+                self.deletions.clear(connection, corpus, documents)
         state.clear_log()
         export_calls(self.store, _CALLS)
-        documents = {corpus: list(deleted.gone) for corpus, deleted in gone.items()}
-        return Forgotten(documents, n_replies, n_previews)
+        deleted = {corpus: list(documents.deleted) for corpus, documents in affected.items()}
+        return Forgotten(deleted, n_replies, n_previews)
 
     def _corpora_with_ledger(self) -> list[str]:
         folders = self.store.fs.glob(f"{self.store.root}/{_CALLS.name}/corpus=*")
@@ -131,7 +135,7 @@ class Forgetting:
                 self.store.fs.rm(folder, recursive=True)
 
     def _runs(self, corpus: str, snapshot: Snapshot) -> dict[str, frozenset[str]]:
-        """The runs that made what there is of a corpus, by step."""
+        """Return the ids of the runs that wrote the current tables of a corpus, by step."""
         return {
             step: frozenset(
                 footer.run_id
@@ -147,10 +151,10 @@ class Forgetting:
     def _forget_previews(
         self, instance: dg.DagsterInstance, corpora: frozenset[str], snapshot: Snapshot
     ) -> int:
-        """Remove all previews of these corpora from the event log but those of today's rows."""
+        """Remove all previews of these corpora from the event log except those of current rows."""
         from gsum_resources.instance_storage import Preview, forget_previews  # slow: migrations
 
-        def is_of_today(preview: Preview) -> bool:
+        def is_current(preview: Preview) -> bool:
             node = snapshot.nodes.get(dg.AssetKey(preview.asset))
             if node is None or preview.partition is None:
                 return False
@@ -161,7 +165,7 @@ class Forgetting:
             # an empty bucket shows rows of another one
             return footer is not None and footer.rows > 0 and footer.run_id == preview.run_id
 
-        return forget_previews(instance.event_log_storage, is_of_today)
+        return forget_previews(instance.event_log_storage, is_current)
 
 
 def _runs_under_way(instance: dg.DagsterInstance) -> bool:

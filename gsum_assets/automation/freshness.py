@@ -1,7 +1,7 @@
-"""When a result is late: it could not be brought up to date for more than a day.
+"""Freshness of results: a result is late if it could not be updated for more than a day.
 
-Dagster judges by the time of an asset's last materialization. Results are made only when something
-changed, so those found current are confirmed: their last materialization is told once more.
+Dagster uses the time of an asset's last materialization. Results are computed only when something
+changed, so those that are up to date are confirmed: their last materialization is reported again.
 """
 
 import time
@@ -16,19 +16,19 @@ LATE = dg.FreshnessPolicy.time_window(
     warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
 )
 _CONFIRM_S = 12 * 3600.0  # age of the last event from which a result is confirmed
-_LOOKED_S = 3 * 3600.0  # the sources are looked at every hour
+_OBSERVED_S = 3 * 3600.0  # the sources are observed every hour
 _SOURCES = dg.AssetKey("source_documents")
 
 
 def is_result(key: dg.AssetKey) -> bool:
-    """Scores of a family, or the leaderboard."""
+    """Return whether an asset is the scores of a family, or the leaderboard."""
     return key.path[-1] in ("scores", "leaderboard")
 
 
 def with_freshness(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """The results with a policy that says when they are late."""
+    """Return the assets, the results with a policy that says when they are late."""
 
     def judged(spec: dg.AssetSpec) -> dg.AssetSpec:
         return spec.replace_attributes(freshness_policy=LATE) if is_result(spec.key) else spec
@@ -42,17 +42,17 @@ def with_freshness(
 def confirmations(
     instance: dg.DagsterInstance, snapshot: Snapshot, now: float
 ) -> list[dg.AssetMaterialization]:
-    """The last materialization, once more, of each result that is old and yet current.
+    """Return the last materialization of each result that is old but up to date.
 
-    Current means that no partition of it, of any corpus, is due or rests on one that is, nor on
-    one that was given up, and that the sources were looked at lately.
+    Up to date means that no partition of it, of any corpus, is due or depends on one that is due or
+    given up, and that the sources were observed recently.
 
     Parameters
     ----------
     now : Unix time.
     """
-    looked = instance.fetch_observations(_SOURCES, limit=1).records
-    if not looked or now - looked[0].timestamp > _LOOKED_S:
+    observed = instance.fetch_observations(_SOURCES, limit=1).records
+    if not observed or now - observed[0].timestamp > _OBSERVED_S:
         return []
     known = instance.get_dynamic_partitions("corpora")
     found = []
@@ -64,31 +64,31 @@ def confirmations(
         if now - event.timestamp < _CONFIRM_S or any(snapshot.unsettled(key, c) for c in known):
             continue
         if any(snapshot.stuck(parent, corpus) for parent in inputs for corpus in known):
-            continue  # what unites methods does without those that failed, and yet lacks them
+            continue  # an asset that unites methods lacks those that failed
         found.append(_confirmed(event.asset_materialization, now))
     return found
 
 
 def _confirmed(last: dg.AssetMaterialization, now: float) -> dg.AssetMaterialization:
-    """The same partition, metadata and data versions: the UI shows those of the last event."""
+    """Return a copy with metadata and data versions, since the UI shows those of the last event."""
     return dg.AssetMaterialization(
         last.asset_key,
         partition=last.partition,
-        description="Confirmed: it was looked at and is current.",
+        description="Confirmed: it was checked and is up to date.",
         metadata={**last.metadata, "confirmed": dg.MetadataValue.timestamp(now)},
         tags=last.tags,
     )
 
 
 def confirm_results(new_snapshot: Callable[[dg.DagsterInstance], Snapshot]) -> dg.SensorDefinition:
-    """The sensor that keeps current results from looking late."""
+    """Return the sensor that confirms results, so that up-to-date ones do not become late."""
 
     @dg.sensor(
         name="confirm_results",
         minimum_interval_seconds=600,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Tells that results which did not change for 12 hours are current; one that "
-        "could not be brought up to date is not confirmed, and so becomes late.",
+        description="Confirms results that did not change for 12 hours and are up to date; a "
+        "result that could not be updated is not confirmed, and so becomes late.",
     )
     def confirm(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         events = confirmations(context.instance, new_snapshot(context.instance), time.time())

@@ -1,4 +1,4 @@
-"""What can be started by name in the UI, and what runs on a schedule."""
+"""Jobs that can be started in the UI, and schedules."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,8 +21,8 @@ CHECK_EVERYTHING = "check_everything"
 class _ObservingJob(UnresolvedAssetJobDefinition):
     """An asset job over assets of different partitions.
 
-    Dagster allows that only to its own nameless job; observing takes no partition, so that nothing
-    stands against it.
+    Dagster allows this only for its own unnamed job; it is safe here, since an observation takes
+    no partition.
     """
 
     def resolve(
@@ -46,7 +46,7 @@ class _ObservingJob(UnresolvedAssetJobDefinition):
 
 
 def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
-    """What an operator may start by hand.
+    """Return the jobs that an operator may start.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
         _ObservingJob(
             OBSERVE_SOURCES,
             observed,
-            description="Looks at all corpora and models; what rests on something that changed is "
-            "then made anew by the sensor keep_current.",
+            description="Observes all corpora and models; what depends on a change is then "
+            "recomputed by the sensor keep_current.",
         ),
         _ObservingJob(
             REINDEX_EVERYTHING,
             observed,
-            description="Looks at all corpora and models, and lets everything that failed or is "
-            "incomplete be tried once more.",
+            description="Observes all corpora and models, and requests a retry of everything that "
+            "failed or is incomplete.",
             tags={TRY_AGAIN: EVERY_CORPUS},
         ),
         dg.define_asset_job(
@@ -75,15 +75,15 @@ def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
 
 
 def schedules(settings: AutomationSettings) -> list[dg.ScheduleDefinition]:
-    """When unattended work begins, running unless switched off in the UI."""
+    """Return the schedules of observation and retries; they run unless switched off in the UI."""
     return [
         dg.ScheduleDefinition(
             name="observe_sources_hourly",
             job_name=OBSERVE_SOURCES,
             cron_schedule="30 * * * *",
             default_status=dg.DefaultScheduleStatus.RUNNING,
-            description="Notices what watching the folders does not: a changed model, a file "
-            "replaced by one of the same size and time.",
+            description="Detects changes that watching the folders does not: a changed model, a "
+            "file replaced by one of the same size and time.",
         ),
         dg.ScheduleDefinition(
             name="reindex_nightly",
@@ -91,7 +91,7 @@ def schedules(settings: AutomationSettings) -> list[dg.ScheduleDefinition]:
             cron_schedule=settings.nightly,
             execution_timezone=settings.timezone,
             default_status=dg.DefaultScheduleStatus.RUNNING,
-            description="Looks at everything, and tries again what failed. Set its time in "
-            "gsum.toml, [automation].",
+            description="Observes everything, and retries what failed. Set its time in gsum.toml, "
+            "[automation].",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Training again on a schedule: new documents use a model as it is, so somebody must renew it."""
+"""Scheduled retraining, since new documents do not make a trained model out of date."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,28 +10,28 @@ RETRAIN_MODELS = "retrain_models"
 
 
 TRAINED = (dg.AssetKey(["gor", "model"]), dg.AssetKey(["gor", "training_log"]))
-"""What a training makes; the first is the model."""
+"""Assets that a training writes; the first is the model."""
 
 
 def retraining(
     trained: dg.AssetSelection, present: Callable[[], Sequence[str]], cron: str, timezone: str
 ) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:
-    """The job that trains one model again, and the schedule that starts it for every model.
+    """Return the job that retrains one model, and the schedule that starts it for every model.
 
-    On one processor the same graphs give the same weights to the last bit: then nothing that
-    depends on them is made again.
+    On one processor the same graphs give bitwise equal weights; then nothing that depends on them
+    is recomputed.
 
     Parameters
     ----------
-    trained : the assets that a training makes.
-    present : partition keys of the models that there are.
-    cron, timezone : when.
+    trained : the assets that a training writes.
+    present : returns the partition keys of the existing models.
+    cron, timezone : time of the schedule.
     """
     job = dg.define_asset_job(
         RETRAIN_MODELS,
         trained,
-        description="Trains the chosen models again, on all documents that there are now; what "
-        "rests on them follows.",
+        description="Retrains the chosen models on all current documents; what depends on them "
+        "is then recomputed.",
     )
 
     @dg.schedule(
@@ -40,8 +40,8 @@ def retraining(
         cron_schedule=cron,
         execution_timezone=timezone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
-        description="Trains every model again, one run a model, since new documents use it as it "
-        "is. Set its time in gsum.toml, [automation].",
+        description="Retrains every model, one run for each, since new documents use existing "
+        "models unchanged. Set its time in gsum.toml, [automation].",
     )
     def retrain(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         for key in present():

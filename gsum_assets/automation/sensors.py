@@ -1,4 +1,4 @@
-"""Watches the corpora: new folders are taken in, changed ones looked at, removed ones forgotten."""
+"""Sensor over the corpora: new folders are added, changed ones observed, deleted ones removed."""
 
 import json
 import time
@@ -21,12 +21,12 @@ from gsum_resources.warehouse_io import WarehouseIO
 
 @dataclass
 class Findings:
-    """What a look at all corpus folders found; the next look starts from `seen`."""
+    """Changes of the corpus folders; the next comparison starts from `seen`."""
 
     seen: dict[str, str]
     new: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 
@@ -37,18 +37,18 @@ def find_changes(
     accept: Callable[[Path, str], object],
     now: float,
 ) -> Findings:
-    """Compare the folders under `root` with what was seen of them; reads names and times only.
+    """Compare the folders under `root` with what was seen of them, by names and times only.
 
     Parameters
     ----------
-    known : corpora taken in before.
-    seen : for each corpus what its files looked like at its last look.
-    accept : raises `CorpusError` for a root and a corpus that cannot be taken in.
+    known : corpora added before.
+    seen : for each corpus the digest of its files when last observed.
+    accept : called with root and corpus; raises `CorpusError` if it cannot be added.
     now : Unix time.
     """
     folders = {f.name: f for f in sorted(root.iterdir()) if f.is_dir() and f.name[0] not in ".~"}
     found = Findings({name: stamp for name, stamp in seen.items() if name in folders})
-    found.gone = sorted(name for name in known - folders.keys() if is_removed(root / name))
+    found.removed = sorted(name for name in known - folders.keys() if is_removed(root / name))
     for name, folder in folders.items():
         stamp = stamp_of(folder)
         if name in known and seen.get(name) == stamp.digest:
@@ -58,8 +58,8 @@ def find_changes(
             continue
         try:
             accept(root, name)
-        except CorpusError as problem:
-            found.left_out.append(f"{name}: {problem}")
+        except CorpusError as error:
+            found.left_out.append(f"{name}: {error}")
             continue
         found.seen[name] = stamp.digest
         (found.changed if name in known else found.new).append(name)
@@ -74,46 +74,51 @@ def watch_corpora(
     forgetting: Forgetting,
     interval_s: int,
 ) -> dg.SensorDefinition:
-    """The sensor over the folder of all corpora."""
+    """Return the sensor over the folder of all corpora."""
 
     @dg.sensor(
         name="watch_corpora",
         job_name=OBSERVE_SOURCES,
         minimum_interval_seconds=interval_s,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Takes in new corpus folders, looks at those whose files changed and forgets "
-        "those that were removed, and what deleted documents left behind; also ends the runs of "
+        description="Adds new corpus folders, observes those whose files changed, and removes the "
+        "tables of deleted ones and the leftovers of deleted documents; also fails the runs of "
         "killed processes.",
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         instance = context.instance
         fail_orphaned_runs(instance)
-        if not root.is_dir():  # not mounted, perhaps: no reason to forget anything
-            return dg.SkipReason(f"folder {root} does not exist; create it, a folder a corpus")
+        if not root.is_dir():  # perhaps not mounted: remove nothing
+            return dg.SkipReason(
+                f"folder {root} does not exist; create it, with a folder for each corpus"
+            )
         known = frozenset(instance.get_dynamic_partitions("corpora"))
         seen = json.loads(context.cursor or "{}")
         found = find_changes(root, known, seen, methods.wanted, time.time())
-        busy = [corpus for corpus in found.gone if runs_on(instance, corpus)]
-        gone = [corpus for corpus in found.gone if corpus not in busy]
-        for corpus in gone:
+        busy = [corpus for corpus in found.removed if runs_on(instance, corpus)]
+        removed = [corpus for corpus in found.removed if corpus not in busy]
+        for corpus in removed:
             forget_tables(warehouse, requests, corpus)
         for corpus in found.new:
             if requests.of(corpus) is None:
                 requests.add(corpus, methods.wanted(root, corpus))
-        told = [*found.left_out, *(f"{c}: removed, but runs on it must end first" for c in busy)]
-        for line in told:
+        warnings = [
+            *found.left_out,
+            *(f"{c}: removed, but runs on it must end first" for c in busy),
+        ]
+        for line in warnings:
             context.log.warning(line)
         observed = [*found.new, *found.changed]
-        if not observed and not gone and (forgotten := forgetting.forget_deleted(instance)):
+        if not observed and not removed and (forgotten := forgetting.forget_deleted(instance)):
             context.log.info(str(forgotten))
         return dg.SensorResult(
             run_requests=[dg.RunRequest(tags={CORPUS: corpus}) for corpus in observed],
             dynamic_partitions_requests=[
                 *([corpora.build_add_request(found.new)] if found.new else []),
-                *([corpora.build_delete_request(gone)] if gone else []),
+                *([corpora.build_delete_request(removed)] if removed else []),
             ],
             cursor=json.dumps(found.seen),
-            skip_reason=None if observed else "; ".join(told) or "no corpus folder changed",
+            skip_reason=None if observed else "; ".join(warnings) or "no corpus folder changed",
         )
 
     return watch

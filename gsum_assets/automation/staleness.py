@@ -1,9 +1,9 @@
-"""What is due: what was asked for once is kept current.
+"""Staleness of partitions: what was requested once is kept up to date.
 
-A partition is *due* when it was asked for and has no file, when an input, a setting, a model or
-the code is no longer the one its file was made from, or when it is incomplete and is to be tried
-again. All this is read from the warehouse at one moment; there is no memory that a killed run or
-a second process could leave wrong.
+A partition is *due* when it was requested and has no file, when an input, a setting, a model or
+the code has changed since its file was written, or when it is incomplete and a retry was requested.
+All this is read from the warehouse at one moment; there is no state that a killed run or a second
+process could leave wrong.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,20 +24,20 @@ from gsum_resources.table import Table
 
 
 class Requests:
-    """What was requested: for each corpus the variants of methods, kept in the state database."""
+    """The variants requested for each corpus, stored in the state database."""
 
     def __init__(self, store: ParquetStore) -> None:
         self._store = store
 
     def of(self, corpus: str) -> frozenset[str] | None:
-        """Return the variants requested, or None for a corpus of which nothing was."""
+        """Return the variants requested for a corpus, or None if nothing was."""
         query = sa.select(REQUESTS.c.variant).where(REQUESTS.c.corpus == corpus)
         with state_of(self._store).reading() as connection:
             found = set(connection.execute(query).scalars())
         return frozenset(found - {""}) if found else None
 
     def add(self, corpus: str, variants: Collection[str]) -> None:
-        """Request the corpus's own tables and these variants, besides what was before."""
+        """Request the corpus's own tables and these variants, in addition to earlier requests."""
         known = self.of(corpus)
         if known is None or set(variants) - known:
             rows = [{"corpus": corpus, "variant": variant} for variant in sorted({"", *variants})]
@@ -45,22 +45,25 @@ class Requests:
                 insert_new(connection, REQUESTS, rows)
 
     def forget(self, corpus: str) -> None:
-        """Request nothing of this corpus any more."""
+        """Remove all requests of a corpus."""
         with state_of(self._store).writing() as connection:
             connection.execute(sa.delete(REQUESTS).where(REQUESTS.c.corpus == corpus))
 
 
 @dataclass(frozen=True)
 class Node:
-    """A materializable asset as the conditions see it.
+    """A materializable asset, for the conditions.
 
-    `definition` is how Dagster partitions it, `partitions` gives its partitions for a corpus,
-    `parents` the assets it rests on. `variants` are those of its family; None: every corpus has it.
-    `unites`: whether it unites the methods that there are, so that those that failed do not hold
-    it back. `for_questions`: whether it is made for questions alone; a corpus without any does not
-    want it.
-    `stands_for_parents`: whether its readers read its parents' tables and not its own, so
-    that they wait for its parents and not for itself.
+    Attributes
+    ----------
+    definition : Dagster's partitions of the asset.
+    partitions : returns the partitions of a corpus.
+    parents : assets that it depends on.
+    variants : variants of its family; None: every corpus has the asset.
+    unites : whether it unites all methods that exist, so that it does not wait for failed ones.
+    for_questions : whether it is computed for questions; a corpus without any does not need it.
+    stands_for_parents : whether its readers read its parents' tables and not its own, so that they
+        wait for its parents only.
     """
 
     key: dg.AssetKey
@@ -75,25 +78,25 @@ class Node:
     stands_for_parents: bool = False
 
     def is_wanted(
-        self, partition: Partition, asked: frozenset[str], has_questions: bool = True
+        self, partition: Partition, requested: frozenset[str], has_questions: bool = True
     ) -> bool:
-        """Whether a partition is among what was asked for: its method, or any of its family."""
+        """Return whether a partition is requested: its variant, or any variant of its family."""
         if self.for_questions and not has_questions:
             return False
         if partition.method is not None:
-            return partition.method in asked
-        return self.variants is None or bool(self.variants & asked)
+            return partition.method in requested
+        return self.variants is None or bool(self.variants & requested)
 
 
 @dataclass
 class Snapshot:
-    """The state of the warehouse at one moment; what was looked up stays as it was.
+    """The state of the warehouse at one moment; results of queries are cached.
 
     Parameters
     ----------
     nodes : the materializable assets.
-    attempts : what was tried in vain.
-    scope : the variants that count; what none of them needs is never due. None: all requested.
+    attempts : failed attempts.
+    scope : the variants to consider; what none of them needs is never due. None: all requested.
     """
 
     nodes: Mapping[dg.AssetKey, Node]
@@ -104,27 +107,29 @@ class Snapshot:
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
 
     def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Whether a partition that was asked for has no file."""
+        """Return whether a requested partition has no file."""
         if not (self.is_wanted(key, partition) and self.is_in_scope(key, partition)):
             return False
         return not self.lineage.exists(self.nodes[key].table.name, partition)
 
     def is_wanted(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Whether a partition was asked for, and the corpus has the questions it is made for.
+        """Return whether a partition was requested, and the corpus has questions if it needs them.
 
-        Results stay where the last question was removed: they are refreshed, and so become empty.
+        Results are kept when the last question is removed: they are recomputed and become empty.
         """
         corpus = partition.corpus
-        asked = self._once("asked", corpus, lambda: self.requests.of(corpus))
+        requested = self._once("requested", corpus, lambda: self.requests.of(corpus))
         has_questions = self._once("questions", corpus, lambda: self._has_questions(corpus))
-        return asked is not None and self.nodes[key].is_wanted(partition, asked, has_questions)
+        if requested is None:
+            return False
+        return self.nodes[key].is_wanted(partition, requested, has_questions)
 
     def _has_questions(self, corpus: str) -> bool:
-        """Whether the table of questions has a row; it is made before what depends on it."""
+        """Return whether the table of questions has a row; it is written before what needs it."""
         return any(footer.rows for footer in self.lineage.provenances("queries", corpus).values())
 
     def changes(self, key: dg.AssetKey, partition: Partition) -> list[str]:
-        """The inputs of an existing partition that are no longer those it was made from."""
+        """Return the inputs that changed since an existing partition was written."""
         node = self.nodes[key]
         return self._once(
             "changes",
@@ -133,15 +138,15 @@ class Snapshot:
         )
 
     def is_in_scope(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Whether one of the variants in the scope needs a partition."""
+        """Return whether one of the variants in the scope needs a partition."""
         return self.scope is None or self.nodes[key].is_wanted(partition, self.scope)
 
     def is_out_of_date(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Whether an input of an existing partition in the scope has changed."""
+        """Return whether an input of an existing partition in the scope has changed."""
         return self.is_in_scope(key, partition) and bool(self.changes(key, partition))
 
     def is_incomplete(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Whether rows are missing, since a model failed, that are to be tried again."""
+        """Return whether rows are missing because a model failed, and a retry was requested."""
         if not self.is_in_scope(key, partition):
             return False
         table = self.nodes[key].table.name
@@ -152,7 +157,7 @@ class Snapshot:
         return written < self.attempts.try_again_at(partition.corpus)
 
     def is_due(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Missing though asked for, out of date, or incomplete and to be tried again."""
+        """Return whether a partition is missing, out of date, or incomplete and to be retried."""
         return (
             self.is_missing(key, partition)
             or self.is_out_of_date(key, partition)
@@ -160,7 +165,7 @@ class Snapshot:
         )
 
     def due(self, corpus: str) -> set[dg.AssetKey]:
-        """The assets that have a partition of a corpus that is due."""
+        """Return the assets with a due partition of a corpus."""
         return {
             key
             for key, node in self.nodes.items()
@@ -168,17 +173,17 @@ class Snapshot:
         }
 
     def is_held(self, _: dg.AssetKey, partition: Partition) -> bool:
-        """Whether a `gsum run` of another process is at work on the corpus of a partition."""
+        """Return whether a `gsum run` of another process holds the turn on the corpus."""
         return self.attempts.is_held(partition.corpus)
 
     def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Whether the last attempt failed, and nobody wanted it tried again since."""
+        """Return whether the last attempt failed, and no retry was requested since."""
         return partition in self.attempts.given_up(key, self.nodes[key].definition)
 
     def unsettled(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
-        """The partitions of a corpus that are due or rest on one that is, however far up.
+        """Return the partitions of a corpus that are due or depend on one that is, at any distance.
 
-        One that unites methods does not wait for those that failed.
+        An asset that unites methods does not wait for those that failed.
         """
         return self._once(
             "unsettled",
@@ -187,7 +192,7 @@ class Snapshot:
         )
 
     def stuck(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
-        """The partitions of a corpus that were given up or rest on one that was."""
+        """Return the partitions of a corpus that were given up or depend on one that was."""
         return self._once(
             "stuck", (key, corpus), lambda: self._reach(key, corpus, self.is_given_up, self.stuck)
         )
@@ -199,7 +204,7 @@ class Snapshot:
         holds: Callable[[dg.AssetKey, Partition], bool],
         upstream: Callable[[dg.AssetKey, str], frozenset[Partition]],
     ) -> frozenset[Partition]:
-        """Partitions for which `holds`, or that rest on partitions `upstream` names."""
+        """Return partitions for which `holds`, or that depend on partitions in `upstream`."""
         node = self.nodes[key]
         above = [
             partition
@@ -216,7 +221,7 @@ class Snapshot:
         )
 
     def _is_dispensable(self, node: Node, parent: dg.AssetKey, partition: Partition) -> bool:
-        """Whether `node` does without a partition that it rests on, since its method failed."""
+        """Return whether `node` ignores an upstream partition, because its method failed."""
         return (
             node.unites
             and partition.method is not None
@@ -224,9 +229,9 @@ class Snapshot:
         )
 
     def left(self, corpus: str) -> dict[dg.AssetKey, frozenset[Partition]]:
-        """What was requested of a corpus and is due, or rests on what is, by asset."""
-        asked = self.requests.of(corpus) or frozenset()
-        wanted = asked if self.scope is None else self.scope
+        """Return the requested partitions that are due or depend on a due one, by asset."""
+        requested = self.requests.of(corpus) or frozenset()
+        wanted = requested if self.scope is None else self.scope
         found = {
             key: frozenset(p for p in self.unsettled(key, corpus) if node.is_wanted(p, wanted))
             for key, node in self.nodes.items()
@@ -239,12 +244,12 @@ class Snapshot:
         return self._memo[what, of]
 
 
-_GIVEN: ContextVar[Snapshot | None] = ContextVar("gsum_look", default=None)
+_GIVEN: ContextVar[Snapshot | None] = ContextVar("gsum_snapshot", default=None)
 
 
 @contextmanager
 def evaluated_by(snapshot: Snapshot) -> Iterator[None]:
-    """Let conditions that are evaluated inside answer from `look` instead of a new one."""
+    """Evaluate conditions in this context from `snapshot` instead of a new one."""
     token = _GIVEN.set(snapshot)
     try:
         yield
@@ -253,5 +258,5 @@ def evaluated_by(snapshot: Snapshot) -> Iterator[None]:
 
 
 def given_snapshot() -> Snapshot | None:
-    """The look of the surrounding `evaluated_by`."""
+    """Return the snapshot of the surrounding `evaluated_by`, or None."""
     return _GIVEN.get()

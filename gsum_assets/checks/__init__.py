@@ -1,10 +1,10 @@
-"""Asset checks: what should be true of every table, and of each in particular.
+"""Asset checks of all tables and of single tables.
 
-A check runs with the materialization of its table and never holds anything back. It speaks for
-the whole table: a run looks at what it made, and again at whatever failed when last looked at, so
-that a problem stays in sight until it is gone (`evaluate.py`). Executed by themselves, checks look
-at everything.
+A check runs with the materialization of its table and never blocks anything. Its result is about
+the whole table: a run checks the partitions that it wrote, and again those that failed before, so
+that a problem is reported until it is solved (`evaluate.py`). Executed by themselves, checks cover
+all partitions.
 
-To check one more property of a table, write a pure function from tables to a `Finding`, in the
-folder of the method that owns the table, and name it in `CHECKS` (`registry.py`).
+To add a check, write a pure function from tables to a `Finding`, in the folder of the method that
+owns the table, and add it to `CHECKS` (`registry.py`).
 """

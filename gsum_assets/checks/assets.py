@@ -1,11 +1,11 @@
-"""The checks of every asset, as Dagster runs them: one step an asset."""
+"""Dagster asset checks: one step for each asset."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import dagster as dg
 
 from gsum_assets.checks.evaluate import Verdict, evaluate, in_turn
-from gsum_assets.checks.part import Subject
+from gsum_assets.checks.inputs import Subject
 from gsum_assets.checks.registry import checks_for
 from gsum_assets.partitions import partitions_of
 from gsum_assets.tables import table_of
@@ -22,14 +22,14 @@ def checks_of(
     store: ParquetStore,
     new_lineage: Callable[[], Lineage],
 ) -> list[dg.AssetChecksDefinition]:
-    """The checks of every materializable asset.
+    """Return the checks of every materializable asset.
 
     They have no partitions of their own: a check with partitions (in preview in Dagster 1.13)
     loses them in a run over a range, and its badge in the UI is that of the last partition anyway.
 
     Parameters
     ----------
-    new_lineage : a fresh look at what tables are made from.
+    new_lineage : returns a new `Lineage`.
     """
     return [
         _checks_of(spec, store, new_lineage)
@@ -53,17 +53,17 @@ def _checks_of(
     def run_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
         names = {key.name for key in context.selected_asset_check_keys}
         wanted = [check for check in checks if check.name in names]
-        made = _made(context, spec.partitions_def)
+        partitions = _partitions_of_run(context, spec.partitions_def)
         with in_turn(subject, store):
-            verdicts = evaluate(subject, wanted, store, new_lineage(), made)
+            verdicts = evaluate(subject, wanted, store, new_lineage(), partitions)
             yield from (_result(spec.key, verdict) for verdict in verdicts)
-            _put_last(context, spec.key, verdicts)
+            _report_again(context, spec.key, verdicts)
 
     return run_checks
 
 
 def subject_of(spec: dg.AssetSpec) -> Subject:
-    """An asset as its checks see it."""
+    """Return the subject of an asset's checks."""
     return Subject(
         name=spec.key.to_user_string(),
         table=table_of(spec.key.path),
@@ -73,10 +73,10 @@ def subject_of(spec: dg.AssetSpec) -> Subject:
     )
 
 
-def _made(
+def _partitions_of_run(
     context: dg.AssetCheckExecutionContext, definition: dg.PartitionsDefinition | None
 ) -> list[Partition] | None:
-    """The partitions that the run is about; None where it is about none in particular."""
+    """Return the partitions of the run; None if it has none."""
     if context.has_partition_key:
         keys: Sequence[str] = [context.partition_key]
     elif context.has_partition_key_range:
@@ -97,13 +97,13 @@ def _result(asset: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckResult:
     )
 
 
-def _put_last(
+def _report_again(
     context: dg.AssetCheckExecutionContext, asset: dg.AssetKey, verdicts: Sequence[Verdict]
 ) -> None:
-    """Make these verdicts, of the last look, those that Dagster shows.
+    """Report these verdicts once more, outside the run, if Dagster shows others.
 
-    It shows those of the run that began last, though one that began earlier may look later. A
-    verdict that is not the one shown is then reported once more, outside the run.
+    Dagster shows the verdicts of the run that began last, although a run that began earlier may
+    have checked later.
     """
     shown = context.instance.event_log_storage.get_latest_asset_check_execution_by_key(
         list(context.selected_asset_check_keys)
@@ -130,7 +130,7 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
 
 def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
     metadata: dict[str, dg.MetadataValue] = {
-        "looked_at": dg.MetadataValue.int(verdict.looked_at),
+        "looked_at": dg.MetadataValue.int(verdict.n_checked),
         "wrong": dg.MetadataValue.int(verdict.n_wrong),
     }
     if verdict.offenders:
@@ -139,7 +139,7 @@ def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
 
 
 def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as a Markdown table; those of several corpora may have several sets of columns."""
+    """Return rows, which may differ in their columns, as a Markdown table."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     lines += ["| " + " | ".join(_cell(row.get(name, "")) for name in names) + " |" for row in rows]

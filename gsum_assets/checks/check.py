@@ -1,10 +1,10 @@
-"""What a check is."""
+"""Declaration of a check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.part import Part
+from gsum_assets.checks.inputs import CheckInputs
 
 
 @dataclass(frozen=True)
@@ -13,13 +13,13 @@ class Check:
 
     Attributes
     ----------
-    name : as the UI shows it.
-    meaning : what holds when it passes, one sentence.
-    look : looks at one corpus (and method).
-    warns : failing means that a person should look at it, not that the data are broken.
+    name : name in the UI.
+    meaning : the property in one sentence.
+    run : checks one corpus (and method).
+    warns : whether a failure is a warning, and does not mean that the data are broken.
     """
 
     name: str
     meaning: str
-    run: Callable[[Part], Finding]
+    run: Callable[[CheckInputs], Finding]
     warns: bool = False

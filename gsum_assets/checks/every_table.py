@@ -1,4 +1,4 @@
-"""What should be true of every table."""
+"""Checks of every table."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -13,43 +13,43 @@ from gsum_resources.table import Table
 
 
 def schema(table: Table, footers: Mapping[Partition, pq.FileMetaData]) -> Finding:
-    """The files' columns, types and nullability are those of `tables.py`; each has provenance."""
-    looked_at = count(len(footers), "file")
+    """Check that columns, types and nullability are as declared, and each file has provenance."""
+    checked = count(len(footers), "file")
     wrong = [
         {"partition": partition.path, "difference": difference}
         for partition, footer in footers.items()
         for difference in _differences(table, footer)
     ]
     if not wrong:
-        return Finding(looked_at)
+        return Finding(checked)
     n_files = len({row["partition"] for row in wrong})
     problem = (
-        f"{n_files:,} of {looked_at} are not as tables.py declares '{table.name}' "
+        f"{n_files:,} of {checked} are not as tables.py declares '{table.name}' "
         f"(first: {wrong[0]['difference']}); materialize the asset again"
     )
-    return Finding(looked_at, problem, n_files, wrong[:SHOWN])
+    return Finding(checked, problem, n_files, wrong[:SHOWN])
 
 
 def _differences(table: Table, footer: pq.FileMetaData) -> list[str]:
-    """How a file differs from its declaration."""
+    """Return how a file differs from its declaration."""
     present = {f.name: f for f in footer.schema.to_arrow_schema()}
     declared = {f.name: f for f in table.schema}
-    told = [f"column '{name}' is missing" for name in declared if name not in present]
-    told += [f"column '{name}' is not declared" for name in present if name not in declared]
+    differences = [f"column '{name}' is missing" for name in declared if name not in present]
+    differences += [f"column '{name}' is not declared" for name in present if name not in declared]
     for name in declared.keys() & present.keys():
         have, want = present[name], declared[name]
         if have.type != want.type and not _is_vector_of(have.type, want.type):
-            told.append(f"column '{name}' has type {have.type}, declared {want.type}")
+            differences.append(f"column '{name}' has type {have.type}, declared {want.type}")
         if have.nullable != want.nullable:
             allowed = "may be null" if have.nullable else "may not be null"
-            told.append(f"column '{name}' {allowed}, unlike its declaration")
+            differences.append(f"column '{name}' {allowed}, unlike its declaration")
     if FOOTER_KEY not in (footer.metadata or {}):
-        told.append("the footer has no provenance")
-    return sorted(told)
+        differences.append("the footer has no provenance")
+    return sorted(differences)
 
 
 def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
-    """Vectors are declared as lists and stored as lists of one length."""
+    """Return whether a type is fixed-size lists of a declared list type, as vectors are stored."""
     return (
         pa.types.is_fixed_size_list(have)
         and pa.types.is_list(want)
@@ -58,76 +58,76 @@ def _is_vector_of(have: pa.DataType, want: pa.DataType) -> bool:
 
 
 def ids_unique(keys: pa.Table, key: Sequence[str], n_partitions: int) -> Finding:
-    """No two rows of a corpus (and method) have the same key."""
-    looked_at = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
+    """Check that no two rows of a corpus (and method) have the same key."""
+    checked = f"{count(keys.num_rows, 'row')} in {count(n_partitions, 'partition')}"
     numbered = pa.table({name: _numbered(keys[name]) for name in key})
     groups = numbered.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
     if groups.num_rows == keys.num_rows:
-        return Finding(looked_at)
+        return Finding(checked)
     repeated = _repeated(keys.select(list(key)), numbered)
     n_rows = pc.sum(repeated["rows"]).as_py()
     problem = (
-        f"{n_rows:,} of {looked_at} share {count(repeated.num_rows, 'key')} ({', '.join(key)}); "
+        f"{n_rows:,} of {checked} share {count(repeated.num_rows, 'key')} ({', '.join(key)}); "
         "materialize the asset again"
     )
-    return Finding(looked_at, problem, n_rows, repeated.slice(0, SHOWN).to_pylist())
+    return Finding(checked, problem, n_rows, repeated.slice(0, SHOWN).to_pylist())
 
 
 def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts as numbers, which are quicker to compare and smaller; other values as they are."""
+    """Return texts as dictionary indices, which are faster to compare; other values unchanged."""
     if pa.types.is_string(column.type):
         column = pc.dictionary_encode(column)
     if not pa.types.is_dictionary(column.type):
         return column
-    parts = [part.indices for part in column.unify_dictionaries().chunks]
-    return pa.chunked_array(parts, column.type.index_type)
+    indices = [chunk.indices for chunk in column.unify_dictionaries().chunks]
+    return pa.chunked_array(indices, column.type.index_type)
 
 
 def _repeated(keys: pa.Table, numbered: pa.Table) -> pa.Table:
-    """The keys that several rows have, and how many; in the order of their first rows."""
+    """Return the keys of several rows with their counts, in the order of their first rows."""
     names = keys.column_names
-    places = numbered.append_column("place", [np.arange(keys.num_rows)])
-    groups = places.group_by(names, use_threads=False).aggregate(
-        [("place", "min"), ([], "count_all")]
+    indexed = numbered.append_column("index", [np.arange(keys.num_rows)])
+    groups = indexed.group_by(names, use_threads=False).aggregate(
+        [("index", "min"), ([], "count_all")]
     )
     groups = groups.filter(pc.greater(groups["count_all"], 1))
-    return keys.take(groups["place_min"]).append_column("rows", groups["count_all"])
+    return keys.take(groups["index_min"]).append_column("rows", groups["count_all"])
 
 
 def lineage_is_current(changes: Mapping[Partition, Collection[str]], corpus: str) -> Finding:
-    """Everything a partition was made from still has the version it had then."""
-    looked_at = count(len(changes), "partition")
+    """Check that all inputs of each partition still have the versions that it was written from."""
+    checked = count(len(changes), "partition")
     wrong = [
         {"partition": partition.path, "changed": ", ".join(changed)}
         for partition, changed in changes.items()
         if changed
     ]
     if not wrong:
-        return Finding(looked_at)
+        return Finding(checked)
     problem = (
-        f"{len(wrong):,} of {looked_at} are out of date (first: {wrong[0]['changed']} changed); "
-        f"`gsum run {corpus}` makes them again"
+        f"{len(wrong):,} of {checked} are out of date (first: {wrong[0]['changed']} changed); "
+        f"`gsum run {corpus}` recomputes them"
     )
-    return Finding(looked_at, problem, len(wrong), wrong[:SHOWN])
+    return Finding(checked, problem, len(wrong), wrong[:SHOWN])
 
 
 def requests_answered(
     provenances: Mapping[Partition, Provenance], failures: pa.Table, corpus: str
 ) -> Finding:
-    """Every request to a language model got a valid reply.
+    """Check that every request to a language model got a valid reply.
 
     Parameters
     ----------
-    failures : rows of `llm_calls` that hold an error, latest first.
+    failures : rows of `llm_calls` with an error, latest first.
     """
     failed = sum(provenance.failed for provenance in provenances.values())
-    looked_at = count(len(provenances), "partition")
+    checked = count(len(provenances), "partition")
     if not failed:
-        return Finding(looked_at)
+        return Finding(checked)
     latest = failures.select(["document_id", "error"]).slice(0, min(failed, SHOWN)).to_pylist()
     first = f" (latest: {latest[0]['error']})" if latest else ""
     problem = (
         f"{count(failed, 'request')} got no valid reply, so that rows are missing{first}; "
-        f"`gsum run {corpus}` asks again"
+        f"`gsum run {corpus}` repeats them"
     )
-    return Finding(looked_at, problem, failed, latest)
+    return Finding(checked, problem, failed, latest)

@@ -1,9 +1,9 @@
-"""Which requests to a language model failed, from the ledger of calls."""
+"""Failed requests to language models, from the ledger of calls."""
 
 import duckdb
 import pyarrow as pa
 
-from gsum_assets.checks.part import Part
+from gsum_assets.checks.inputs import CheckInputs
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 
@@ -21,22 +21,22 @@ _LATEST = """
 """
 
 
-def latest_failures(part: Part) -> pa.Table:
-    """`document_id` and `error` of the requests that failed last, latest first.
+def latest_failures(inputs: CheckInputs) -> pa.Table:
+    """Return `document_id` and `error` of the requests whose last call failed, latest first.
 
-    The ledger knows no methods: they are those that had been made when the part was written.
+    The ledger has no methods, so only calls before the partitions were written count.
     """
-    provenances = part.provenances().values()
+    provenances = inputs.provenances().values()
     failed = sum(provenance.failed for provenance in provenances)
     if not failed:
         return pa.table(
             {"document_id": pa.array([], pa.string()), "error": pa.array([], pa.string())}
         )
     with duckdb.connect() as connection:
-        define_views(connection, part.store, [TABLES["llm_calls"]])
+        define_views(connection, inputs.store, [TABLES["llm_calls"]])
         values = {
-            "corpus": part.corpus,
-            "asset": part.subject.name,
+            "corpus": inputs.corpus,
+            "asset": inputs.subject.name,
             "written": max(provenance.time for provenance in provenances),
             "n": failed,
         }

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""Findings of checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,41 +10,41 @@ SHOWN = 10  # offenders named in a check's metadata
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check saw in one corpus, or in one method of a corpus.
+    """Result of a check on one corpus, or on one method of a corpus.
 
     Attributes
     ----------
-    looked_at : how much was looked at, "1,204 rows in 8 partitions".
-    problem : what is wrong and how to repair it; "" where nothing is.
-    n_wrong : how many rows, partitions or requests are wrong.
+    checked : what was checked, "1,204 rows in 8 partitions".
+    problem : what is wrong and how to repair it; "" if nothing is.
+    n_wrong : number of wrong rows, partitions or requests.
     offenders : the first of them, value by column name.
-    broke : the check itself could not do its work.
+    broke : whether the check itself raised an error.
     """
 
-    looked_at: str
+    checked: str
     problem: str = ""
     n_wrong: int = 0
     offenders: Sequence[Mapping[str, object]] = ()
     broke: bool = False
 
 
-def found(looked_at: str, wrong: pa.Table, problem: str) -> Finding:
-    """A finding whose offenders are the rows of `wrong`; without any, nothing is wrong.
+def found(checked: str, wrong: pa.Table, problem: str) -> Finding:
+    """Return a finding whose offenders are the rows of `wrong`.
 
     Parameters
     ----------
-    problem : completes "<n of looked_at> …", for example "have no embedding".
+    problem : completes "<n of checked> …", for example "have no embedding".
     """
     if not wrong.num_rows:
-        return Finding(looked_at)
+        return Finding(checked)
     first = wrong.slice(0, SHOWN).to_pylist()
-    return Finding(looked_at, f"{wrong.num_rows:,} of {looked_at} {problem}", wrong.num_rows, first)
+    return Finding(checked, f"{wrong.num_rows:,} of {checked} {problem}", wrong.num_rows, first)
 
 
 def together(findings: Sequence[Finding]) -> Finding:
-    """Several findings about the same rows as one."""
+    """Combine several findings about the same rows."""
     return Finding(
-        findings[0].looked_at,
+        findings[0].checked,
         "; ".join(f.problem for f in findings if f.problem),
         sum(f.n_wrong for f in findings),
         [offender for f in findings for offender in f.offenders][:SHOWN],
@@ -52,5 +52,5 @@ def together(findings: Sequence[Finding]) -> Finding:
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
-    """`1 row`, `1,204 rows`."""
+    """Return `1 row`, `1,204 rows`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -1,4 +1,4 @@
-"""What should be true of verdicts, and of the judge that gave them."""
+"""Checks of verdicts, and of the judge that gave them."""
 
 import pyarrow as pa
 
@@ -8,33 +8,33 @@ from gsum_resources.arrow import pc
 
 
 def verdicts_parsed(judgements: pa.Table, corpus: str) -> Finding:
-    """Every reply of the judge held a verdict."""
+    """Check that every reply of the judge contained a verdict."""
     columns = ["query_id", "judge", "criterion", "method", "opponent", "reason"]
     unparsed = judgements.filter(pc.equal(judgements["verdict"], "unparsed")).select(columns)
-    looked_at = count(judgements.num_rows, "verdict")
-    remedy = f"`gsum run {corpus}` asks again; a judge that often fails needs another model"
-    return found(looked_at, unparsed, f"could not be read from the reply; {remedy}")
+    checked = count(judgements.num_rows, "verdict")
+    remedy = f"`gsum run {corpus}` repeats them; if many fail, set another model in [judge]"
+    return found(checked, unparsed, f"could not be read from the reply; {remedy}")
 
 
 def no_position_bias(judgements: pa.Table) -> Finding:
-    """Of the decided verdicts, the answer shown first won about half.
+    """Check that the answer shown first won about half of the decided verdicts.
 
-    Fails where the 95% interval of its share leaves out one half: both orders are asked, so that
-    the win rates stay fair, but a judge that goes by places adds noise.
+    Fails if the 95% interval of its share excludes one half: both orders are judged, so that the
+    win rates stay fair, but a judge with position bias adds noise.
     """
     bias = position_bias(judgements)
-    looked_at = count(bias.num_rows, "criterion", "criteria")
+    checked = count(bias.num_rows, "criterion", "criteria")
     biased = [
         {name: row[name] for name in ("criterion", "first_won", "low", "high", "disagreement")}
         for row in bias.to_pylist()
         if row["low"] is not None and not row["low"] <= 0.5 <= row["high"]
     ]
     if not biased:
-        return Finding(looked_at)
+        return Finding(checked)
     worst = max(biased, key=lambda row: abs(row["first_won"] - 0.5))
     problem = (
-        f"of {looked_at}, {len(biased)} depend on which answer is shown first; by "
+        f"of {checked}, {len(biased)} depend on which answer is shown first; by "
         f"'{worst['criterion']}' the first won {worst['first_won']:.0%} of the decided verdicts; "
-        "take win rates near one half with care, raise [judges] repeats, or choose another judge"
+        "do not rely on win rates near one half, raise [judges] repeats, or choose another judge"
     )
-    return Finding(looked_at, problem, len(biased), biased[:SHOWN])
+    return Finding(checked, problem, len(biased), biased[:SHOWN])

@@ -1,4 +1,4 @@
-"""What should be true of rankings, contexts, answers, scores and the leaderboard."""
+"""Checks of rankings, contexts, answers, scores and the leaderboard."""
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ ROUNDING = 1e-9
 
 
 def ranks_consecutive(rankings: pa.Table) -> Finding:
-    """The ranks of each question and level are 1, 2, 3, …"""
+    """Check that the ranks of each question and level are 1, 2, 3, …"""
     groups = rankings.group_by(["query_id", "level"], use_threads=False).aggregate(
         [("rank", "min"), ("rank", "max"), ("rank", "count_distinct")]
     )
@@ -20,12 +20,12 @@ def ranks_consecutive(rankings: pa.Table) -> Finding:
     wrong = groups.filter(pc.invert(complete)).rename_columns(
         ["query_id", "level", "first_rank", "last_rank", "n_ranks"]
     )
-    looked_at = count(groups.num_rows, "ranking")
-    return found(looked_at, wrong, "do not count up from 1; materialize rankings again")
+    checked = count(groups.num_rows, "ranking")
+    return found(checked, wrong, "do not count up from 1; materialize rankings again")
 
 
 def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
-    """Passages that are chunks exist, with the same text.
+    """Check that passages that are chunks exist, with the same text.
 
     Parameters
     ----------
@@ -34,30 +34,30 @@ def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
     cited = contexts.filter(pc.equal(contexts["node_kind"], "chunk")).select(
         ["query_id", "rank", "node_id", "text"]
     )
-    place = pc.index_in(cited["node_id"], value_set=chunks["chunk_id"].combine_chunks())
-    unknown, known = cited.filter(pc.is_null(place)), cited.filter(pc.is_valid(place))
-    texts = chunks["text"].take(pc.drop_null(place))
+    index = pc.index_in(cited["node_id"], value_set=chunks["chunk_id"].combine_chunks())
+    unknown, known = cited.filter(pc.is_null(index)), cited.filter(pc.is_valid(index))
+    texts = chunks["text"].take(pc.drop_null(index))
     other = known.filter(pc.not_equal(known["text"], texts))
-    looked_at = count(cited.num_rows, "cited chunk")
+    checked = count(cited.num_rows, "cited chunk")
     remedy = "materialize contexts again"
     return together(
         [
-            found(looked_at, unknown.drop_columns("text"), f"do not exist; {remedy}"),
-            found(looked_at, other.drop_columns("text"), f"have another text; {remedy}"),
+            found(checked, unknown.drop_columns("text"), f"do not exist; {remedy}"),
+            found(checked, other.drop_columns("text"), f"have another text; {remedy}"),
         ]
     )
 
 
 def every_question_answered(queries: pa.Table, summaries: pa.Table, corpus: str) -> Finding:
-    """Each question has an answer."""
+    """Check that each question has an answer."""
     answered = pc.is_in(queries["query_id"], value_set=summaries["query_id"].combine_chunks())
     open_ = queries.select(["query_id", "text"]).filter(pc.invert(answered))
-    looked_at = count(queries.num_rows, "question")
-    return found(looked_at, open_, f"have no answer; `gsum run {corpus}` asks again")
+    checked = count(queries.num_rows, "question")
+    return found(checked, open_, f"have no answer; `gsum run {corpus}` answers them")
 
 
 def in_range(scores: pa.Table) -> Finding:
-    """Scores are finite and between 0 and 1; tokens are finite and not negative."""
+    """Check that scores are finite and between 0 and 1, and tokens finite and not negative."""
     value = scores["value"]
     most = pc.if_else(pc.equal(scores["metric"], CONTEXT_TOKENS), float("inf"), 1 + ROUNDING)
     fine = pc.and_(pc.greater_equal(value, -ROUNDING), pc.less_equal(value, most))
@@ -67,12 +67,12 @@ def in_range(scores: pa.Table) -> Finding:
 
 
 def mean_in_interval(leaderboard: pa.Table) -> Finding:
-    """The mean lies within its 95% interval."""
+    """Check that the mean lies within its 95% interval."""
     return _in_interval(leaderboard, "mean", ["method"])
 
 
 def difference_in_interval(comparisons: pa.Table) -> Finding:
-    """The mean difference of two methods lies within its 95% interval."""
+    """Check that the mean difference of two methods lies within its 95% interval."""
     return _in_interval(comparisons, "difference", ["method", "opponent"])
 
 
@@ -83,5 +83,5 @@ def _in_interval(rows: pa.Table, name: str, of: list[str]) -> Finding:
     )
     wrong = rows.select([*of, "split", "kind", "metric", "low", name, "high"])
     wrong = wrong.filter(pc.invert(fine))
-    looked_at = count(rows.num_rows, name)
-    return found(looked_at, wrong, "lie outside their interval; materialize leaderboard again")
+    checked = count(rows.num_rows, name)
+    return found(checked, wrong, "lie outside their interval; materialize leaderboard again")

@@ -1,4 +1,4 @@
-"""What lies in a corpus folder, as observed assets."""
+"""Observed assets: the contents of a corpus folder."""
 
 import time
 from collections.abc import Callable
@@ -15,9 +15,9 @@ GROUP = "corpus"
 
 
 def _watched(context: dg.OpExecutionContext) -> list[str]:
-    """The corpora to look at: the one that the run is about, or all that nobody is writing to.
+    """Return the corpora to observe: that of the run, or all that are not being written.
 
-    Those are looked at by the sensor `watch_corpora` once they are quiet.
+    The sensor `watch_corpora` observes those once they are quiet.
     """
     only = context.run.tags.get("gsum/corpus")
     if only:
@@ -33,7 +33,7 @@ def _watched(context: dg.OpExecutionContext) -> list[str]:
     required_resource_keys={"io_manager"},
     **observed_table(
         "source_documents",
-        "Observed: its version is the hash of the bucket's documents and of the settings that "
+        "Observed; the version is the hash of the bucket's documents and of the settings that "
         "change how they are read.",
     ),
 )
@@ -50,7 +50,7 @@ def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartiti
 def _files(
     name: str, purpose: str, version_of: Callable[[WarehouseIO, str], str]
 ) -> dg.SourceAsset:
-    """Files of a corpus folder, observed as one table."""
+    """Return an asset that observes files of a corpus folder as one table."""
 
     @dg.observable_source_asset(
         name=name,
@@ -73,7 +73,7 @@ def _files(
     group_name=GROUP,
     io_manager_key="settings",
     required_resource_keys={"io_manager", "settings"},
-    description="The settings in `corpus.toml`. Observed; lineage names the sections read.",
+    description="Settings in `corpus.toml`. Observed; lineage names the sections read.",
     metadata={"file": "corpora/<corpus>/corpus.toml"},
     tags=kind_tags("file"),
 )
@@ -85,11 +85,11 @@ def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartitio
 
 corpus_assets = [
     source_documents,
-    _files("source_queries", "Observed: its version is the hash of the files.", observe.queries),
+    _files("source_queries", "Observed; the version is the hash of the files.", observe.queries),
     _files(
         "source_graph",
-        "Observed: its version is the hash of the files. Where there are any, entities and "
-        "relationships are read from them instead of extracted.",
+        "Observed; the version is the hash of the files. If there are any, entities and "
+        "relationships are read from them instead of being extracted.",
         observe.graph,
     ),
     corpus_settings,

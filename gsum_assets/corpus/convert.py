@@ -1,4 +1,4 @@
-"""Converts documents, each content once: what was stored of it before is used again."""
+"""Conversion of documents with reuse of stored results by content."""
 
 import hashlib
 from collections.abc import Callable
@@ -28,15 +28,15 @@ class ConvertedDocument:
 
 
 class Conversion:
-    """Converts the documents of one corpus, and keeps each in `done`.
+    """Conversion of the documents of one corpus; the results are in `done`.
 
-    The memo is the table `converted_documents` itself, so that it forgets a document when the
-    table does. It is looked up by content, since a renamed file is in another bucket. Failures are
-    not kept: a file that could not be converted is tried again whenever its bucket is made.
+    The memo is the table `converted_documents`, so that deleted documents leave no copy. Its key is
+    the content, since a renamed file is in another bucket. Failures are not stored: a file that
+    could not be converted is tried again whenever its bucket is rebuilt.
 
     Parameters
     ----------
-    on_page : called with the number of pages done, and of all pages of the file at hand.
+    on_page : called with the number of pages done, and of all pages of the current file.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Conversion:
         self._converter.__exit__(kind, error, trace)
 
     def convert(self, record: Record) -> Converted:
-        """Return the text of a record, from the table where that has it.
+        """Return the text of a record, from the table if it is stored there.
 
         Raises
         ------
         ConversionError
-            If it has none that can be read.
+            If it has no readable text.
         """
         digest = hashlib.blake2b(record.content, digest_size=16).hexdigest()
         key = digest, converter_version(record.converter)
@@ -81,7 +81,7 @@ class Conversion:
 
     @property
     def done(self) -> list[ConvertedDocument]:
-        """What was converted, or found converted, one for each id."""
+        """Documents converted or read from the table, one for each id."""
         return list(self._done.values())
 
     @cached_property

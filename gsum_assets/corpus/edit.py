@@ -7,16 +7,16 @@ from gsum_assets.corpus.settings import SETTINGS_FILE, load_settings
 
 
 def write_k(folder: Path, ks: Sequence[int]) -> str:
-    """Set `k` in the table `[retrieval]`: a number, or the list that curves are drawn over.
+    """Set `k` in the table `[retrieval]`: a number, or the list of values of a curve.
 
     Returns
     -------
-    The line as it stands in the file now.
+    The line written to the file.
 
     Raises
     ------
     CorpusError
-        If the file cannot be used as it is; then nothing is written.
+        If the file is invalid; then nothing is written.
     """
     import tomlkit
 
@@ -25,7 +25,7 @@ def write_k(folder: Path, ks: Sequence[int]) -> str:
     document = tomlkit.parse(file.read_text("utf-8-sig") if file.is_file() else "")
     value = ks[0] if len(ks) == 1 else list(ks)
     document.setdefault("retrieval", tomlkit.table())["k"] = value
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(tomlkit.dumps(document), "utf-8")
-    beside.replace(file)
+    temporary = file.with_name(f".{file.name}.new")
+    temporary.write_text(tomlkit.dumps(document), "utf-8")
+    temporary.replace(file)
     return f"[retrieval] k = {value}"

@@ -1,4 +1,4 @@
-"""Chunks and questions to vectors."""
+"""Embedding of chunks and questions."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,13 +7,13 @@ from gsum_resources.protocols import Embedder
 
 
 def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
-    """`(n_rows, dimension)` float32 as a column of fixed-size vectors."""
+    """Return `(n_rows, dimension)` float32 as a column of fixed-size vectors."""
     flat = pa.array(np.ascontiguousarray(vectors, np.float32).ravel())
     return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
 def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
-    """Rows of the table `chunk_embeddings`, in the order of `chunks`.
+    """Return the rows of the table `chunk_embeddings`, in the order of `chunks`.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def embed_chunks(chunks: pa.Table, embedder: Embedder) -> pa.Table:
 
 
 def embed_questions(queries: pa.Table, embedder: Embedder) -> pa.Table:
-    """Rows of the table `query_embeddings`, in the order of `queries`.
+    """Return the rows of the table `query_embeddings`, in the order of `queries`.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def embed_questions(queries: pa.Table, embedder: Embedder) -> pa.Table:
 
 
 def _with_vectors(rows: pa.Table, vectors: np.ndarray, embedder: Embedder) -> pa.Table:
-    """The rows, whose first column is their id, with their vectors `(n_rows, dimension)`."""
+    """Return the rows, whose first column is their id, with vectors `(n_rows, dimension)`."""
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         kind = rows.column_names[0].removesuffix("_id")

@@ -1,4 +1,4 @@
-"""Which passages hold the evidence that a benchmark's annotators marked in the documents."""
+"""Passages that contain the evidence marked by a benchmark's annotators."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,32 +13,32 @@ from gsum_assets.tables import TABLES
 
 @dataclass(frozen=True)
 class _Located(Query):
-    """A question with the passages that hold its evidence."""
+    """A question with the passages that contain its evidence."""
 
     relevant_chunk_ids: Sequence[str] = ()
 
 
 def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, list[str]]:
-    """Rows of `queries`, and a message for each question whose evidence lies in no passage.
+    """Return rows of `queries`, and a message for each question without a matching passage.
 
     Parameters
     ----------
-    chunks : `chunk_id`, `document_id`, `start`, `end`; may be empty where nothing is marked.
+    chunks : `chunk_id`, `document_id`, `start`, `end`; may be empty if no evidence is marked.
     """
-    places: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in chunks.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
-        places[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
+        chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
     located, failures = [], []
     for query in queries:
         found = [
             chunk_id
             for span in query.relevant_spans
-            for start, end, chunk_id in sorted(places[span.document_id])
+            for start, end, chunk_id in sorted(chunks_of[span.document_id])
             if _holds(start, end, span)
         ]
         if query.relevant_spans and not found:
             failures.append(
-                f"query '{query.query_id}': its relevant_spans lie outside of every passage; "
+                f"query '{query.query_id}': its relevant_spans are outside of every passage; "
                 "correct start and end (characters of the document's text)"
             )
         located.append(_Located(**vars(query), relevant_chunk_ids=list(dict.fromkeys(found))))
@@ -46,6 +46,6 @@ def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, li
 
 
 def _holds(start: int, end: int, span: Span) -> bool:
-    """Whether passage and span share at least half of the shorter one."""
+    """Return whether passage and span share at least half of the shorter one."""
     shared = min(end, span.end) - max(start, span.start)
     return 2 * shared >= min(end - start, span.end - span.start)

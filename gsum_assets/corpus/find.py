@@ -1,4 +1,4 @@
-"""Finds the folder of a corpus by name; a name that has none is an error that says what to do."""
+"""Look-up of a corpus folder by name, with an error that states the remedy."""
 
 from pathlib import Path
 from shlex import quote
@@ -10,7 +10,7 @@ _N_SHOWN = 8
 
 
 def corpora_in(root: Path) -> list[str]:
-    """Return the names of the corpora under a folder, those of hidden folders left out."""
+    """Return the names of the corpora in a folder, without hidden folders."""
     folders = root.iterdir() if root.is_dir() else ()
     return sorted(
         folder.name for folder in folders if folder.is_dir() and folder.name[0] not in ".~"
@@ -27,13 +27,13 @@ def find_corpus(root: Path, corpus: str) -> Path:
     Raises
     ------
     CorpusError
-        If the name cannot be one, or there is no such folder.
+        If the name is invalid, or there is no such folder.
     """
     problem = corpus_name_problem(corpus)
     if problem is None and (root / corpus).is_dir():
         return root / corpus
     known = corpora_in(root)
-    # of another place: what people have before they know of corpora
+    # a folder elsewhere was passed instead of a corpus name
     if corpus and Path(corpus).is_dir():
         raise CorpusError(_about_a_folder(root, Path(corpus)))
     if problem:
@@ -44,19 +44,19 @@ def find_corpus(root: Path, corpus: str) -> Path:
 
 
 def name_a_corpus(root: Path) -> str:
-    """Return what to say to one who named no corpus: which there are."""
+    """Return a message that lists the corpora, for a command without a corpus."""
     known = corpora_in(root)
     shown = ", ".join(known[:_N_SHOWN]) + (
         f" … ({len(known)} in all)" if len(known) > _N_SHOWN else ""
     )
-    return f"name a CORPUS to run; there are: {shown}" if known else no_corpus(root)
+    return f"name a CORPUS to run; available: {shown}" if known else no_corpus(root)
 
 
 def no_corpus(root: Path) -> str:
-    """Return how to make a first corpus."""
+    """Return a message on how to create a first corpus."""
     return (
-        f"there is no corpus in {root} yet: put a folder with documents there, or make a folder "
-        "a corpus where it is by `gsum init FOLDER`"
+        f"there is no corpus in {root} yet: put a folder with documents there, or turn a folder "
+        "elsewhere into a corpus with `gsum init FOLDER`"
     )
 
 

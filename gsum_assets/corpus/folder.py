@@ -1,4 +1,4 @@
-"""Walks a corpus folder and gives its records in a fixed order."""
+"""Files of a corpus folder, and their records in a fixed order."""
 
 import hashlib
 from collections.abc import Collection, Iterator
@@ -32,17 +32,17 @@ QUIET_S = 5.0
 
 
 def read_records(
-    folder: Path, max_bytes: int, wanted: Collection[str] | None = None
+    folder: Path, max_bytes: int, document_ids: Collection[str] | None = None
 ) -> Iterator[Record]:
-    """Every record of a corpus folder, in the order of file names, then lines.
+    """Yield every record of a corpus folder, by file name, then line.
 
-    Files of types that are not read become records with a problem, too; none is opened.
+    Files of other types are not opened, and become records with a problem.
 
     Parameters
     ----------
     folder : a local or remote path.
-    max_bytes : a larger file is not read but becomes a record with a problem.
-    wanted : ids to read; files of others are not opened. None: all.
+    max_bytes : size above which a file becomes a record with a problem.
+    document_ids : ids to read; other files are not opened. None: all.
 
     Raises
     ------
@@ -56,32 +56,34 @@ def read_records(
         try:
             if file in RECORD_FILES:
                 yield from records_of(path, name, max_bytes)
-            elif record := _whole_file(path, file, name, max_bytes, wanted):
+            elif record := _whole_file(path, file, name, max_bytes, document_ids):
                 yield record
         except PermissionError:
-            yield Record(f"{name}:0", name, 0, b"unreadable", problem="no right to read the file")
+            yield Record(
+                f"{name}:0", name, 0, b"unreadable", problem="no permission to read the file"
+            )
         except FileNotFoundError:  # deleted since the folder was listed
             continue
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What the files of a folder look like from outside.
+    """State of the files of a folder by their metadata.
 
-    `digest` of their names, sizes and times; `youngest` is when the last of them was written,
-    Unix time, 0 where there is none.
+    `digest` is a hash of names, sizes and times; `youngest` is the latest time of modification,
+    Unix time, 0 without files.
     """
 
     digest: str
     youngest: float
 
     def is_quiet(self, now: float) -> bool:
-        """Whether nobody is writing; a time to come says nothing: another clock, an archive's."""
+        """Return whether no file was written recently; times in the future are ignored."""
         return not 0 <= now - self.youngest < QUIET_S
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Look at every file of a corpus folder, settings and questions too, without opening one."""
+    """Return the state of all files of a corpus folder, without opening one."""
     stats, youngest = [], 0.0
     for name, path in walk(folder):
         try:
@@ -95,17 +97,17 @@ def stamp_of(folder: Path) -> Stamp:
 
 
 def is_own(file: str) -> bool:
-    """Return whether a file, named relative to the corpus folder, is gsum's and no document."""
+    """Return whether a file, named relative to the corpus folder, is no document but gsum's."""
     return file in _OWN_FILES or file.startswith(f"{PROMPTS_FOLDER}/")
 
 
 def is_other_type(file: str) -> bool:
-    """Return whether gsum reads no files with this name, relative to the corpus folder."""
+    """Return whether gsum does not read files with this name."""
     return file not in RECORD_FILES and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
 
 
 def is_removed(folder: Path) -> bool:
-    """Whether a corpus folder was removed; a link to a disk that is not mounted was not."""
+    """Return whether a corpus folder was removed; a link to an unmounted disk was not."""
     return not folder.is_dir() and not folder.is_symlink()
 
 
@@ -119,43 +121,43 @@ def _missing(folder: Path) -> str:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Pairs of relative name and path of all files but gsum's own."""
+    """Yield relative name and path of all files except gsum's own."""
     return (found for found in walk(folder) if not is_own(found[0]))
 
 
 def walk(
     folder: Path, prefix: str = "", above: tuple[Path, ...] = ()
 ) -> Iterator[tuple[str, Path]]:
-    """Pairs of relative name and path of all files, but for hidden ones."""
+    """Yield relative name and path of all files except hidden ones."""
     for child in folder.iterdir():
         if child.name.startswith((".", "~")):  # hidden, or an editor's temporary file
             continue
         if child.is_dir():
-            seen = above
-            if isinstance(child, Path):  # a link back up would be walked for ever
-                seen = (*above, folder.resolve())
-                if child.is_symlink() and child.resolve() in seen:
+            parents = above
+            if isinstance(child, Path):  # a link to a parent would recurse for ever
+                parents = (*above, folder.resolve())
+                if child.is_symlink() and child.resolve() in parents:
                     continue
-            yield from walk(child, f"{prefix}{child.name}/", seen)
+            yield from walk(child, f"{prefix}{child.name}/", parents)
         else:
             yield prefix + child.name, child
 
 
 def _whole_file(
-    path: Path, file: str, name: str, max_bytes: int, wanted: Collection[str] | None
+    path: Path, file: str, name: str, max_bytes: int, document_ids: Collection[str] | None
 ) -> Record | None:
     suffix = path.suffix.lower()
     if is_other_type(file):
-        other = f"{name}:0"
-        if wanted is not None and other not in wanted:
+        unread_id = f"{name}:0"
+        if document_ids is not None and unread_id not in document_ids:
             return None
         problem = f"files of type {suffix or 'none'} are not read; {READS}; convert or move it"
-        return Record(other, name, 0, b"not read", problem=problem, is_other_type=True)
+        return Record(unread_id, name, 0, b"not read", problem=problem, is_other_type=True)
     converter = suffix if suffix in FORMATS else ""
     natural = _converted_id(file) if converter else file.rpartition(".")[0].replace("/", "--")
     problem = id_problem(natural)
     document_id = f"{name}:0" if problem else natural
-    if wanted is not None and document_id not in wanted:
+    if document_ids is not None and document_id not in document_ids:
         return None
     size = path.stat().st_size
     if size > max_bytes:
@@ -170,9 +172,9 @@ def _whole_file(
 
 
 def _converted_id(file: str) -> str:
-    """The id of a file that is converted, from its name.
+    """Return the id of a converted file, from its name.
 
-    With its extension, so that report.pdf and report.txt are two documents. What an id must not
-    hold becomes "_": people's file names have commas and brackets.
+    It includes the extension, so that report.pdf and report.txt are two documents. Characters that
+    an id must not have become "_": file names may have commas and brackets.
     """
     return file.replace("/", "--").translate(_IN_AN_ID).replace("..", "_")

@@ -28,7 +28,7 @@ _FAILURES_SHOWN = 20
 
 def _folder(inputs: Inputs) -> Path:
     if inputs.folder is None:
-        raise ValueError(f"{inputs.step}: there is no corpus folder here to read")
+        raise ValueError(f"{inputs.step}: no corpus folder to read; run it on a corpus of a home")
     return inputs.folder
 
 
@@ -36,24 +36,24 @@ def _documents(inputs: Inputs) -> Result:
     folder, listed = _folder(inputs), inputs.table("source_documents")
     on_page = reporter(f"converting files of {inputs.corpus}: pages", inputs.log)
     with Conversion(inputs.warehouse, inputs.corpus, on_page) as conversion:
-        wanted = set(listed["document_id"].to_pylist())
-        now = take(folder, load_settings(folder), conversion.convert, wanted)
+        listed_ids = set(listed["document_id"].to_pylist())
+        taken = take(folder, load_settings(folder), conversion.convert, listed_ids)
     versions = inputs.versions.get("source_documents", {})
-    here = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
-    versions.update(observe.changed_since(inputs.warehouse, here, now.listing))
-    beside: Mapping[str, Sequence[Any]] = {
-        "rejected_documents": now.rejected,
+    listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
+    versions.update(observe.changed_since(inputs.warehouse, listed_versions, taken.listing))
+    other_tables: Mapping[str, Sequence[Any]] = {
+        "rejected_documents": taken.rejected,
         "converted_documents": conversion.done,
-        "document_sections": now.sections,
+        "document_sections": taken.sections,
     }
     return Result(
-        rows_of(TABLES["documents"], now.documents),
+        rows_of(TABLES["documents"], taken.documents),
         [
             f"{inputs.corpus}/{document.file}: rejected: {document.reason}"
-            for document in now.rejected
+            for document in taken.rejected
             if not document.is_other_type
         ],
-        {name: rows_of(TABLES[name], items) for name, items in beside.items()},
+        {name: rows_of(TABLES[name], items) for name, items in other_tables.items()},
     )
 
 
@@ -81,7 +81,7 @@ def _chunk_embeddings(inputs: Inputs) -> Result:
 
 
 def _queries(inputs: Inputs) -> Result:
-    inputs.table("source_queries")  # lists the files that are read here
+    inputs.table("source_queries")  # an input: lists the files that are read
     known = set(inputs.table("documents")["document_id"].to_pylist())
     questions, failures = load_queries(_folder(inputs), known)
     is_marked = any(question.relevant_spans for question in questions)
@@ -99,7 +99,7 @@ def _queries(inputs: Inputs) -> Result:
 
 
 def _counts(questions: pa.Table) -> str:
-    """How many questions of each split and kind, as a Markdown table."""
+    """Return the number of questions of each split and kind, as a Markdown table."""
     counts = questions.group_by(["split", "kind"]).aggregate([("query_id", "count")])
     rows = sorted(zip(*(counts[name].to_pylist() for name in counts.column_names), strict=True))
     lines = [f"| {split} | {kind} | {n:,} |" for split, kind, n in rows]
@@ -108,7 +108,7 @@ def _counts(questions: pa.Table) -> str:
 
 def _query_embeddings(inputs: Inputs) -> pa.Table:
     queries = inputs.table("queries")
-    if not queries.num_rows:  # a served model is asked for nothing, not even its dimension
+    if not queries.num_rows:  # send no request to a served model, not even for its dimension
         return TABLES["query_embeddings"].empty()
     return embed_questions(queries, inputs.model("embedding_model"))
 
@@ -117,13 +117,12 @@ CORPUS = (
     Step(
         _documents,
         {
-            "documents": "The texts that everything else rests on.",
-            "rejected_documents": "What is wrong with each, and how to repair it; the good rest "
-            "is taken in.",
-            "converted_documents": "Text as the converter of its format gave it. Kept by content "
-            "and converter, so that a file is converted once.",
-            "document_sections": "By which a passage says on which page, or under which heading, "
-            "it stands.",
+            "documents": "The texts of the documents, on which all other tables depend.",
+            "rejected_documents": "Reason and remedy for each; the other documents are loaded.",
+            "converted_documents": "Text returned by the converter of the format. Stored by "
+            "content and converter, so that a file is converted once.",
+            "document_sections": "Pages and headings, from which the location of a passage is "
+            "derived.",
         },
         ("source_documents",),
         pool=None,
@@ -131,21 +130,21 @@ CORPUS = (
     ),
     Step(
         _chunks,
-        {"chunks": "What is found and read, with its exact place in the text."},
+        {"chunks": "The passages that are retrieved and read, with their position in the text."},
         ("documents", "corpus_settings"),
         pool=None,
         code_version="2",
     ),
     Step(
         _chunk_embeddings,
-        {"chunk_embeddings": "The vector of its text: what lies close means something alike."},
+        {"chunk_embeddings": "The vector of its text: close vectors have similar meaning."},
         ("chunks", "embedding_model"),
     ),
     Step(
         _queries,
         {
-            "queries": "Asked of the whole corpus or of one document; with reference answers where "
-            "the source has them, so that answers can be scored."
+            "queries": "Questions about the whole corpus or one document; with reference answers "
+            "if the source has them, so that answers can be scored."
         },
         ("source_queries", "documents", "chunks", "generated_questions"),
         pool=None,
@@ -153,8 +152,8 @@ CORPUS = (
     Step(
         _query_embeddings,
         {
-            "query_embeddings": "The vector of the text that retrieval searches for. Made once, "
-            "and read by every method that compares vectors."
+            "query_embeddings": "The vector of the text that retrieval searches for. Computed "
+            "once, and read by every method that compares vectors."
         },
         ("queries", "embedding_model"),
     ),

@@ -1,4 +1,4 @@
-"""Makes a folder a corpus: a commented `corpus.toml`, and a link where it lies elsewhere."""
+"""Setup of a folder as a corpus: a commented `corpus.toml`, and a link in the home."""
 
 import json
 import re
@@ -24,14 +24,14 @@ from gsum_resources.home import Home
 
 _WIDTH = 100
 _HEADER = """\
-# Settings of this corpus, all optional: a key that is not set has the default that stands here.
-# Remove the "# " before a key, and before the [table] that it stands in, to set it.
+# Settings of this corpus, all optional: a key that is not set has the default shown here.
+# To set a key, remove the "# " before it and before its [table].
 """
 
 
 @dataclass(frozen=True)
 class NewCorpus:
-    """A folder that is a corpus now; `lines` say what was done and found."""
+    """A folder that is a corpus now; `lines` report what was written and found."""
 
     corpus: str
     lines: Sequence[str]
@@ -40,24 +40,24 @@ class NewCorpus:
 def init_corpus(
     folder: Path, home: Home, name: str | None, tables: Mapping[str, type[BaseModel]]
 ) -> NewCorpus:
-    """Make `folder` a corpus of `home`; documents, and a `corpus.toml` that is there, stay.
+    """Make `folder` a corpus of `home`; existing documents and `corpus.toml` are kept.
 
     Parameters
     ----------
-    name : of the corpus; None: made from the folder's.
-    tables : settings of the tables that `CorpusSettings` keeps as they stand.
+    name : name of the corpus; None: derived from the folder's name.
+    tables : settings of the tables that `CorpusSettings` does not validate, by name.
 
     Raises
     ------
     CorpusError
-        If the name is unusable or another folder has it, or the folder holds the home.
+        If the name is invalid or used by another folder, or the folder contains the home.
     """
     target = folder.resolve()
-    link, is_inside = _place(target, home, name)
+    link, is_inside = _link_path(target, home, name)
     lines = []
     settings = target / SETTINGS_FILE
     if settings.exists():
-        lines.append(f"{settings}: is there already, left as it is")
+        lines.append(f"{settings}: already exists, unchanged")
     else:
         settings.write_text(commented_toml(tables), "utf-8")
         lines.append(f"{settings}: written; every key is commented out")
@@ -69,18 +69,18 @@ def init_corpus(
     return NewCorpus(link.name, [*lines, found_in(target)])
 
 
-def _place(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
-    """The path of a corpus in the home, and whether the folder itself lies there."""
+def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+    """Return the path of a corpus in the home, and whether the folder itself is there."""
     corpora = home.corpora.resolve()
     if target == corpora or target in corpora.parents:
         raise CorpusError(
-            f"folder {target} holds the home {home.root} itself; choose a folder of documents "
-            "alone, or move GSUM_HOME out of it"
+            f"folder {target} contains the home {home.root}; choose a folder with documents "
+            "only, or move GSUM_HOME out of it"
         )
     is_inside = target.parent == corpora
     if is_inside and name not in (None, target.name):
         raise CorpusError(
-            f"folder {target} is the corpus '{target.name}' already; leave out --corpus, or rename "
+            f"folder {target} is already the corpus '{target.name}'; omit --corpus, or rename "
             "the folder"
         )
     corpus = name or (target.name if is_inside else corpus_name(target.name))
@@ -90,28 +90,28 @@ def _place(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
     is_taken = link.exists() or link.is_symlink()
     if not is_inside and is_taken and link.resolve() != target:
         raise CorpusError(
-            f"corpus '{corpus}' exists, and is another folder: {link.resolve()}; choose a name "
+            f"corpus '{corpus}' already exists in another folder: {link.resolve()}; choose a name "
             "with --corpus"
         )
     return link, is_inside
 
 
 def corpus_name(folder: str) -> str:
-    """Return a usable corpus name made from a folder's."""
+    """Return a valid corpus name derived from a folder's name."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder).strip("-._")[:100]
     return name or "corpus"
 
 
 def found_in(folder: Path) -> str:
-    """Return how many files of each type a folder holds, none of them opened."""
+    """Return how many files of each type a folder holds, without opening any."""
     counts: Counter[str] = Counter()
-    others: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
     for name, path in walk(folder):
         if not is_own(name):
             kind = path.suffix.lower() or "without extension"
-            (others if is_other_type(name) else counts)[kind] += 1
+            (unread if is_other_type(name) else counts)[kind] += 1
     found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
-    return found + (f"; not read: {_listed(others)} ({READS})" if others and counts else "")
+    return found + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -124,7 +124,7 @@ def commented_toml(tables: Mapping[str, type[BaseModel]]) -> str:
 
     Parameters
     ----------
-    tables : settings of the tables that `CorpusSettings` keeps as they stand.
+    tables : settings of the tables that `CorpusSettings` does not validate, by name.
     """
     return _HEADER + "\n".join(_table("", CorpusSettings, tables)) + "\n"
 
@@ -132,7 +132,7 @@ def commented_toml(tables: Mapping[str, type[BaseModel]]) -> str:
 def _table(
     path: str, model: type[BaseModel], tables: Mapping[str, type[BaseModel]]
 ) -> Iterator[str]:
-    """Lines of a table: its keys first, then the tables inside it."""
+    """Yield the lines of a table: its keys first, then its subtables."""
     inner = {}
     for name, field in model.model_fields.items():
         nested = tables.get(name) if not path else None
@@ -177,7 +177,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML writes it: strings, numbers, truth values and lists as JSON does."""
+    """Return a value in TOML syntax, which is that of JSON for the types used."""
     if isinstance(value, tuple | set | frozenset):
         value = list(value)
     return json.dumps(value, ensure_ascii=False)

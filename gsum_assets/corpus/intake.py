@@ -1,4 +1,4 @@
-"""What became of the files of a corpus folder, in one line that a person reads."""
+"""Summary in one line of the accepted, rejected and unread files of a corpus folder."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.parquet_store import ParquetStore
 
-SHOWN = 3  # rejected files that are named
+SHOWN = 3  # rejected files named in the line
 _REASON_CHARS = 160
 
 
 def intake(n_documents: int, rejected: pa.Table) -> str:
-    """Return how many documents were taken in, which were rejected, and what was not read.
+    """Return a line on the documents accepted, those rejected, and the files not read.
 
     Parameters
     ----------
@@ -27,29 +27,29 @@ def intake(n_documents: int, rejected: pa.Table) -> str:
 
     Returns
     -------
-    line : as `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.
+    line : `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.
     """
-    others = others_by_type(rejected)
-    reasons = [f"{_place(row)}: {_short(row['reason'])}" for row in real_rejections(rejected)]
-    parts = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
+    unread = others_by_type(rejected)
+    reasons = [f"{_location(row)}: {_short(row['reason'])}" for row in real_rejections(rejected)]
+    clauses = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
     if reasons:
         named = [*reasons[:SHOWN], *(["…"] if len(reasons) > SHOWN else [])]
-        parts.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
-    if others:
-        counts = ", ".join(f"{n:,} {suffix}" for suffix, n in others)
-        parts.append(f"not read: {counts} ({READS})")
-    return "; ".join(parts)
+        clauses.append(f"{len(reasons):,} rejected: {'; '.join(named)}")
+    if unread:
+        counts = ", ".join(f"{n:,} {suffix}" for suffix, n in unread)
+        clauses.append(f"not read: {counts} ({READS})")
+    return "; ".join(clauses)
 
 
 def stored_intake(store: ParquetStore, corpus: str) -> str:
-    """Return the same of a corpus as its tables have it."""
+    """Return the same line for a corpus from its tables."""
     rejections = TABLES["rejected_documents"]
     rejected, _ = store.read(rejections, store.partitions(rejections, corpus))
     return intake(store.count(TABLES["documents"], corpus), rejected)
 
 
 def folder_intake(folder: Path) -> str:
-    """Return the same of a corpus folder that was not run yet; its documents are read for it.
+    """Return the same line for a corpus folder that has not been run; its documents are read.
 
     Raises
     ------
@@ -61,13 +61,13 @@ def folder_intake(folder: Path) -> str:
 
 
 def real_rejections(rejected: pa.Table) -> Sequence[dict]:
-    """Return the rows of documents that could not be read, in the order of files and lines."""
+    """Return the rows of documents that could not be read, by file and line."""
     rows = rejected.filter(pc.invert(rejected["is_other_type"]))
     return rows.sort_by([("file", "ascending"), ("line", "ascending")]).to_pylist()
 
 
 def others_by_type(rejected: pa.Table) -> list[tuple[str, int]]:
-    """Return the file name extensions that are not read with their number, most files first."""
+    """Return unread file name extensions with their counts, most frequent first."""
     files = rejected.filter(rejected["is_other_type"])["file"].to_pylist()
     counts = Counter(_type(file) for file in files)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -78,7 +78,7 @@ def _type(file: str) -> str:
     return f".{suffix.lower()}" if dot and name else "without extension"
 
 
-def _place(row: dict) -> str:
+def _location(row: dict) -> str:
     return f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
 
 

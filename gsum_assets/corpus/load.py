@@ -1,12 +1,12 @@
-"""Takes in the documents of a corpus folder; what cannot be taken in is named, never raised.
+"""Loading of the documents of a corpus folder; failures are returned, never raised.
 
-A text is kept as it is, but for three things: a UTF-8 byte order mark is dropped, and the line
-ends CR LF and CR become LF. Files of other formats are converted to text (`conversion`).
+A text is kept unchanged except that a UTF-8 byte order mark is dropped and the line ends CR LF and
+CR become LF. Files of other formats are converted to text (`conversion`).
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class SourceDocument:
 
 @dataclass(frozen=True)
 class Document:
-    """A document taken in."""
+    """A loaded document."""
 
     document_id: str
     title: str
@@ -43,13 +43,13 @@ class Document:
 
     @property
     def n_words(self) -> int:
-        """Length in words, as blanks part them."""
+        """Length in words separated by blanks."""
         return len(self.text.split())
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A document that could not be taken in, and why."""
+    """A document that could not be loaded, and the reason."""
 
     document_id: str
     file: str
@@ -60,7 +60,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of the documents of a folder; `listing` is as `scan` would give it of them."""
+    """Result of `take`; `listing` is equal to the result of `scan` for the same files."""
 
     documents: list[Document]
     sections: list[Section]
@@ -73,20 +73,20 @@ Convert = Callable[[Record], Converted]
 
 
 class _UnusableError(Exception):
-    """Carries the reason for a rejection."""
+    """Error with the reason for a rejection."""
 
 
 def bucket_of(document_id: str, n_buckets: int = N_BUCKETS) -> str:
-    """The bucket of a document, "00" to "07": a stable hash of its id."""
+    """Return the bucket of a document, "00" to "07": a stable hash of its id."""
     digest = hashlib.blake2b(document_id.encode("utf-8", "backslashreplace"), digest_size=8)
     return f"{int.from_bytes(digest.digest(), 'big') % n_buckets:02d}"
 
 
 def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
-    """Every document in the folder with a hash of its content, in a fixed order.
+    """Return every document in the folder with a hash of its content, in a fixed order.
 
-    The hash covers the document's bytes and the settings that change how it is read; never its
-    times. Of a file above `max_bytes` only size, head and tail are hashed.
+    The hash covers the document's bytes and the settings that change how it is read, but not its
+    times. For a file above `max_bytes` only size, head and tail are hashed.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
 
 
 def require_documents(folder: Path, settings: CorpusSettings) -> None:
-    """Read a corpus folder up to its first document: `scan` without its cost.
+    """Raise an error for a folder without a document; reads up to the first one.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _no_document(folder: Path) -> CorpusError:
 def load(
     folder: Path, settings: CorpusSettings, document_ids: Collection[str] | None = None
 ) -> tuple[list[Document], list[Rejected]]:
-    """The documents of a corpus folder, and those that had to be rejected: part of `take`."""
+    """Return the documents of a corpus folder, and the rejected ones: two fields of `take`."""
     with Converter() as converter:
         taken = take(
             folder, settings, lambda r: converter.convert(r.converter, r.content), document_ids
@@ -143,43 +143,49 @@ def take(
     convert: Convert,
     document_ids: Collection[str] | None = None,
 ) -> Taken:
-    """The documents of a corpus folder, those that had to be rejected, and a list of all.
+    """Return the documents of a corpus folder, the rejected ones, and a list of all.
 
     Parameters
     ----------
     folder : the corpus folder.
     settings : its settings.
-    convert : called for each record that is no text yet.
-    document_ids : the ids, as `scan` gives them, to load; None: all. Loading in shares gives
-        the same as loading at once, because duplicates share their id.
+    convert : called for each record that is not text.
+    document_ids : ids, as in `scan`, of the documents to load; None: all. Loading in several calls
+        has the same result, because duplicates have the same id.
 
     Returns
     -------
-    documents : in the order of files and lines; of duplicated ids the first good one.
-    sections : their pages and headings.
-    rejected : with the reason and the remedy.
-    listing : of the very bytes that were read: a file may have changed since another was made.
+    documents : in the order of files and lines; for duplicate ids the first valid one.
+    sections : pages and headings of the documents.
+    rejected : rejected documents with reason and remedy.
+    listing : hashes of the bytes that were read, as files may have changed since a `scan`.
 
     Raises
     ------
     CorpusError
         If the folder does not exist.
     """
-    wanted = None if document_ids is None else frozenset(document_ids)
+    selected = None if document_ids is None else frozenset(document_ids)
+    records = read_records(folder, settings.documents.max_bytes, selected)
+    if selected is not None:
+        records = (record for record in records if record.document_id in selected)
+    return take_records(records, settings, convert)
+
+
+def take_records(records: Iterable[Record], settings: CorpusSettings, convert: Convert) -> Taken:
+    """Return what becomes of records, see `take`."""
     documents: dict[str, Document] = {}
     sections: list[Section] = []
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     rejected: list[Rejected] = []
     listing: list[SourceDocument] = []
     fingerprint = settings.reading_fingerprint()
-    for record in read_records(folder, settings.documents.max_bytes, wanted):
-        if wanted is not None and record.document_id not in wanted:
-            continue
+    for record in records:
         listing.append(_listed(record, fingerprint))
         try:
             if record.problem is None and record.document_id in documents:
-                place = places[record.document_id]
-                raise _UnusableError(f"id already used by {place}; rename one of the two")
+                location = locations[record.document_id]
+                raise _UnusableError(f"id already used by {location}; rename one of the two")
             converted = _converted(record, convert)
             document = _document(_with_text(record, converted), settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
@@ -195,14 +201,14 @@ def take(
         else:
             documents[record.document_id] = document
             sections += _sections(record, converted, document)
-            places[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
+            locations[record.document_id] = f"{record.file}, line {record.line}".removesuffix(
                 ", line 0"
             )
     return Taken(list(documents.values()), sections, rejected, listing)
 
 
 def _converted(record: Record, convert: Convert) -> Converted | None:
-    """What a record is converted to; None for one that is text, or cannot be used."""
+    """Return the converted text of a record; None if it is text or cannot be used."""
     return convert(record) if record.converter and record.problem is None else None
 
 
@@ -213,14 +219,14 @@ def _with_text(record: Record, converted: Converted | None) -> Record:
 
 
 def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:
-    """Pages and headings of a document; only whole files have any."""
+    """Return pages and headings of a document; only whole files have any."""
     suffix = "" if record.line else record.file[record.file.rfind(".") :].lower()
     starts = converted.page_starts if converted else ()
     return sections_of(document.document_id, document.text, suffix, starts)
 
 
 def _document(record: Record, max_bytes: int) -> Document:
-    """Decode one record, or raise `_UnusableError`."""
+    """Return one record decoded, or raise `_UnusableError`."""
     if record.problem is not None:
         raise _UnusableError(record.problem)
     if record.text is None:
@@ -233,13 +239,13 @@ def _document(record: Record, max_bytes: int) -> Document:
     if not text:
         raise _UnusableError("the text is empty; fill it or remove the document")
     if text.isspace():
-        raise _UnusableError("the text holds only blanks; fill it or remove the document")
-    text = text.rstrip()  # an editor's blanks at the end change nothing downstream
+        raise _UnusableError("the text has only blanks; fill it or remove the document")
+    text = text.rstrip()  # so that blanks added by an editor change nothing downstream
     return Document(record.document_id, _title(record, text), text, _cites(record))
 
 
 def _title(record: Record, text: str) -> str:
-    """The title column, a file's first heading, or the id; on one line."""
+    """Return the title column, a file's first heading, or the id, on one line."""
     title = record.title
     if isinstance(title, int | float):
         title = str(title)
@@ -251,7 +257,7 @@ def _title(record: Record, text: str) -> str:
 
 
 def _file_title(record: Record) -> str:
-    """The name of a file that was converted, else the id."""
+    """Return the name of a converted file, else the id."""
     if not record.converter:
         return record.document_id
     name = record.file.rpartition("/")[2]
@@ -259,7 +265,7 @@ def _file_title(record: Record) -> str:
 
 
 def _cites(record: Record) -> tuple[str, ...] | None:
-    """The ids that a record cites, each once; None where its source does not say."""
+    """Return the ids that a record cites, each once; None if its source has no citations."""
     if record.cites is None:
         return None
     if not isinstance(record.cites, list):
@@ -270,7 +276,7 @@ def _cites(record: Record) -> tuple[str, ...] | None:
 
 
 def _string(name: str, value: Any) -> str:
-    """A string that UTF-8 can hold and that has no NUL, or `_UnusableError`."""
+    """Return a string that is valid UTF-8 without NUL, or raise `_UnusableError`."""
     if isinstance(value, str) and not value.isascii():
         value = value.encode("utf-8", "surrogateescape") if _escaped(value) else value
     if isinstance(value, bytes):
@@ -294,6 +300,6 @@ def _string(name: str, value: Any) -> str:
 
 
 def _escaped(value: str) -> bool:
-    """Whether all surrogates stand for single bytes that were not UTF-8 (see `records`)."""
+    """Return whether all surrogates stand for single bytes that were not UTF-8."""
     surrogates = [c for c in value if "\ud800" <= c <= "\udfff"]
     return bool(surrogates) and all("\udc80" <= c <= "\udcff" for c in surrogates)

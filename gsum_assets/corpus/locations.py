@@ -1,4 +1,4 @@
-"""Where in its document a passage stands, as a reader would say it."""
+"""Location of a passage in its document, as text for readers."""
 
 import pyarrow as pa
 
@@ -12,11 +12,11 @@ def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
 
     Parameters
     ----------
-    rows : rows of `document_sections`, of any documents of one corpus.
+    rows : rows of `document_sections` of one corpus.
 
     Returns
     -------
-    location : `page 12`, `pages 3-4`, `slide 7`, `section "Scope › Exceptions"`, or "" where the
+    location : `page 12`, `pages 3-4`, `slide 7`, `section "Scope › Exceptions"`, or "" if the
         document has neither pages nor headings before `end`.
     """
     own = rows.filter(pc.equal(rows["document_id"], document_id))
@@ -29,7 +29,7 @@ def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
 
 
 def _pages(pages: list[dict], start: int, end: int) -> str:
-    """The pages that the characters lie on; `pages` in the order of their starts."""
+    """Return the pages that contain the characters; `pages` are sorted by start."""
     kind = pages[0]["kind"]
     first = max((row["position"] for row in pages if row["start"] <= start), default=1)
     last = max((row["position"] for row in pages if row["start"] < end), default=first)
@@ -37,10 +37,10 @@ def _pages(pages: list[dict], start: int, end: int) -> str:
 
 
 def _path(headings: list[dict], start: int, end: int) -> list[str]:
-    """The headings that the characters stand under, outermost first.
+    """Return the headings above the characters, outermost first.
 
-    Where they begin before the first heading, those that the first heading among them is under;
-    the title of the whole document, the only heading of its level, is left out.
+    Characters before the first heading take the first heading among them. The title of the whole
+    document, the only heading of its level, is left out.
     """
     before = [row for row in headings if row["start"] <= start]
     before = before or [row for row in headings if row["start"] < end][:1]

@@ -1,9 +1,9 @@
-"""Names as models write them, made clean and comparable."""
+"""Names written by models, cleaned and made comparable."""
 
 import re
 import unicodedata
 
-MOST_CHARS = 200  # of a name; what is longer is a text
+MOST_CHARS = 200  # maximum length of a name; anything longer is a text
 _MARK_UP = re.compile(
     r"</?[A-Za-z][^<>]{0,200}>|[*`|~\x00-\x1f\x7f]+|(?<!\w)[#_]+|_+(?!\w)"  # "C#" is a name
 )
@@ -12,19 +12,19 @@ _AROUND = " \t\"'“”‘’«»‹›„‚.,;:!?¿¡()[]{}<>…、。「」�
 
 
 def clean_name(text: str) -> str:
-    """The name without mark-up, quotes, marks and blanks around it, in any script.
+    """Return the name without mark-up, quotes, punctuation and blanks around it, in any script.
 
     Raises
     ------
     ValueError
-        If no letter or digit is left of it, or more than 200 characters.
+        If the cleaned name has no letter or digit, or more than 200 characters.
     """
     name = " ".join(_MARK_UP.sub(" ", _UNSEEN.sub("", unicodedata.normalize("NFC", text))).split())
     if not any(character.isalnum() for character in name):
         raise ValueError(f"the name {text[:40]!r} holds no letter or digit")
     stripped = name.strip(_AROUND)
     if name.endswith(")") and stripped.count("(") > stripped.count(")"):
-        stripped += ")"  # of "Tennessee Valley Authority (TVA)"
+        stripped += ")"  # "Tennessee Valley Authority (TVA)"
     if len(stripped) > MOST_CHARS:
         raise ValueError(
             f"the name '{stripped[:40]}…' has {len(stripped):,} characters; the most is "
@@ -34,15 +34,15 @@ def clean_name(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """What spellings of one name share: case, width, blanks and marks around it left aside."""
+    """Return the key of all spellings of a name: case, width and outer punctuation are ignored."""
     folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", name)).casefold()
     return " ".join(folded.split()).strip(_AROUND)
 
 
 def holds(text_key: str, key: str) -> bool:
-    """Whether a text holds a name, both as `name_key` makes them.
+    """Return whether a text contains a name, both given as `name_key`.
 
-    A Latin name counts as a word of its own only; scripts without blanks have no such borders.
+    A Latin name must be a whole word; scripts without blanks have no word boundaries.
     """
     start = text_key.find(key)
     while start >= 0:
@@ -54,9 +54,9 @@ def holds(text_key: str, key: str) -> bool:
     return False
 
 
-def _joins(one: str, other: str) -> bool:
-    """Whether two characters side by side belong to one word."""
+def _joins(first: str, second: str) -> bool:
+    """Return whether two adjacent characters belong to one word."""
     return all(
         character.isalnum() and (character.isascii() or character != character.upper())
-        for character in (one, other)
+        for character in (first, second)
     )

@@ -1,4 +1,4 @@
-"""Looks at a corpus folder and notes what lies there, so that a change is seen by its content."""
+"""Observation of a corpus folder by content hashes, to detect changes."""
 
 import hashlib
 import logging
@@ -27,9 +27,9 @@ _LISTING = TABLES["source_documents"]
 def documents(
     warehouse: "WarehouseIO", corpus: str, log: logging.Logger | Any
 ) -> dict[Partition, str]:
-    """Version of every bucket of `corpus`; keeps the listing in the table `source_documents`.
+    """Return the version of every bucket of `corpus`; stores `source_documents`.
 
-    A corpus that cannot be read is left as it was, with a warning: others must go on.
+    A corpus that cannot be read is skipped with a warning, so that others continue.
     """
     folder = warehouse.home.corpora / corpus
     try:
@@ -40,7 +40,7 @@ def documents(
     buckets = (f"{i:02d}" for i in range(N_BUCKETS))
     return {
         Partition(corpus, bucket): _keep(
-            warehouse.store, _LISTING, Partition(corpus, bucket), _share(found, bucket)
+            warehouse.store, _LISTING, Partition(corpus, bucket), _bucket_rows(found, bucket)
         )
         for bucket in buckets
     }
@@ -51,44 +51,43 @@ def changed_since(
     listed: Mapping[Partition, str],
     read: Sequence[SourceDocument],
 ) -> dict[Partition, str]:
-    """The partitions of the listing that are not what was read just now, with their new version.
+    """Return the partitions of the listing that differ from what was read, with new versions.
 
-    They are corrected, so that what is made of a file which changed after the look counts as made
-    from what it was: else that file, changed back, would look as if nothing had happened.
+    The listing is corrected, so that results of a file that changed after the observation depend on
+    the version that was read. Otherwise the file, changed back, would count as unchanged.
 
     Parameters
     ----------
-    listed : version of each partition that was listed.
-    read : all that was read of these.
+    listed : version of each observed partition.
+    read : all documents read of these partitions.
     """
     corrected = {}
     for partition, version in listed.items():
-        rows = _share(read, partition.bucket or "")
+        rows = _bucket_rows(read, partition.bucket or "")
         known = store.provenance(_LISTING, partition)
-        is_last = known is not None and known.content_hash == version  # no look came between
+        is_last = known is not None and known.content_hash == version  # no observation since
         if is_last and content_hash(rows, _LISTING.measured) != version:
             corrected[partition] = _keep(store, _LISTING, partition, rows)
     return corrected
 
 
-def _share(found: Sequence[SourceDocument], bucket: str) -> pa.Table:
-    """The rows of a bucket."""
-    share = [document for document in found if bucket_of(document.document_id) == bucket]
-    return rows_of(_LISTING, share)
+def _bucket_rows(found: Sequence[SourceDocument], bucket: str) -> pa.Table:
+    selected = [document for document in found if bucket_of(document.document_id) == bucket]
+    return rows_of(_LISTING, selected)
 
 
 def queries(warehouse: "WarehouseIO", corpus: str) -> str:
-    """Version of the corpus's questions; kept in the table `source_queries`."""
+    """Return the version of the corpus's questions; stores `source_queries`."""
     return _files(warehouse, corpus, TABLES["source_queries"], [QUERIES_FILE])
 
 
 def graph(warehouse: "WarehouseIO", corpus: str) -> str:
-    """Version of the graph that the corpus brings along; kept in the table `source_graph`."""
+    """Return the version of the graph in the corpus folder; stores `source_graph`."""
     return _files(warehouse, corpus, TABLES["source_graph"], GRAPH_FILES)
 
 
 def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[str]) -> str:
-    """Version of those of the named files that lie in the corpus folder."""
+    """Store the hashes of those named files that exist; return the version of the table."""
     hashes = {}
     for name in names:
         file = warehouse.home.corpora / corpus / name
@@ -102,7 +101,7 @@ def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[
 
 
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:
-    """Write `rows` unless the store says the same already; their content hash."""
+    """Write `rows` unless the store has the same content; return their content hash."""
     known = store.provenance(table, partition)
     version = content_hash(rows, table.measured)
     if known is None or known.content_hash != version:

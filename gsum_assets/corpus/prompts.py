@@ -1,7 +1,7 @@
-"""The instructions that language models are given, and the files that override them.
+"""Instructions for language models, and the files that override them.
 
 A prompt has a family and a name: `prompts/gor/response.md` in the folder of a corpus, or else in
-the home, stands in place of the built-in `response` of `gor`.
+the home, overrides the built-in `response` of `gor`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,8 +75,8 @@ class Prompt:
 
     Attributes
     ----------
-    text : with placeholders in braces, as `str.format` takes them.
-    writes : whether the reply is prose, so that its language has to be named.
+    text : template with placeholders in braces for `str.format`.
+    writes : whether the reply is prose, so that the prompt names its language.
     """
 
     text: str
@@ -84,7 +84,7 @@ class Prompt:
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """Names of the placeholders, each of which an override has as well."""
+        """Names of the placeholders, which an override must have as well."""
         return frozenset(_placeholders(self.text))
 
 
@@ -93,7 +93,7 @@ class Prompts:
 
     Parameters
     ----------
-    built_in : by name.
+    built_in : built-in prompts by name.
     read : returns the text of a prompt, with placeholders; None: the built-in one.
     """
 
@@ -105,7 +105,7 @@ class Prompts:
         self._texts: dict[str, str] = {}
 
     def text(self, name: str, **values: object) -> str:
-        """The prompt with its placeholders replaced; from now on it is an input of the step."""
+        """Return the prompt with placeholders replaced, and record it as an input of the step."""
         if self._read is None:
             return self.built_in[name].text.format(**values)
         if name not in self._texts:
@@ -114,35 +114,34 @@ class Prompts:
 
 
 class SectionReader(Protocol):
-    """Reads settings of a corpus, and records what is read."""
+    """Reads settings of a corpus, and records which."""
 
     def section(self, corpus: str, name: str) -> Any:
-        """A section as plain values."""
+        """Return a section as plain values."""
         ...
 
 
 def prompts_of(reader: SectionReader, corpus: str, family: str) -> Prompts:
-    """The prompts of a family as a corpus has them; each is read when it is first used."""
+    """Return the prompts of a family for a corpus; each is read on its first use."""
     return Prompts({}, lambda name: reader.section(corpus, f"{PROMPTS_FOLDER}.{family}.{name}"))
 
 
 def prompt_text(
     known: Mapping[str, Prompts], family: str, name: str, folders: Sequence[Path], language: str
 ) -> str:
-    """The text of a prompt, with placeholders, and with the language of the reply where it matters.
+    """Return a prompt with placeholders, and with the language of the reply if it is prose.
 
     Parameters
     ----------
-    known : the prompts that there are, by family.
-    folders : of the corpus and of the home, whose folder `prompts` may override it; the first
-        that does counts.
-    language : of the corpus, BCP 47. English is not named: it is what models write anyway.
+    known : all prompts, by family.
+    folders : folders of the corpus and of the home; the first with an override in `prompts` counts.
+    language : BCP 47 code of the corpus. English is not named: models write it by default.
 
     Raises
     ------
     CorpusError
-        If the file is empty or not UTF-8, or has other placeholders than the built-in prompt; if
-        a file beside it has no prompt to override.
+        If the file is empty or not UTF-8, or has other placeholders than the built-in prompt, or
+        another file in the folder overrides no prompt.
     """
     prompt, text = known[family].built_in[name], ""
     for folder in folders:
@@ -154,7 +153,7 @@ def prompt_text(
 
 
 def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str, Path]:
-    """The files that override a prompt, by its family and name; "gor.response"."""
+    """Return the files that override a prompt, by family and name: "gor.response"."""
     found = {}
     for family, name in names_of(known):
         files = [folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}" for folder in folders]
@@ -163,7 +162,7 @@ def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str
 
 
 def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
-    """Write the built-in prompts into a folder `prompts`; files that are there stay as they are.
+    """Write the built-in prompts into a folder `prompts`; existing files are kept.
 
     Returns
     -------
@@ -180,12 +179,12 @@ def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
 
 
 def names_of(known: Mapping[str, Prompts]) -> Iterator[tuple[str, str]]:
-    """Family and name of each prompt."""
+    """Yield family and name of each prompt."""
     return ((family, name) for family in known for name in known[family].built_in)
 
 
 def _check_names(folder: Path, known: Mapping[str, Prompts], family: str) -> None:
-    """Raise `CorpusError` for a file that overrides nothing: its name may be a slip."""
+    """Raise `CorpusError` for a file that overrides no prompt: its name may be misspelled."""
     families = _visible(folder)
     for child in families:
         if child.name not in known:
@@ -198,7 +197,7 @@ def _check_names(folder: Path, known: Mapping[str, Prompts], family: str) -> Non
 
 def _visible(folder: Path) -> list[Path]:
     children = folder.iterdir() if folder.is_dir() else ()
-    return sorted(one for one in children if not one.name.startswith((".", "~")))
+    return sorted(child for child in children if not child.name.startswith((".", "~")))
 
 
 def _unknown(path: Path, kind: str, known: Sequence[str]) -> str:
@@ -206,7 +205,7 @@ def _unknown(path: Path, kind: str, known: Sequence[str]) -> str:
     listed = ", ".join(known)
     return (
         f"{path}: no {kind} has this name; {near if near.endswith('?') else 'rename it'} Known: "
-        f"{listed}. What is no prompt must stand outside the folder '{PROMPTS_FOLDER}'"
+        f"{listed}. Move other files out of the folder '{PROMPTS_FOLDER}'"
     )
 
 
@@ -216,13 +215,13 @@ def _checked(file: Path, prompt: Prompt) -> str:
     except UnicodeDecodeError as error:
         raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     if not text:
-        raise CorpusError(f"{file}: it is empty; write the prompt into it, or remove it")
+        raise CorpusError(f"{file}: empty; write the prompt into it, or remove it")
     try:
         found = set(_placeholders(text))
     except ValueError as error:
         raise CorpusError(f"{file}: {error}; write {{{{ and }}}} for braces in the text") from error
     if unknown := sorted(found - prompt.placeholders):
-        known = ", ".join(f"{{{one}}}" for one in sorted(prompt.placeholders)) or "none"
+        known = ", ".join(f"{{{name}}}" for name in sorted(prompt.placeholders)) or "none"
         raise CorpusError(
             f"{file}: unknown placeholder {{{unknown[0]}}}; this prompt has {known}. Correct it, "
             "or write {{ and }} for braces in the text"
@@ -235,7 +234,7 @@ def _checked(file: Path, prompt: Prompt) -> str:
 
 
 def _placeholders(text: str) -> Iterator[str]:
-    """Names between braces; what else stands there is part of the name, and so is unknown."""
+    """Yield the names between braces; conversions and formats count as part of the name."""
     for _, name, how, conversion in Formatter().parse(text):
         if name is not None:
             yield name + (f"!{conversion}" if conversion else "") + (f":{how}" if how else "")

@@ -1,8 +1,8 @@
-"""Reads `queries.jsonl`: the questions of a corpus, their references and relevant documents."""
+"""Questions of a corpus in `queries.jsonl`, with their references and relevant documents."""
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -46,7 +46,7 @@ class Span:
 class Query:
     """A question, see `queries` in `tables.py`.
 
-    `relevant_spans` are the places in documents that hold the source's evidence.
+    `relevant_spans` are the spans of documents that contain the source's evidence.
     """
 
     query_id: str
@@ -62,7 +62,7 @@ class Query:
     relevant_spans: list[Span] = field(default_factory=list)
 
 
-class _Place(BaseModel):
+class _SpanLine(BaseModel):
     """One item of `relevant_spans`."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -79,7 +79,7 @@ class _Place(BaseModel):
 
 
 class _Line(BaseModel):
-    """One line of `queries.jsonl`; keys that are not named here are the source's own."""
+    """One line of `queries.jsonl`; keys that are not declared here are ignored."""
 
     model_config = ConfigDict(strict=True)
 
@@ -93,7 +93,7 @@ class _Line(BaseModel):
     split: Literal["train", "dev", "test"] = "test"
     form: Literal["summary", "short", "choice"] | None = None
     options: list[_Text] = Field(default_factory=list, max_length=26)
-    relevant_spans: list[_Place] = Field(default_factory=list)
+    relevant_spans: list[_SpanLine] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -109,28 +109,41 @@ class _Line(BaseModel):
 
 
 def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Query], list[str]]:
-    """The good queries of a corpus and a message for each bad one.
+    """Return the valid queries of a corpus and a message for each rejected one.
 
     Parameters
     ----------
     folder : the corpus folder; it may have no `queries.jsonl`.
-    document_ids : the documents that were taken in.
+    document_ids : the ids of the loaded documents.
 
     Returns
     -------
     queries : in the order of the file.
-    problems : for each query left out: file, line, query, value and remedy.
+    failures : file, line, query, value and remedy of each rejected query.
+    """
+    return queries_in(_lines(folder), document_ids, f"{QUERIES_FILE} line")
+
+
+def queries_in(
+    lines: Iterable[tuple[int, bytes]], document_ids: Collection[str], source: str
+) -> tuple[list[Query], list[str]]:
+    """Return the queries that lines of JSON hold, and a message for each bad one.
+
+    Parameters
+    ----------
+    lines : number and content of each.
+    source : what a message calls a line, before its number.
     """
     known = frozenset(document_ids)
     queries: list[Query] = []
     failures: list[str] = []
-    lines: dict[str, int] = {}
-    for number, content in _lines(folder):
-        where = f"{QUERIES_FILE} line {number}"
+    numbers: dict[str, int] = {}
+    for number, content in lines:
+        where = f"{source} {number}"
         try:
             query = _query(json.loads(content.decode("utf-8")))
         except ValidationError as error:
-            failures.append(f"{where}{_name(content)}: {_told(error)}")
+            failures.append(f"{where}{_name(content)}: {_line_errors(error)}")
             continue
         except (ValueError, RecursionError) as error:
             failures.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
@@ -139,8 +152,8 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
         named = [*([query.document_id] if query.document_id else []), *query.relevant_document_ids]
         named += [span.document_id for span in query.relevant_spans]
         unknown = [document_id for document_id in named if document_id not in known]
-        if query.query_id in lines:
-            first = lines[query.query_id]
+        if query.query_id in numbers:
+            first = numbers[query.query_id]
             failures.append(f"{where}: query_id already used on line {first}; rename one")
         elif unknown:
             failures.append(
@@ -148,18 +161,18 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
                 "add it or correct document_id and relevant_document_ids"
             )
         else:
-            lines[query.query_id] = number
+            numbers[query.query_id] = number
             queries.append(query)
     return queries, failures
 
 
 def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:
-    """Return whether a corpus brings questions or asks for some, whether or not they are valid."""
+    """Return whether a corpus has or requests questions, valid or not."""
     return any(True for _ in _lines(folder)) or bool(settings.questions.get("n"))
 
 
 def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
-    """Line numbers, from 1, and the lines that are not blank."""
+    """Yield line numbers, from 1, and the lines that are not blank."""
     file = folder / QUERIES_FILE
     if file.is_file():
         content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
@@ -192,7 +205,7 @@ def _query(row: Any) -> Query:
 
 
 def as_queries(generated: pa.Table) -> list[Query]:
-    """Rows of `generated_questions` as questions about the whole corpus; they have no reference."""
+    """Return rows of `generated_questions` as questions on the whole corpus, without references."""
     return [
         Query(row["query_id"], row["text"], row["text"], "general", None, [], [], "generated")
         for row in generated.select(["query_id", "text"]).to_pylist()
@@ -200,23 +213,23 @@ def as_queries(generated: pa.Table) -> list[Query]:
 
 
 def content_query_id(text: str, document_id: str | None) -> str:
-    """The id of a query that has none: a hash of its text and document."""
+    """Return the id of a query that has none: a hash of its text and document."""
     content = json.dumps([text, document_id]).encode()
     return "q" + hashlib.blake2b(content, digest_size=10).hexdigest()
 
 
 def _name(content: bytes) -> str:
-    """The query's id for a message, where the line has one."""
+    """Return the query's id for a message, or "" where the line has none."""
     row = json.loads(content)
     query_id = row.get("query_id") if isinstance(row, dict) else None
     return f", query {query_id!r}" if query_id else ""
 
 
-def _told(error: ValidationError) -> str:
-    """Key, value and remedy of each thing wrong with a line."""
-    told = []
+def _line_errors(error: ValidationError) -> str:
+    """Return key, value and remedy of each validation error of a line."""
+    messages = []
     for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"]) or "the line"
+        key = ".".join(str(step) for step in problem["loc"]) or "the line"
         value = "" if problem["type"] == "missing" else f" has value {problem['input']!r:.80}"
-        told.append(f"'{key}'{value}: {problem['msg']}")
-    return "; ".join(told) + "; correct the line"
+        messages.append(f"'{key}'{value}: {problem['msg']}")
+    return "; ".join(messages) + "; correct the line"

@@ -1,8 +1,8 @@
-"""Reads the records of one file, without judging what the documents say.
+"""Read the records of one file, without judging the contents of the documents.
 
 A record is a whole file, a line of `documents.jsonl`, or a row of `documents.csv` or
-`documents.parquet`. What cannot be framed as a record (a malformed line, a broken archive)
-becomes a record with a `problem`, so that the others are never lost.
+`documents.parquet`. A malformed line or a broken archive becomes a record with a `problem`, so
+that the other records are kept.
 """
 
 import csv
@@ -29,27 +29,26 @@ RECORD_FILES = (
 )
 _COLUMNS = ("document_id", "id", "title", "text", "cites")
 FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
-_MAX_ID = 200  # characters
+_MAX_ID = 200  # in characters
 PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One document as its source holds it.
+    """One document as stored in its source.
 
     Attributes
     ----------
-    document_id : its id, or "{file}:{line}" where it has no usable one.
-    file : relative to the corpus folder, with "/".
+    document_id : the id, or "{file}:{line}" without a valid one.
+    file : path relative to the corpus folder, with "/".
     line : line or row within the file, from 1; 0 for a whole file.
-    content : the bytes that its content hash covers.
-    title, text, cites : as found; a file's text is still undecoded bytes, a cell of CSV is
-        already split into the ids that it cites.
-    problem : why it cannot be used, or None if nothing is known against it.
-    converter : the file name extension by which `content` has to be converted to text; "": it is
-        text already.
-    is_other_type : whether it is a file of a type that gsum does not read.
+    content : the bytes covered by the content hash.
+    title, text, cites : unchanged values; the text of a file is undecoded bytes, a CSV cell of
+        citations is already split into ids.
+    problem : why the record cannot be used, or None.
+    converter : file name extension that selects the converter of `content`; "" for text.
+    is_other_type : whether the file has a type that gsum does not read.
     """
 
     document_id: str
@@ -65,7 +64,7 @@ class Record:
 
 
 def id_problem(document_id: str) -> str | None:
-    """What is wrong with an id, or None."""
+    """Return why an id cannot be used, or None."""
     if not document_id.strip():
         return "the id is empty; give each document an id"
     if len(document_id) > _MAX_ID:
@@ -78,7 +77,7 @@ def id_problem(document_id: str) -> str | None:
 
 
 def too_large(size: int, max_bytes: int) -> str:
-    """The reason given for a document of `size` bytes."""
+    """Return the reason for rejecting a document of `size` bytes."""
     return (
         f"{size} bytes, more than max_bytes = {max_bytes}; split it, "
         "or raise max_bytes in [documents] of corpus.toml"
@@ -86,7 +85,7 @@ def too_large(size: int, max_bytes: int) -> str:
 
 
 def records_of(path: Path, file: str, max_bytes: int) -> Iterator[Record]:
-    """The records of one of `RECORD_FILES`."""
+    """Yield the records of one of `RECORD_FILES`."""
     line = 0
     with path.open("rb") as raw:
         if file.endswith(".parquet"):
@@ -99,7 +98,8 @@ def records_of(path: Path, file: str, max_bytes: int) -> Iterator[Record]:
                 line = record.line
                 yield record
         except _BROKEN_ARCHIVE as error:
-            yield _broken(file, line + 1, b"", f"the gzip archive is damaged ({error}); pack anew")
+            problem = f"the gzip archive is damaged ({error}); compress it again"
+            yield _broken(file, line + 1, b"", problem)
 
 
 def _broken(file: str, line: int, content: bytes, problem: str) -> Record:
@@ -107,7 +107,7 @@ def _broken(file: str, line: int, content: bytes, problem: str) -> Record:
 
 
 def _record(row: Mapping[str, Any], file: str, line: int, content: bytes) -> Record:
-    """A record from named values; `document_id` goes before `id`."""
+    """Return a record from named values; `document_id` takes precedence over `id`."""
     value = row.get("document_id")
     value = row.get("id") if value is None else value
     if isinstance(value, bytes):
@@ -122,8 +122,13 @@ def _record(row: Mapping[str, Any], file: str, line: int, content: bytes) -> Rec
     return Record(value, file, line, content, title, text, cites)
 
 
+def record_of(row: Mapping[str, Any], file: str, line: int) -> Record:
+    """Return the record of named values, as of a line of JSON."""
+    return _record(row, file, line, json.dumps(row).encode())
+
+
 def _json_lines(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
-    # JSON may spend six bytes on a character ("\u0001"): a longer line holds too large a text.
+    # JSON may use six bytes for a character ("\u0001"): the text of a longer line is too large.
     limit = 6 * max_bytes + PIECE
     line = 0
     while content := stream.readline(limit):
@@ -188,8 +193,8 @@ def _csv_rows(stream: IO[bytes], file: str, max_bytes: int) -> Iterator[Record]:
 
 
 def _ids_of_cell(cell: str) -> list[str] | None:
-    """The ids in a cell, parted by ";"; a blank cell says nothing."""
-    return [part.strip() for part in cell.split(";") if part.strip()] if cell.strip() else None
+    """Return the ids in a cell, separated by ";"; None for a blank cell."""
+    return [cited.strip() for cited in cell.split(";") if cited.strip()] if cell.strip() else None
 
 
 def _missing_columns(names: Collection[str]) -> str | None:
@@ -219,12 +224,12 @@ def _parquet_rows(stream: IO[bytes], file: str) -> Iterator[Record]:
             raise
         stream.seek(0)
         digest = hashlib.file_digest(stream, "blake2b").digest()  # type: ignore[arg-type]
-        problem = f"not readable as Parquet ({str(error).splitlines()[0]}); write it anew"
+        problem = f"not readable as Parquet ({str(error).splitlines()[0]}); write it again"
         yield _broken(file, row and row + 1, digest, problem)
 
 
 def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Python values; strings as bytes, because Arrow does not vouch for their UTF-8."""
+    """Return Python values; strings as bytes, because Arrow does not guarantee their UTF-8."""
     kind = column.type
     if _is_text(kind):
         column = column.cast(pa.large_binary())

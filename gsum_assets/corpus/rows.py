@@ -1,4 +1,4 @@
-"""Dataclasses to rows of a declared table."""
+"""Conversion of dataclasses to rows of a declared table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from gsum_resources.table import Table
 
 
 def rows_of(table: Table, items: Sequence[Any]) -> pa.Table:
-    """One row per item, its attributes as columns."""
+    """Return one row per item, its attributes as columns."""
     columns = [
         pa.array([getattr(item, column.name) for item in items], column.type)
         for column in table.columns

@@ -1,4 +1,4 @@
-"""Pages and headings of a document, by the character at which each starts."""
+"""Pages and headings of a document, with the position of their first character."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,11 +36,11 @@ def sections_of(
     Parameters
     ----------
     suffix : the file name extension, in lower case.
-    page_starts : the character at which each page starts.
+    page_starts : first character of each page.
     """
     kind = "slide" if suffix == ".pptx" else "page"
     pages = [
-        # blanks at the end of the text were removed, and pages that were blank with them
+        # blanks at the end of the text were removed, including blank pages
         Section(document_id, kind, number, 0, str(number), min(start, len(text)))
         for number, start in enumerate(page_starts, start=1)
     ]
@@ -52,7 +52,7 @@ def sections_of(
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, level and text of each Markdown heading outside of code."""
+    """Yield start, level and text of each Markdown heading outside of code."""
     start, fence = 0, ""
     for line in text.splitlines(keepends=True):
         mark = _FENCE.match(line)

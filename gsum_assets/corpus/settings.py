@@ -1,4 +1,4 @@
-"""What `corpus.toml` may say, and how a mistake in it is told."""
+"""Schema of `corpus.toml`, and the error messages for invalid values."""
 
 import json
 import re
@@ -18,11 +18,11 @@ Section = TypeVar("Section", bound=BaseModel)
 
 
 class CorpusError(ValueError):
-    """A corpus, its settings or a benchmark's source that cannot be used as it stands."""
+    """Error for a corpus, its settings or a benchmark's source that cannot be used."""
 
 
 def corpus_name_problem(corpus: str) -> str | None:
-    """What is wrong with a corpus's name as a partition key and a folder, or None."""
+    """Return why a corpus name is no valid partition key and folder, or None."""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", corpus):
         return None
     return "use letters, digits, '.', '_' and '-', at most 100, beginning with a letter or digit"
@@ -53,7 +53,7 @@ class ChunkingSettings(BaseModel):
 
 
 class DocumentSettings(BaseModel):
-    """Table `[documents]`: what a document may be. A change here changes content hashes."""
+    """Table `[documents]`: limits of documents. A change here changes content hashes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -71,7 +71,7 @@ class AnswerSettings(BaseModel):
 class CorpusSettings(BaseModel):
     """A corpus's `corpus.toml`; every key may be left out.
 
-    The tables of evaluation and of the methods are kept as they stand: whoever reads one checks it.
+    Tables of evaluation and of methods are not validated here, but where they are read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,17 +98,17 @@ class CorpusSettings(BaseModel):
     jerr: dict[str, Any] = Field(default_factory=dict)
 
     def reading_fingerprint(self) -> bytes:
-        """Canonical bytes of the settings that change how a document is read."""
+        """Return canonical bytes of the settings that change how a document is read."""
         return json.dumps(self.documents.model_dump(), sort_keys=True).encode()
 
 
 def load_settings(folder: Path) -> CorpusSettings:
-    """The settings of a corpus folder; the defaults where it has no `corpus.toml`.
+    """Return the settings of a corpus folder; the defaults if it has no `corpus.toml`.
 
     Raises
     ------
     CorpusError
-        If the file is not UTF-8 or not TOML, names an unknown key, or gives a bad value.
+        If the file is not UTF-8 or not TOML, or has an unknown key or an invalid value.
     """
     file = folder / SETTINGS_FILE
     if not file.is_file():
@@ -119,31 +119,46 @@ def load_settings(folder: Path) -> CorpusSettings:
         raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise CorpusError(f"{file}: not valid TOML: {error}; correct that line") from error
-    try:
-        return CorpusSettings.model_validate(table, strict=True)
-    except ValidationError as error:
-        failures = "; ".join(_told(problem, CorpusSettings) for problem in error.errors())
-        raise CorpusError(f"{file}: {failures}") from error
+    return checked_settings(table, str(file))
 
 
-def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:
-    """A method's table of `corpus.toml` as its settings.
+def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
+    """Return the tables of a `corpus.toml` as settings.
+
+    Parameters
+    ----------
+    source : what the values are from, for messages.
 
     Raises
     ------
     CorpusError
-        If it names an unknown key, or gives a bad value.
+        If there is an unknown key, or a bad value.
+    """
+    try:
+        return CorpusSettings.model_validate(dict(values), strict=True)
+    except ValidationError as error:
+        failures = "; ".join(_described(problem, CorpusSettings) for problem in error.errors())
+        raise CorpusError(f"{source}: {failures}") from error
+
+
+def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:
+    """Return a method's table of `corpus.toml` as its settings.
+
+    Raises
+    ------
+    CorpusError
+        If it has an unknown key or an invalid value.
     """
     try:
         return model.model_validate(dict(values), strict=True)
     except ValidationError as error:
-        failures = "; ".join(_told(problem, model) for problem in error.errors())
+        failures = "; ".join(_described(problem, model) for problem in error.errors())
         raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {failures}") from error
 
 
-def _told(problem: Any, root: type[BaseModel]) -> str:
-    """One pydantic error as key, value and remedy."""
-    path = [str(part) for part in problem["loc"]]
+def _described(problem: Any, root: type[BaseModel]) -> str:
+    """Return key, value and remedy of one pydantic error."""
+    path = [str(step) for step in problem["loc"]]
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
         nearest = did_you_mean(path[-1], _known_keys(path[:-1], root))
@@ -155,10 +170,10 @@ def _told(problem: Any, root: type[BaseModel]) -> str:
 
 
 def _known_keys(path: list[str], root: type[BaseModel]) -> list[str]:
-    """The keys allowed in the table at `path` below `root`."""
+    """Return the keys allowed in the table at `path` below `root`."""
     model = root
-    for part in path:
-        nested = model.model_fields[part].annotation
+    for step in path:
+        nested = model.model_fields[step].annotation
         if isinstance(nested, type) and issubclass(nested, BaseModel):
             model = nested
     return sorted(model.model_fields)

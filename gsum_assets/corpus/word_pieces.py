@@ -1,10 +1,10 @@
-"""Where the word pieces of a text lie, and between which of them it may be cut.
+"""Positions of the word pieces of a text, and the positions where the text may be cut.
 
-WordPiece makes one [UNK] of a word with a character that it does not know, and of any word above
-100 characters, and drops accents and controls. A language model takes up to a token a byte for
-them. So characters of other scripts than Latin, Greek and Cyrillic, emoji and unknown words are
-counted by their UTF-8 bytes here, which no tokenizer that falls back to bytes exceeds, and overlong
-words and dropped stretches by their characters.
+WordPiece replaces a word with an unknown character, and any word above 100 characters, by one
+[UNK], and drops accents and control characters. A language model needs up to one token per byte
+for them. Therefore characters of scripts other than Latin, Greek and Cyrillic, emoji and unknown
+words count by their UTF-8 bytes, the upper bound of any tokenizer with byte fallback; overlong
+words and dropped spans count by their characters.
 """
 
 import re
@@ -16,16 +16,16 @@ from unicodedata import category
 import numpy as np
 from tokenizers import Tokenizer
 
-_SEGMENT = 50_000  # characters tokenized as one input, so that a long text uses all cores
-_BATCH = 64  # segments tokenized at once, so that memory stays bounded
-_LONG_BARE = 2  # dropped characters that a word may carry for nothing: an accent, a joiner
+_SEGMENT = 50_000  # characters per tokenizer input, so that a long text uses all cores
+_BATCH = 64  # segments per batch, so that memory stays bounded
+_LONG_BARE = 2  # dropped characters of a word that do not count: an accent, a joiner
 _FIRST_HEAVY = 0x590  # Hebrew; below: Latin, Greek, Cyrillic, Armenian
 _LIGHT = ((0x1E00, 0x20CF), (0x2100, 0x22FF))  # Latin with accents, punctuation, signs
 
 _UTF8_STEPS = np.array([0x80, 0x800, 0x10000])  # first code points of two, three and four bytes
 # The characters for which str.isspace() is true.
 _BLANKS = np.array([c for c in range(0x3001) if chr(c).isspace()], dtype=np.uint32)
-# Scripts that BERT splits into characters, which therefore are words of their own.
+# Scripts that BERT splits into characters, each of which is a word.
 _CJK = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
 
 
@@ -36,9 +36,9 @@ class Pieces:
     Attributes
     ----------
     text : the text.
-    starts : the character at which a cut before the piece would fall; ascending.
-    begins_word : the piece begins a word (after a blank, or next to a CJK character).
-    separable : no character belongs to both this piece and an earlier one.
+    starts : character position of a cut before the piece, ascending.
+    begins_word : whether the piece begins a word (after a blank, or next to a CJK character).
+    separable : whether no character belongs to both this piece and an earlier one.
     """
 
     text: str
@@ -53,7 +53,7 @@ class Pieces:
 
 
 def word_pieces(texts: Sequence[str], tokenizer: Tokenizer) -> list[Pieces]:
-    """The word pieces of each text; tokenized in parallel batches."""
+    """Return the word pieces of each text; texts are tokenized in parallel batches."""
     segments = [(i, start, end) for i, text in enumerate(texts) for start, end in _segments(text)]
     spans: list[list[np.ndarray]] = [[] for _ in texts]
     unknown = tokenizer.token_to_id("[UNK]")
@@ -73,7 +73,7 @@ def word_pieces(texts: Sequence[str], tokenizer: Tokenizer) -> list[Pieces]:
 
 
 def _segments(text: str) -> list[tuple[int, int]]:
-    """Stretches of at least `_SEGMENT` characters that end after a space or line end."""
+    """Return spans of at least `_SEGMENT` characters that end after a space or line end."""
     bounds, blank = [0], re.compile(r"[ \n]")
     while match := blank.search(text, bounds[-1] + _SEGMENT):
         bounds.append(match.end())
@@ -82,7 +82,7 @@ def _segments(text: str) -> list[tuple[int, int]]:
 
 
 def _pieces(text: str, spans: np.ndarray) -> Pieces:
-    """Starts and permitted cuts from the tokenizer's `spans (n_tokens, 3)`: start, end, unknown."""
+    """Return the pieces of the tokenizer's `spans (n_tokens, 3)`: start, end, is unknown."""
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     blank = np.isin(codes, _BLANKS)
     spans, weights = _weighed(spans[spans[:, 1] > spans[:, 0]], codes, blank)
@@ -96,7 +96,7 @@ def _pieces(text: str, spans: np.ndarray) -> Pieces:
     separable = (starts >= before) & ~_continues(codes)[starts]
     cjk = _within(codes, _CJK)
     beside_cjk = separable & (cjk[starts] | cjk[np.maximum(before - 1, 0)])
-    # Dropped characters between the last blank and the piece belong to its word.
+    # dropped characters between the last blank and the piece belong to its word
     starts = np.where(after_blank, last_blank + 1, np.maximum(starts, before))
     starts[0] = np.argmin(blank)
     first = np.cumsum(weights) - weights  # of a character that counts several pieces
@@ -113,11 +113,11 @@ def _pieces(text: str, spans: np.ndarray) -> Pieces:
 def _weighed(
     spans: np.ndarray, codes: np.ndarray, blank: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Spans `(n, 2)` of what is counted, and the pieces that each counts `(n,)`.
+    """Return the counted spans `(n, 2)`, and the number of pieces of each `(n,)`.
 
-    A token counts one. Characters of unknown words, of scripts that are counted by bytes, and
-    those that no token covers stand for themselves. A short bare stretch that touches a token (an
-    accent, a zero-width joiner) counts nothing: it belongs to the token's word.
+    A token counts as one piece. Characters of unknown words, of scripts counted by bytes, and
+    those outside of all tokens count individually. A short span outside of tokens that touches one
+    (an accent, a zero-width joiner) does not count: it belongs to the token's word.
     """
     heavy = (codes >= _FIRST_HEAVY) & ~_within(codes, _LIGHT)
     n_heavy = np.concatenate([[0], np.cumsum(heavy)])
@@ -126,11 +126,11 @@ def _weighed(
     loose = ~_cover(tokens, len(codes)) & ~blank
     edges = np.flatnonzero(np.diff(np.concatenate([[0], loose.astype(np.int8), [0]])))
     first, end = edges[::2], edges[1::2]
-    outside = np.concatenate([blank, [True]])  # index -1 is the text's end, so its start, too
+    outside = np.concatenate([blank, [True]])  # index -1 is both the text's end and its start
     alone = outside[first - 1] & outside[end]
     short = ~alone & (end - first <= _LONG_BARE)
-    seen = heavy | _cover(spans[~is_token, :2], len(codes))
-    counted = loose & (seen | ~_cover(np.stack([first, end], axis=1)[short], len(codes)))
+    always = heavy | _cover(spans[~is_token, :2], len(codes))
+    counted = loose & (always | ~_cover(np.stack([first, end], axis=1)[short], len(codes)))
     characters = np.flatnonzero(counted)
     added = np.stack([characters, characters + 1], axis=1)
     n_bytes = 1 + np.searchsorted(_UTF8_STEPS, codes[characters], side="right")
@@ -141,9 +141,9 @@ def _weighed(
 
 
 def _continues(codes: np.ndarray) -> np.ndarray:
-    """Which characters belong to the one before: marks, up to three in a row."""
-    distinct, places = np.unique(codes, return_inverse=True)
-    marks = np.array([category(chr(code)).startswith("M") for code in distinct], bool)[places]
+    """Return which characters belong to the previous one: marks, up to three in a row."""
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    marks = np.array([category(chr(code)).startswith("M") for code in distinct], bool)[inverse]
     many = marks.copy()
     for back in (1, 2, 3):
         many[back:] &= marks[:-back]
@@ -152,7 +152,7 @@ def _continues(codes: np.ndarray) -> np.ndarray:
 
 
 def _cover(spans: np.ndarray, length: int) -> np.ndarray:
-    """Which of `length` characters lie in any of `spans`."""
+    """Return which of `length` characters lie in any of `spans`."""
     change = np.zeros(length + 1, dtype=np.int64)
     np.add.at(change, spans[:, 0], 1)
     np.add.at(change, spans[:, 1], -1)
@@ -160,5 +160,5 @@ def _cover(spans: np.ndarray, length: int) -> np.ndarray:
 
 
 def _within(codes: np.ndarray, ranges: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Which code points lie in any of the inclusive `ranges`."""
+    """Return which code points lie in any of the inclusive `ranges`."""
     return np.logical_or.reduce([(codes >= first) & (codes <= last) for first, last in ranges])

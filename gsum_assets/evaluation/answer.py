@@ -1,4 +1,4 @@
-"""Contexts to answers: the last step that all methods share."""
+"""Answers from contexts: the last step of all methods."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,13 +23,13 @@ from gsum_resources.protocols import Completion, CompletionError, LanguageModel,
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 Key = tuple[str, int]  # query id, sample
 _PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
-# A model without instructions quotes sentences instead: by this many words it can be told which
-# option they speak of.
+# A model that cannot follow instructions quotes sentences instead: with this many words the option
+# can be recognized.
 _MOST_WORDS = {"short": 20, "choice": 40}
 
 
 class AnswerError(ValueError):
-    """No question could be answered; the message names the first cause."""
+    """Error raised if no question could be answered; the message names the first cause."""
 
 
 def answer_questions(
@@ -39,7 +39,7 @@ def answer_questions(
     max_words: int,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` every question over its contexts.
+    """Answer every question over its contexts with `model`.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def answer_questions(
     Raises
     ------
     AnswerError
-        If not a single question of several could be answered.
+        If no question could be answered.
     """
     passages = dict(_passages(contexts))
-    asked = {row["query_id"]: row for row in queries.to_pylist()}
-    keys = sorted(key for key in passages if key[0] in asked)
-    fitted = [_fitted(asked[key[0]], passages[key], max_words, model, prompts) for key in keys]
+    questions = {row["query_id"]: row for row in queries.to_pylist()}
+    keys = sorted(key for key in passages if key[0] in questions)
+    fitted = [_fitted(questions[key[0]], passages[key], max_words, model, prompts) for key in keys]
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
@@ -75,30 +75,30 @@ def answer_questions(
         for key, (_, n) in zip(keys, fitted, strict=True)
         if n
     ]
-    failures += [f"question '{q}' has no context" for q in asked if (q, 0) not in passages]
+    failures += [f"question '{q}' has no context" for q in questions if (q, 0) not in passages]
     if not rows and failures:
         raise AnswerError(f"none of {len(failures)} questions was answered; first: {failures[0]}")
     return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures)
 
 
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
-    """Rows of `summaries` with what the steps before them took for the same question added.
+    """Return rows of `summaries` with the usage of earlier steps added for each question.
 
     Parameters
     ----------
-    steps : rows with a `query_id`; of those that ask a model, the columns `calls` to `cost_usd`.
+    steps : rows with a `query_id`, and `calls` to `cost_usd` if the step calls a model.
     """
     steps = [step for step in steps if set(_SPENT) <= set(step.column_names)]
     if not steps:
         return summaries
-    taken: dict[str, list[float]] = {}
+    totals: dict[str, list[float]] = {}
     for step in steps:
         for row in step.select(["query_id", *_SPENT]).to_pylist():
-            total = taken.setdefault(row["query_id"], [0] * len(_SPENT))
-            taken[row["query_id"]] = [a + row[n] for a, n in zip(total, _SPENT, strict=True)]
+            total = totals.setdefault(row["query_id"], [0] * len(_SPENT))
+            totals[row["query_id"]] = [a + row[n] for a, n in zip(total, _SPENT, strict=True)]
     rows = summaries.to_pylist()
     for row in rows:
-        before = taken.get(row["query_id"], [0] * len(_SPENT))
+        before = totals.get(row["query_id"], [0] * len(_SPENT))
         row.update({name: row[name] + more for name, more in zip(_SPENT, before, strict=True)})
     return pa.Table.from_pylist(rows, summaries.schema)
 
@@ -106,7 +106,7 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
 def answer_request(
     question: dict, passages: tuple[str, ...], max_words: int, prompts: Prompts = PROMPTS
 ) -> Request:
-    """What is asked for a row of `queries`, over passages in the order in which they are read."""
+    """Return the request for a row of `queries`, over passages in reading order."""
     form = question["form"]
     words = min(max_words, _MOST_WORDS.get(form, max_words))
     return Request(
@@ -126,7 +126,7 @@ def _fitted(
     model: LanguageModel,
     prompts: Prompts,
 ) -> tuple[Request, int]:
-    """What is asked over as many of the best passages as the model has room for.
+    """Return a request over as many of the best passages as fit into the model's context.
 
     Parameters
     ----------
@@ -134,45 +134,45 @@ def _fitted(
 
     Returns
     -------
-    The request, and how many passages it does not show in full.
+    The request, and the number of passages that are omitted or cut.
     """
 
-    def asking(rows: Sequence[dict]) -> Request:
+    def request_over(rows: Sequence[dict]) -> Request:
         texts = tuple(row["text"] for row in reading_order(rows))
         return answer_request(question, texts, max_words, prompts)
 
-    window, whole = getattr(model, "window", None), asking(passages)
+    window, whole = getattr(model, "window", None), request_over(passages)
     if not isinstance(window, Window) or not window.excess(whole):
         return whole, 0
     room = room_for(whole, len(passages), window.context or 0, window)
     n = n_fitting(window.count([row["text"] for row in passages]), room)
     if n:
-        return asking(passages[:n]), len(passages) - n
-    if room.is_too_small:  # the instructions alone are too long: not sent, with the reason
+        return request_over(passages[:n]), len(passages) - n
+    if room.is_too_small:  # the model rejects the request with the reason
         return whole, len(passages)
     best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
-    return asking([{**passages[0], "text": best}]), len(passages)
+    return request_over([{**passages[0], "text": best}]), len(passages)
 
 
 def answer_room(
     question: dict, prompt_tokens: int, max_words: int, count_tokens: CountTokens
 ) -> Room:
-    """What the prompt that answers a row of `queries` leaves to its passages."""
+    """Return the room that the prompt to answer a row of `queries` leaves to its passages."""
     bare = answer_request(question, (), max_words)
     return room_for(bare, MOST_MARKED, prompt_tokens, count_tokens)
 
 
 def question_text(question: dict) -> str:
-    """A row of `queries` as a model is shown it: a choice with its options."""
+    """Return the text of a row of `queries` for a model: a choice with its options."""
     if question["form"] == "choice":
         return f"{question['text']}\n{listed(question['options'])}"
     return question["text"]
 
 
 def reading_order(passages: Sequence[dict]) -> list[dict]:
-    """Return passages as the model reads them: the best one's document first, in its order.
+    """Return passages in reading order: by document, that of the best passage first.
 
-    What has no position, as responses, follows the passages of its document, best first.
+    Passages without a position, such as responses, follow those of their document, best first.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ def _position(row: dict) -> tuple[bool, int, str]:
 
 
 def _passages(contexts: pa.Table) -> Iterator[tuple[Key, list[dict]]]:
-    """The rows of each context, best first.
+    """Yield the rows of each context, best first.
 
-    A passage of which nothing is left, as refinement may decide, is not shown.
+    Passages that refinement left empty are omitted.
     """
     ordered = contexts.select(
         ["query_id", "sample", "rank", "document_id", "position", "text"]

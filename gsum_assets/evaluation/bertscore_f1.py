@@ -1,4 +1,4 @@
-"""BERTScore F1 of answers by the `bert-score` package, remembered by their texts."""
+"""BERTScore F1 of answers by the `bert-score` package, with a memo by text."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     _Embedded = tuple[Tensor, Tensor, Tensor]  # of a text: vectors, mask, weights
 
-_ALGORITHM = "bertscore-f1-2"  # raise it when scores of the same texts may differ: the memo stays
-_BATCH = 256  # answers whose token vectors are in memory together: 100 MB of 256 tokens each
-_REFERENCES = 256  # kept, in as much memory, from one method to the next
+_ALGORITHM = "bertscore-f1-2"  # increase it when scores of the same texts may change
+_BATCH = 256  # answers with token vectors in memory: 100 MB at 256 tokens each
+_REFERENCES = 256  # cached over all methods, in as much memory
 _DECIMALS = 6  # the last bits of a matrix product depend on the number of threads
 
 Answered = tuple[str, Sequence[str]]  # an answer, and its references
@@ -42,11 +42,11 @@ class PairScorer(Protocol):
 
     @property
     def identity(self) -> str:
-        """What distinguishes this scorer's F1: weights, layer."""
+        """Name of everything that determines F1: weights and layer."""
         ...
 
     def f1(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """BERTScore F1 of each answer and reference, `(n_pairs,)`."""
+        """Return BERTScore F1 of each answer and reference, `(n_pairs,)`."""
         ...
 
 
@@ -54,19 +54,19 @@ class PairScorer(Protocol):
 class PackageScorer:
     """The `bert-score` package without idf weights and without rescaling.
 
-    Its two halves are called one after the other, so that the vectors of references, which every
-    method is compared with, are kept. Every text is embedded alone and every pair matched alone:
-    in larger batches the padding takes part in each maximum, so that a score depended on the texts
-    beside it, by 7.5e-5 on 200 answers, and no time was saved.
+    Embedding and matching are called separately, so that the vectors of references are cached for
+    all methods. Every text is embedded alone and every pair matched alone: in larger batches the
+    padding takes part in each maximum, so that a score depends on the rest of the batch (by 7.5e-5
+    on 200 answers), and no time was saved.
 
     Attributes
     ----------
     model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
-    layer : whose output is taken, from 1, the package's `num_layers`; None is the last.
-    device : "auto" takes the GPU where there is one.
-    threads : answers compared at once, each on one thread of torch; None is the physical cores.
-        Within a text, torch's threads wait for one another at each of its small products, on a
-        busy machine ten times as long.
+    layer : layer of the output, from 1, the package's `num_layers`; None is the last.
+    device : "auto" uses the GPU if there is one.
+    threads : answers compared in parallel, each on one torch thread; None: the physical cores.
+        Several torch threads per text wait for each other at each small product, up to ten times
+        as long on a busy machine.
     """
 
     model: str = PACKAGED
@@ -76,19 +76,19 @@ class PackageScorer:
 
     @property
     def identity(self) -> str:
-        """What distinguishes the scores: weights and layer, not where they are computed."""
+        """Name of everything that determines the scores: weights and layer, not the device."""
         return LocalTokenEmbedder(self.model, self.layer).identity
 
     def f1(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """BERTScore F1 of each answer and reference, `(n_pairs,)`; 0 where one is blank.
+        """Return BERTScore F1 of each answer and reference, `(n_pairs,)`; 0 if one is blank.
 
-        Of a longer text than the model takes the beginning counts. An answer is embedded once for
-        the pairs of it that follow one another.
+        Texts are truncated to the model's maximum length. An answer is embedded once for all of its
+        consecutive pairs.
 
         Raises
         ------
         ValueError
-            If the model has no such layer, or the package would take it for another architecture.
+            If the model has no such layer, or the package would mistake its architecture.
         ModelNotFoundError
             If the model is neither a folder nor on the hub.
         """
@@ -105,7 +105,7 @@ class PackageScorer:
 
     def _of_answer(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         answer = pairs[0][0]
-        # the package refuses blank texts
+        # the package rejects blank texts
         embedded = self._embed(answer) if answer.strip() else None
         return [
             _matched(embedded, self._reference(text)) if embedded and text.strip() else 0.0
@@ -127,7 +127,7 @@ class PackageScorer:
 
     @cached_property
     def _package(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[int, float]]":
-        """Model, tokenizer, and a weight for each token: 0 for those that frame a text."""
+        """Model, tokenizer, and a weight for each token: 0 for the special tokens of a text."""
         from bert_score.utils import get_model, get_tokenizer
 
         folder = transformer_folder(model_folder(self.model))
@@ -154,10 +154,14 @@ class PackageScorer:
 def _matched(answer: "_Embedded", reference: "_Embedded") -> float:
     from bert_score.utils import greedy_cos_idf
 
-    # it divides what it is given, in place
-    vectors, mask, weights = (part.clone() for part in answer)
-    others, others_mask, others_weights = (part.clone() for part in reference)
-    return float(greedy_cos_idf(others, others_mask, others_weights, vectors, mask, weights)[2])
+    # greedy_cos_idf changes its arguments in place
+    vectors, mask, weights = (tensor.clone() for tensor in answer)
+    reference_vectors, reference_mask, reference_weights = (tensor.clone() for tensor in reference)
+    return float(
+        greedy_cos_idf(
+            reference_vectors, reference_mask, reference_weights, vectors, mask, weights
+        )[2]
+    )
 
 
 def bertscore_f1(
@@ -166,25 +170,25 @@ def bertscore_f1(
     memo: ScoreMemo,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """F1 of each answer, the maximum over its references, float64 `(n_answers,)`.
+    """Return F1 of each answer, the maximum over its references, float64 `(n_answers,)`.
 
     Parameters
     ----------
     answered : answers with at least one reference each.
-    on_progress : called with (answers scored, answers to score) of those not remembered.
+    on_progress : called with (answers scored, answers to score), without those in the memo.
     """
     keys = [_key(scorer.identity, answer) for answer in answered]
     known = memo.get(keys)
-    missing = {key: one for key, one in zip(keys, answered, strict=True) if key not in known}
+    missing = {key: answer for key, answer in zip(keys, answered, strict=True) if key not in known}
     pending = list(missing.items())
     for start in range(0, len(pending), _BATCH):
-        part = pending[start : start + _BATCH]
-        scores = _scores([one for _, one in part], scorer)
-        fresh = {key: score.tobytes() for (key, _), score in zip(part, scores, strict=True)}
+        batch = pending[start : start + _BATCH]
+        scores = _scores([answer for _, answer in batch], scorer)
+        fresh = {key: score.tobytes() for (key, _), score in zip(batch, scores, strict=True)}
         memo.put(fresh)
         known.update(fresh)
         if on_progress:
-            on_progress(start + len(part), len(pending))
+            on_progress(start + len(batch), len(pending))
     return np.array([np.frombuffer(known[key])[0] for key in keys])
 
 

@@ -1,7 +1,7 @@
-"""Prompts that keep to their length: what fits, what each passage may have, and where to cut.
+"""Prompts within a token budget: which passages fit, their lengths, and where to cut.
 
-All lengths are word pieces, or tokens of a model whose context is short. Those of texts with a
-blank between them add up, so a prompt is as long as its parts.
+All lengths are word pieces, or tokens of a model with a short context. Lengths of texts separated
+by a blank add up to that of the prompt.
 """
 
 import re
@@ -17,32 +17,31 @@ from gsum_resources.llm.structure import schema_in_full
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import LanguageModel, Request
 
-_AMPLE = 4  # tokens that a word piece takes at most, of a text with many numbers
-MOST_MARKED = 1000  # passages of a prompt whose marks are worth measuring
+_AMPLE = 4  # maximum number of tokens per word piece, for a text with many numbers
+MOST_MARKED = 1000  # passages of a prompt whose marks are measured
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
-"""Word pieces of each of several texts, or tokens of a model: a `Window`."""
+"""Function to the word pieces of each text, or the tokens of a model (a `Window`)."""
 
-# What a passage keeps at least, about a sentence: less says nothing, so that one passage fewer is
-# shown instead.
+# minimum length of a passage, about a sentence: instead of shorter ones fewer passages are shown
 _LEAST = 16
-# Share of the room that is asked for where it is short, and how far beyond what it was asked for
-# a text may go where there is room: models keep to a number of words only roughly.
+# Requested fraction of the room if it is short, and factor by which a text may exceed the requested
+# length if there is room: models keep to a number of words only roughly.
 _ASKED, _TOLERANCE = 0.85, 1.5
 
 _UNIT = re.compile(r"\S{1,20}")  # a word, or a piece of a script without blanks
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*$")
-_TITLE = re.compile(r"[A-Z][a-z]{0,2}\.$")  # Dr. and its like
+_TITLE = re.compile(r"[A-Z][a-z]{0,2}\.$")  # "Dr." and similar
 
 
 @dataclass(frozen=True)
 class Room:
-    """What a prompt leaves to its passages.
+    """Tokens that a prompt leaves to its passages.
 
     Attributes
     ----------
-    tokens : for their texts, and the marks before them.
-    mark : longest mark before a passage, its number.
-    own : what the prompt takes without passages.
+    tokens : tokens for their texts and the marks before them.
+    mark : tokens of the longest mark before a passage (its number).
+    own : tokens of the prompt without passages.
     """
 
     tokens: int
@@ -51,24 +50,28 @@ class Room:
 
     @property
     def is_too_small(self) -> bool:
-        """Whether not even one passage has what it needs at least."""
+        """Whether not even one passage has its minimum."""
         return self.tokens < self.mark + _LEAST
 
 
 def room_for(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """What `n_passages` may take if instructions and rendered request keep to `prompt_tokens`.
+    """Return the room of `n_passages` in a prompt of at most `prompt_tokens`.
 
-    And no more than the context of a model leaves, if the tokens are counted for one.
+    If tokens are counted for a model, the room is also bounded by its context.
     """
     return _room(request, request.instructions, n_passages, prompt_tokens, count_tokens)
 
 
 def _room(
-    request: Request, told: str, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
+    request: Request,
+    instructions: str,
+    n_passages: int,
+    prompt_tokens: int,
+    count_tokens: CountTokens,
 ) -> Room:
-    own = sum(count_tokens([told, replace(request, passages=()).render()]))
+    own = sum(count_tokens([instructions, replace(request, passages=()).render()]))
     left = prompt_tokens - own
     if isinstance(count_tokens, Window) and (most := count_tokens.room(request)) is not None:
         left = min(left, most)
@@ -76,13 +79,13 @@ def _room(
 
 
 def counter_for(model: LanguageModel, prompt_tokens: int) -> CountTokens:
-    """Word pieces, or the model's own tokens where its context may be too short for a prompt.
+    """Return a counter of word pieces, or of the model's tokens if its context is short.
 
-    Prompts stay as they are with any model that has ample room.
+    Prompts are the same for all models with enough room.
 
     Parameters
     ----------
-    prompt_tokens : longest prompt, word pieces.
+    prompt_tokens : length of the longest prompt, in word pieces.
     """
     window = getattr(model, "window", None)
     if isinstance(window, Window) and (window.context or _AMPLE * prompt_tokens) < (
@@ -101,20 +104,20 @@ def _longest_mark(n_passages: int, count_tokens: CountTokens) -> int:
 def structured_room(
     request: Request, n_passages: int, prompt_tokens: int, count_tokens: CountTokens
 ) -> Room:
-    """`room_for` where the reply's schema counts too, as long as a server may show it."""
-    told = schema_in_full(request.schema) if request.schema else ""
-    instructions = f"{request.instructions}\n{told}"
+    """Return `room_for` including the reply's schema, as long as a server may show it."""
+    schema = schema_in_full(request.schema) if request.schema else ""
+    instructions = f"{request.instructions}\n{schema}"
     return _room(request, instructions, n_passages, prompt_tokens, count_tokens)
 
 
 def lengths(texts: Iterable[str], count_tokens: CountTokens) -> dict[str, int]:
-    """Word pieces of each text."""
+    """Return the number of word pieces of each text."""
     distinct = list(dict.fromkeys(texts))
     return dict(zip(distinct, count_tokens(distinct), strict=True)) if distinct else {}
 
 
 def n_fitting(sizes: Sequence[int], room: Room) -> int:
-    """How many of the first passages fit together."""
+    """Return how many of the first passages fit together."""
     return int(
         np.searchsorted(
             np.cumsum(sizes) + room.mark * np.arange(1, len(sizes) + 1), room.tokens, side="right"
@@ -122,46 +125,46 @@ def n_fitting(sizes: Sequence[int], room: Room) -> int:
     )
 
 
-def allowances(wished: Sequence[int], room: Room) -> tuple[list[int], float]:
-    """What each passage may have, so that all that are shown fit together.
+def allowances(desired: Sequence[int], room: Room) -> tuple[list[int], float]:
+    """Return the allowance of each passage, so that all shown passages fit together.
 
-    Where the room is short all shrink in proportion, but none below a sentence: then the last are
+    If the room is short, all shrink in proportion, but not below a sentence: then the last ones are
     left out instead.
 
     Parameters
     ----------
-    wished : word pieces that each passage would have, best first; 0: none.
+    desired : requested word pieces of each passage, best first; 0: none.
 
     Returns
     -------
-    Word pieces of each, 0 for one that is left out; and the factor by which texts may exceed them.
+    Word pieces of each, 0 if left out; and the factor by which texts may exceed them.
     """
-    for n in range(len(wished), 0, -1):
-        total = sum(wished[:n])
-        free = room.tokens - room.mark * sum(wish > 0 for wish in wished[:n])
+    for n in range(len(desired), 0, -1):
+        total = sum(desired[:n])
+        free = room.tokens - room.mark * sum(wish > 0 for wish in desired[:n])
         aim = free if total <= free else _ASKED * free
-        share = aim / max(1, total)
-        allowed = [min(wish, max(_LEAST, int(share * wish))) for wish in wished[:n]]
+        scale = aim / max(1, total)
+        allowed = [min(wish, max(_LEAST, int(scale * wish))) for wish in desired[:n]]
         if sum(allowed) <= aim or n == 1:
             slack = min(_TOLERANCE, max(1.0, free / max(1, sum(allowed))))
-            return [*allowed, *[0] * (len(wished) - n)], slack
+            return [*allowed, *[0] * (len(desired) - n)], slack
     return [], 1.0
 
 
 def cut_to_tokens(text: str, max_tokens: int, count_tokens: CountTokens) -> str:
-    """The beginning of a text: up to the end of a sentence, or of a word and then "…".
+    """Return the beginning of a text, to the end of a sentence, or of a word and then "…".
 
-    A sentence ends the cut where it keeps at least half of what could be kept. One word remains
-    whatever its length.
+    The cut is at the end of a sentence if that keeps at least half of the possible length. At least
+    one word is kept.
     """
     if count_tokens([text])[0] <= max_tokens:
         return text
-    # each has at least a piece, so that more of them cannot fit
+    # each unit has at least one piece, so that no more can fit
     units = list(islice(_UNIT.finditer(text), max(1, max_tokens)))
     sizes = np.cumsum(count_tokens([unit.group() for unit in units]))
     n = max(1, int(np.searchsorted(sizes, max_tokens - 1, side="right")))  # 1 for the "…"
     cut = _first_units(text, units, n)
-    while n > 1 and count_tokens([cut])[0] > max_tokens:  # pieces of a cut word may not add up
+    while n > 1 and count_tokens([cut])[0] > max_tokens:  # the pieces of a cut word may not add up
         n -= 1
         cut = _first_units(text, units, n)
     return cut

@@ -1,4 +1,4 @@
-"""Methods side by side on the same questions: means with intervals, and every paired difference."""
+"""Means of methods with intervals, and every paired difference on the same questions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import pyarrow as pa
 from gsum.statistics import compare, holm, intervals, pairwise
 from gsum_assets.tables import TABLES
 
-ALL = "all"  # the split that unites all splits
+ALL = "all"  # name of the union of all splits
 _DECIMALS = 9
 
 
@@ -25,9 +25,9 @@ class Estimate(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """How much better the first of two methods is, over the `n` questions that both have.
+    """Mean difference of two methods over the `n` questions that both have.
 
-    `p_value` holds for this pair alone, `p_adjusted` for all pairs of the metric at once.
+    `p_value` is for this pair alone, `p_adjusted` for all pairs of the metric.
     """
 
     mean: float
@@ -40,13 +40,13 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """The values of one kind of question that may be compared with each other.
+    """Comparable values of one kind of question.
 
     Attributes
     ----------
-    splits : those that these questions make up: one and, if there is no other, `ALL`.
-    columns : metric and method of each.
-    values : NaN where a method has none, `(n_questions, n_columns)`.
+    splits : names of this set of questions: a split, `ALL`, or both if there is one split.
+    columns : metric and method of each column.
+    values : scores, NaN if missing, `(n_questions, n_columns)`.
     """
 
     splits: Sequence[str]
@@ -56,12 +56,12 @@ class Group:
     values: np.ndarray
 
     def mean_of(self, measured: Mapping[tuple[str, str], float], metric: str, method: str) -> float:
-        """The mean of what was measured by method and question, over the questions scored."""
+        """Return the mean of values measured by method and question, over the scored questions."""
         known = ~np.isnan(self.values[:, self.columns.index((metric, method))])
-        asked = [
+        questions = [
             question for question, is_known in zip(self.questions, known, strict=True) if is_known
         ]
-        found = [measured[method, q] for q in asked if (method, q) in measured]
+        found = [measured[method, q] for q in questions if (method, q) in measured]
         return sum(found) / len(found) if found else 0.0
 
     def estimates(self) -> dict[str, dict[str, Estimate]]:
@@ -94,7 +94,7 @@ class Group:
                 yield metric, methods[i], methods[j], difference
 
     def _alike(self) -> Iterator[tuple[np.ndarray, list[int]]]:
-        """Columns that have the same questions, and these questions."""
+        """Yield questions, and the columns that have exactly these."""
         known = ~np.isnan(self.values)
         found: dict[bytes, list[int]] = {}
         for column in range(len(self.columns)):
@@ -104,7 +104,7 @@ class Group:
 
 
 def _differences(values: np.ndarray) -> dict[tuple[int, int], Difference]:
-    """Of every two columns, `(n_questions, n_methods)`; their number is corrected for at once."""
+    """Return the differences of all pairs of columns, adjusted together."""
     tables = pairwise(values)
     return {
         (i, j): Difference._make([*(float(table[i, j]) for table in tables), len(values)])
@@ -113,26 +113,33 @@ def _differences(values: np.ndarray) -> dict[tuple[int, int], Difference]:
 
 
 def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Difference]:
-    """The same where methods have different questions, NaN elsewhere: corrected after Holm."""
+    """Return the same with missing values (NaN), adjusted by Holm's method."""
     found = {}
     for i, j in combinations(range(values.shape[1]), 2):
         both = values[~np.isnan(values[:, [i, j]]).any(axis=1)]
         if len(both):
             found[i, j] = compare(both[:, i], both[:, j])
-    adjusted = holm([one.p_value for one in found.values()])
+    adjusted = holm([comparison.p_value for comparison in found.values()])
     return {
-        pair: Difference(one.difference, one.low, one.high, one.p_value, p, one.n)
-        for (pair, one), p in zip(found.items(), adjusted, strict=True)
+        pair: Difference(
+            comparison.difference,
+            comparison.low,
+            comparison.high,
+            comparison.p_value,
+            p,
+            comparison.n,
+        )
+        for (pair, comparison), p in zip(found.items(), adjusted, strict=True)
     }
 
 
 def groups(queries: pa.Table, scores: pa.Table) -> list[Group]:
-    """Every split (and all of them together) and kind of question.
+    """Return a group for every split (and all of them together) and kind of question.
 
     Parameters
     ----------
-    queries : rows of `queries`. Scores of questions that are asked no more do not count.
-    scores : `method`, `query_id`, `metric`, `value`; one value a method, question and metric.
+    queries : rows of `queries`. Scores of deleted questions are ignored.
+    scores : `method`, `query_id`, `metric`, `value`; one per method, question and metric.
     """
     about = {
         row["query_id"]: (row["split"], row["kind"])
@@ -166,7 +173,7 @@ def _group(splits: Sequence[str], kind: str, rows: Sequence[tuple]) -> Group:
 
 
 def comparisons(grouped: Sequence[Group]) -> pa.Table:
-    """Rows of the table `comparisons`."""
+    """Return rows of the table `comparisons`."""
     rows = sorted(
         (method, opponent, split, g.kind, metric, *d)
         for g in grouped
@@ -177,7 +184,7 @@ def comparisons(grouped: Sequence[Group]) -> pa.Table:
 
 
 def as_table(name: str, rows: Sequence[Sequence]) -> pa.Table:
-    """Rows, in the order of the declared columns, as a table."""
+    """Return rows in the order of the declared columns as a table."""
     schema = TABLES[name].schema
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
     return pa.table([list(column) for column in columns], schema=schema)

@@ -7,12 +7,12 @@ from gsum_resources.arrow import pc
 
 
 def main_scores(scores: pa.Table) -> pa.Table:
-    """The rows of `scores` of the answers in `summaries`, without the other points of curves."""
+    """Return the rows of `scores` of the answers in `summaries`, without those of curves."""
     return scores.filter(pc.is_null(scores["k"]))
 
 
 def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
-    """Rows of the table `curves`.
+    """Return rows of the table `curves`.
 
     Parameters
     ----------
@@ -32,6 +32,6 @@ def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
 
 
 def of_kind(curve: pa.Table, kind: str, split: str = ALL) -> pa.Table:
-    """The rows of `curves` of one kind of question and one split."""
-    wanted = pc.and_(pc.equal(curve["kind"], kind), pc.equal(curve["split"], split))
-    return curve.filter(wanted)
+    """Return the rows of `curves` of one kind of question and one split."""
+    is_selected = pc.and_(pc.equal(curve["kind"], kind), pc.equal(curve["split"], split))
+    return curve.filter(is_selected)

@@ -1,10 +1,9 @@
-"""Questions about a corpus as a whole, from its description: personas x tasks x questions.
+"""Questions about a whole corpus, generated from a description: personas x tasks x questions.
 
 After GraphRAG (arXiv 2404.16130, section 3.2): a model names n potential users of the corpus, n
 tasks of each, and n questions for each user and task that need an understanding of the whole; n = 5
-gives 125. The description stands in `corpus.toml` and is written by a person: one made from the
-documents would change as they grow, and the questions with it. Ours: exact and near duplicates,
-which different users ask, are dropped.
+gives 125. The description is written by a person in `corpus.toml`: one derived from the documents
+would change with them, and the questions with it. Ours: exact and near duplicates are dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +20,10 @@ from gsum_resources.content_hash import hash_texts
 from gsum_resources.llm.classical.vocabulary import content_stems
 from gsum_resources.protocols import Completion, LanguageModel, Request
 
-# Jaccard similarity of content words from which two questions count as the same, as for the
-# simulated questions of Graph of Records
+# least Jaccard similarity of content words of two equivalent questions, as for the simulated
+# questions of Graph of Records
 NEAR_DUPLICATE = 0.7
-_WORDS_EACH = 60  # of a persona with its description; tasks and questions are shorter
+_WORDS_EACH = 60  # for a persona with its description; tasks and questions are shorter
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -35,7 +34,7 @@ class QuestionsSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: str = Field(
-        default="", description="what the corpus holds, in a few sentences that a person wrote"
+        default="", description="contents of the corpus, in a few sentences written by a person"
     )
     n: int = Field(
         default=0,
@@ -80,11 +79,11 @@ class Questions(BaseModel):
 
 
 class QuestionError(ValueError):
-    """No question could be written; the message names the first cause."""
+    """Error raised if no question could be written; the message names the first cause."""
 
 
 def questions_skipped(model_identity: str) -> str | None:
-    """Why no question is written, though some are wanted; None if they are."""
+    """Return why no question is written although some are requested, or None."""
     if model_identity.startswith("extractive"):
         return (
             "the model 'extractive' cannot write questions from a description; choose a language "
@@ -96,7 +95,7 @@ def questions_skipped(model_identity: str) -> str | None:
 def generate_questions(
     settings: QuestionsSettings, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
-    """Ask `model` for personas, their tasks, and the questions of each, in three rounds.
+    """Generate personas, their tasks, and questions for each task, in three rounds.
 
     Returns
     -------
@@ -106,19 +105,21 @@ def generate_questions(
     Raises
     ------
     QuestionError
-        If it wrote not a single question.
+        If no question could be written.
     """
     writer = _Writer(model, settings.description.strip(), settings.n, prompts)
-    wanted = settings.n**3
+    n_requested = settings.n**3
     written = list(_written(writer))
     if not written:
-        raise QuestionError(f"none of {wanted} questions was written; first: {writer.failures[0]}")
+        raise QuestionError(
+            f"none of {n_requested} questions was written; first: {writer.failures[0]}"
+        )
     rows = _distinct(written)
     failures = list(writer.failures)
-    if len(rows) < wanted:
+    if len(rows) < n_requested:
         failures.append(
-            f"{len(rows)} of {wanted} questions: {len(written) - len(rows)} repeated another, "
-            f"{wanted - len(written)} were not written"
+            f"{len(rows)} of {n_requested} questions: {len(written) - len(rows)} repeated another, "
+            f"{n_requested - len(written)} were not written"
         )
     rows.sort(key=lambda row: row["query_id"])
     schema = TABLES["generated_questions"].schema
@@ -131,7 +132,7 @@ class _Reply(NamedTuple):
 
 
 class _Writer:
-    """A model that writes lists about one corpus, and what it failed to write."""
+    """A model that writes lists about one corpus, and the failures."""
 
     def __init__(self, model: LanguageModel, description: str, n: int, prompts: Prompts) -> None:
         self._model = model
@@ -141,20 +142,20 @@ class _Writer:
         self.failures: list[str] = []
 
     def lists(
-        self, schema: type[BaseModel], prompt: str, about: Sequence[tuple[str, ...]]
+        self, schema: type[BaseModel], prompt: str, contexts: Sequence[tuple[str, ...]]
     ) -> Iterator[_Reply]:
-        """At most n items for each thing that is told beside the corpus; none where it fails."""
+        """Yield at most n items for each context; none for a failed request."""
         (field,) = schema.model_fields
         replies = self._model.complete(
             [
                 Request(
                     task="question",
                     instructions=self._prompts.text(prompt, n=self._n),
-                    passages=(f"The collection: {self._description}", *told),
+                    passages=(f"The collection: {self._description}", *context),
                     max_words=_WORDS_EACH * self._n,
                     schema=schema,
                 )
-                for told in about
+                for context in contexts
             ]
         )
         for reply in replies:
@@ -166,18 +167,18 @@ class _Writer:
 
 
 def _written(writer: _Writer) -> Iterator[dict]:
-    """Rows of `generated_questions`, repetitions included, in the order of asking."""
+    """Yield rows of `generated_questions`, including repetitions, in order of the requests."""
     (found,) = writer.lists(Personas, "personas", [()])
     personas = [f"{persona.name}: {persona.description}" for persona in found.items]
-    told = [(f"The person: {persona}",) for persona in personas]
+    contexts = [(f"The person: {persona}",) for persona in personas]
     tasks = [
         (persona, task)
-        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", told), strict=True)
+        for persona, reply in zip(personas, writer.lists(Tasks, "tasks", contexts), strict=True)
         for task in reply.items
     ]
-    told = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
+    contexts = [(f"The person: {persona}", f"The task: {task}") for persona, task in tasks]
     for (persona, task), reply in zip(
-        tasks, writer.lists(Questions, "questions", told), strict=True
+        tasks, writer.lists(Questions, "questions", contexts), strict=True
     ):
         for item in reply.items:
             text = " ".join(item.split())
@@ -191,22 +192,22 @@ def _written(writer: _Writer) -> Iterator[dict]:
 
 
 def _distinct(rows: Sequence[dict]) -> list[dict]:
-    """The first of each set of rows that ask the same."""
+    """Return the first row of each set of equivalent questions."""
     kept: list[dict] = []
-    asked: set[str] = set()
+    seen_texts: set[str] = set()
     contents: list[frozenset[str]] = []
     for row in rows:
         text, content = row["text"].casefold(), frozenset(content_stems(row["text"]))
-        if text in asked or any(
-            _similarity(content, other) >= NEAR_DUPLICATE for other in contents
+        if text in seen_texts or any(
+            _similarity(content, earlier) >= NEAR_DUPLICATE for earlier in contents
         ):
             continue
         kept.append(row)
-        asked.add(text)
+        seen_texts.add(text)
         contents.append(content)
     return kept
 
 
 def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
-    """Shared members over all members; 0 where there is nothing to tell texts apart by."""
+    """Return shared members over all members; 0 for two empty sets."""
     return len(left & right) / len(left | right) if left | right else 0.0

@@ -1,4 +1,4 @@
-"""Judgements of answers and what they add up to, and the questions that have no reference."""
+"""Steps for judgements of answers, win rates, and questions without references."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -26,14 +26,14 @@ from gsum_resources.arrow import pc
 from gsum_resources.suggest import did_you_mean
 
 _PURPOSE = {
-    "judgements": "What a language model says of the answers: which of two is better, shown in "
-    "both orders, and how well one does by itself. Asked for in [judges] of corpus.toml.",
+    "judgements": "Verdicts of a language model: which of two answers is better, shown in both "
+    "orders, and ratings of single answers. Requested in [judges] of corpus.toml.",
     "win_rates": "How often a method wins against another, with its 95% interval.",
 }
 
 
 def judging(methods: Sequence[Method]) -> Step:
-    """`judgements` and `win_rates` over all methods; they unite whatever exists."""
+    """Return the step of `judgements` and `win_rates` over all methods that exist."""
     answers = [f"{method.name}/summaries" for method in methods]
     read = [f"{method.name}/{method.answered_from}" for method in methods]
     return Step(
@@ -75,18 +75,18 @@ def _judged(
 
 
 def of_methods(results: Iterable[pa.Table], table: str, variants: Sequence[str]) -> pa.Table:
-    """The rows of some variants, of each method's results.
+    """Return the rows of some variants from the results of each method.
 
-    Of refined contexts the columns of `contexts` are kept, which all methods have.
+    Of refined contexts only the columns of `contexts` are kept.
     """
     columns = [*TABLES[table].schema.names, "method"]
     found = [rows.select(columns) for rows in results]
-    united = pa.concat_tables(found, promote_options="default")  # which may be null differs
+    united = pa.concat_tables(found, promote_options="default")  # nullability may differ
     return united.filter(pc.is_in(united["method"], value_set=pa.array(list(variants))))
 
 
 def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, Shown]:
-    """What there is to look at with each table."""
+    """Return the metadata of each table."""
     note = own_judge_note(judgements)
     own = {"own_judge": note} if note else {}
     matrix = Picture(win_rate_matrix(rates, corpus, None), "win rates") if rates.num_rows else None
@@ -121,8 +121,8 @@ def _generated_questions(inputs: Inputs) -> Result:
 GENERATED_QUESTIONS = Step(
     _generated_questions,
     {
-        "generated_questions": "Global questions that people of different interests would ask of "
-        "the corpus as [questions] in corpus.toml describes it; they join `queries` as split "
+        "generated_questions": "Global questions of people with different interests, generated "
+        "from the description in [questions] of corpus.toml; added to `queries` as split "
         "'generated'."
     },
     ("corpus_settings", "language_model"),

@@ -1,4 +1,4 @@
-"""Scores of all methods to one table, as rows and as Markdown."""
+"""Scores of all methods in one table, as rows and as Markdown."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,11 @@ Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; 
 def leaderboard(
     grouped: Sequence[Group], comparisons: pa.Table, seconds: Mapping[tuple[str, str], float]
 ) -> pa.Table:
-    """Rows of the table `leaderboard`: every split and all of them together.
+    """Return rows of the table `leaderboard`: every split and all of them together.
 
     Parameters
     ----------
-    grouped : the values to compare.
+    grouped : values to compare.
     comparisons : rows of `comparisons` over the same values.
     seconds : from question to answer, by method and question.
     """
@@ -75,11 +75,11 @@ def leaderboard(
 def _against_best(
     group: Group, metric: str, found: Mapping[str, Estimate], p_values: Mapping[Pair, float]
 ) -> dict[str, float | None]:
-    """p that a method equals the best one, adjusted for all pairs of methods.
+    """Return p that each method equals the best one, adjusted for all pairs of methods.
 
-    Of all pairs, since chance may make any method the best; upper bounds are none. None for the
-    best, and for those with the very same mean. Two methods without a common question cannot be
-    told apart: p is 1.
+    All pairs count, since any method may be the best by chance; upper bounds are no candidates for
+    the best. None for the best, and for methods with an equal mean. Without a common question p is
+    1.
     """
     real = [method for method in found if not is_upper_bound(method)] or list(found)
     best = min(real, key=lambda method: (-found[method].mean, method))
@@ -94,7 +94,7 @@ def _against_best(
 def ranked_methods(
     board: pa.Table, kind: str, split: str = ALL
 ) -> list[tuple[str, dict[str, dict]]]:
-    """Methods with their metrics for one kind of question, best first by the first main metric."""
+    """Return methods and metrics for one kind of question, by the first main metric."""
     methods: dict[str, dict[str, dict]] = defaultdict(dict)
     for row in board.to_pylist():
         if row["kind"] == kind and row["split"] == split:
@@ -107,18 +107,18 @@ def ranked_methods(
 def ranked_by_kind(
     board: pa.Table, split: str = ALL
 ) -> dict[str, list[tuple[str, dict[str, dict]]]]:
-    """`ranked_methods` of each kind of question."""
+    """Return `ranked_methods` of each kind of question."""
     kinds = sorted(set(board["kind"].to_pylist()))
     return {kind: ranked_methods(board, kind, split) for kind in kinds}
 
 
 def best_methods(board: pa.Table) -> str:
-    """The best method of each kind of question by its first main metric, on one line."""
+    """Return the best method of each kind of question by its first main metric, on one line."""
     best = []
     for kind, methods in ranked_by_kind(board).items():
         if not methods:
             continue
-        real = [one for one in methods if not is_upper_bound(one[0])]
+        real = [entry for entry in methods if not is_upper_bound(entry[0])]
         method, found = (real or methods)[0]
         metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
         if metric in found:
@@ -128,19 +128,19 @@ def best_methods(board: pa.Table) -> str:
 
 
 def to_markdown(board: pa.Table, split: str = ALL) -> str:
-    """One Markdown table for each kind of question."""
-    parts = [LEGEND, ""]
+    """Return one Markdown table for each kind of question."""
+    lines = [LEGEND, ""]
     for grid in grids(board, split):
-        parts += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
-        parts.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
-        parts += ["| " + " | ".join(row) + " |" for row in grid.rows]
-        parts.append("")
-    return "\n".join(parts)
+        lines += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
+        lines.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
+        lines += ["| " + " | ".join(row) + " |" for row in grid.rows]
+        lines.append("")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class TextGrid:
-    """A table ready to print: methods, best first, in cells of text."""
+    """A table of text cells: methods, best first."""
 
     title: str
     header: Sequence[str]
@@ -149,13 +149,14 @@ class TextGrid:
 
 LEGEND = (
     "Marked *: the best; ≈: not significantly different from it (sign-flip permutation test, 5% "
-    "for all pairs of a column). tokens, read P, read R: of what answers were written from; "
+    "for all pairs of a column). tokens, read P, read R: of the texts that answers were written "
+    "from; "
     "oracle-…: upper bounds"
 )
 
 
 def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
-    """One grid for each kind of question; `s` is seconds from question to answer."""
+    """Return a grid for each kind of question; `s` is seconds from question to answer."""
     found = []
     for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
@@ -167,8 +168,8 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
             [method, *(_cell(metrics.get(metric), several) for metric in shown), _seconds(metrics)]
             for method, metrics in methods
         ]
-        part = "all splits" if split == ALL else f"split {split}"
-        title = f"{kind} questions, n = {count}, {part}; percent, ± half the 95% interval"
+        scope = "all splits" if split == ALL else f"split {split}"
+        title = f"{kind} questions, n = {count}, {scope}; percent, ± half the 95% interval"
         if not can_differ(count):
             title += "; too few questions for any difference to be significant"
         header = ["method", *(_SHORT.get(metric, metric) for metric in shown), "s"]
@@ -177,7 +178,7 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
 
 
 def _cell(row: dict | None, several: bool) -> str:
-    """`28.5 ±1.9≈`; without interval for what retrieval found, which needs the room."""
+    """Return `28.5 ±1.9≈`; without interval for retrieval metrics, which saves space."""
     if row is None:
         return "–"
     text = shown_value(row["metric"], row["mean"])
@@ -187,9 +188,9 @@ def _cell(row: dict | None, several: bool) -> str:
 
 
 def mark(row: Mapping) -> str:
-    """`*` behind the best of its column, `≈` behind those that cannot be told from it.
+    """Return `*` for the best of its column, `≈` for those not significantly different from it.
 
-    Nothing where questions are too few for any difference to be significant.
+    Return "" if questions are too few for any difference to be significant.
     """
     if not can_differ(row["n"]) or not has_best(row["metric"]):
         return ""

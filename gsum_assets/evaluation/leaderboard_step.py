@@ -1,4 +1,4 @@
-"""Leaderboard, comparisons and costs: what unites the results of all methods of a corpus."""
+"""Step for leaderboard, curves, comparisons and costs over all methods of a corpus."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,17 +19,17 @@ from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 
 _PURPOSE = {
-    "leaderboard": "Unites the scores of all methods that were asked for: the mean over the "
-    "questions with its 95% interval, and whether it can be told from the best.",
-    "curves": "The same with each number of passages to read, where `k` in [retrieval] is a list.",
+    "leaderboard": "Scores of all requested methods: the mean over the questions with its 95% "
+    "interval, and whether it differs significantly from the best.",
+    "curves": "The same for each number of passages to read, if `k` in [retrieval] is a list.",
     "comparisons": "Every difference of two methods over the same questions, by sign-flip "
     "permutation tests.",
-    "costs": "Language model calls, tokens, seconds and money, for index and questions apart.",
+    "costs": "Language model calls, tokens, seconds and money, separately for index and questions.",
 }
 
 
 def uniting(methods: Sequence[Method]) -> Step:
-    """`leaderboard`, `curves`, `comparisons` and `costs` over all methods that exist."""
+    """Return the step of `leaderboard`, `curves`, `comparisons` and `costs` over all methods."""
     scores = [f"{method.name}/scores" for method in methods]
     answers = [f"{method.name}/summaries" for method in methods]
     return Step(
@@ -60,7 +60,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
         read_appended(store, TABLES["llm_calls"], corpus),
         read_appended(store, TABLES["embedding_calls"], corpus),
         {m: shared_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
-        # a document more or less may change no score, and yet stands in the costs
+        # a document may be added without a change of scores, but the costs have the number
         inputs.count("documents"),
     )
     curve = curves(queries, scored)
@@ -72,7 +72,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
 
 
 def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
-    """From question to answer, by method and question."""
+    """Return the seconds from question to answer, by method and question."""
     columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
     return {(method, query_id): s for method, query_id, s in zip(*columns, strict=True)}
 
@@ -80,7 +80,7 @@ def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
 def _shown(
     corpus: str, board: pa.Table, curve: pa.Table, spent: pa.Table, note: str | None
 ) -> Mapping[str, Shown]:
-    """What there is to look at, by table."""
+    """Return the metadata of each table."""
     title = f"{corpus}, all splits"
     ranked = ranked_by_kind(board)
     scatter = {

@@ -1,4 +1,4 @@
-"""What an answer is made from, before it is a row of `contexts`."""
+"""Passages of an answer, before they are rows of `contexts`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gsum_assets.tables import TABLES
 
 @dataclass(frozen=True)
 class Passage:
-    """Something to read.
+    """A text to read.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Passage:
 
 
 Choose = Callable[[dict], Sequence[Passage]]
-"""The passages of a row of `queries`, in the order in which they are read."""
+"""Function from a row of `queries` to its passages, in reading order."""
 
 
 def context_rows(queries: pa.Table, choose: Choose) -> pa.Table:
-    """Rows of `contexts`, in order of the questions' ids."""
+    """Return rows of `contexts`, in order of the questions' ids."""
     rows = [
         {"query_id": query["query_id"], "sample": 0, "rank": rank, **vars(passage)}
         for query in queries.sort_by("query_id").to_pylist()

@@ -1,4 +1,4 @@
-"""What a language model is told when it answers a question from passages."""
+"""Instructions for a language model that answers a question from passages."""
 
 from gsum_assets.corpus.prompts import Prompt, Prompts
 

@@ -1,4 +1,4 @@
-"""What a language model is told when it writes questions about a whole collection."""
+"""Instructions for a language model that writes questions about a whole collection."""
 
 from gsum_assets.corpus.prompts import Prompt, Prompts
 

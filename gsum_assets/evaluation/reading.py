@@ -1,12 +1,12 @@
-"""What an answer was written from, measured: precision, recall, F1 and length of what was read.
+"""Precision, recall, F1 and length of the texts from which an answer was written.
 
-A ranking says what a method could have read. These figures are of the texts that the language
-model was given for its answer; for map-reduce, of the texts behind the partial answers that the
-final one rests on.
+A ranking has the texts that a method could read. These metrics are of the texts that the language
+model received for its answer; for map-reduce, of the texts of the partial answers that the final
+one depends on.
 
-A text is measured by the chunks of the corpus that it holds: a chunk itself, a longer piece of a
-document the chunks inside it, a report the chunks that support it. Whatever a language model wrote
-and no chunk is named for (an earlier response, a synopsis) counts as one text that holds none.
+A text counts as the chunks of the corpus that it contains: a chunk itself, a longer span of a
+document its chunks, a report the chunks that support it. Text generated without chunks as sources
+(an earlier response, a synopsis) counts as one text without chunks.
 """
 
 from collections import defaultdict
@@ -23,43 +23,43 @@ Row = tuple[str, str, float]  # query id, metric, value
 
 
 def reading_rows(
-    asked: Mapping[str, Mapping], read: Read, count_tokens: CountTokens
+    questions: Mapping[str, Mapping], read: Read, count_tokens: CountTokens
 ) -> Iterator[Row]:
-    """Precision, recall, F1 and tokens of what each question's answer was written from.
+    """Yield precision, recall, F1 and tokens of the texts read for each answer.
 
-    By marked evidence where a question has some, else by relevant documents where it asks about
-    the corpus; a question with references alone has `context_tokens` alone, and one without any of
-    these nothing. One that nothing was read for has 0 in all.
+    Labels are the marked evidence, or else the relevant documents of a question on the corpus. A
+    question with only references has `context_tokens` only, and one without any of these is left
+    out. Questions for which nothing was read have 0 in all metrics.
 
     Parameters
     ----------
-    asked : rows of `queries` by id.
+    questions : rows of `queries` by id.
     read : see `Family.read`.
-    count_tokens : word pieces of texts.
+    count_tokens : returns the number of word pieces of each text.
 
     Yields
     ------
-    One row a question, sample and metric: `context_p`, `context_r`, `context_f1`, each 0 to 1, and
+    One row per question, sample and metric: `context_p`, `context_r`, `context_f1`, 0 to 1, and
     `context_tokens`.
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
-    asked = {query_id: row for query_id, row in asked.items() if _is_measured(row)}
+    questions = {query_id: row for query_id, row in questions.items() if _is_measured(row)}
     texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for row in read.rows.to_pylist():
-        if row["query_id"] in asked:
+        if row["query_id"] in questions:
             texts[row["query_id"], row["sample"]].append(row)
-    without = asked.keys() - {query_id for query_id, _ in texts}
+    without = questions.keys() - {query_id for query_id, _ in texts}
     for (query_id, _), rows in [*texts.items(), *(((q, 0), []) for q in sorted(without))]:
         yield query_id, CONTEXT_TOKENS, float(sum(sizes[row["text"]] for row in rows))
         yield from (
             (query_id, metric, value)
-            for metric, value in _found(asked[query_id], rows, read.held).items()
+            for metric, value in _found(questions[query_id], rows, read.held).items()
         )
 
 
 def _is_measured(question: Mapping) -> bool:
-    """Whether there is anything that an answer or a passage could be compared with."""
+    """Return whether there is a label to compare an answer or a passage with."""
     about_corpus = question["document_id"] is None and question["relevant_document_ids"]
     return bool(question.get("references") or question["relevant_chunk_ids"] or about_corpus)
 
@@ -94,25 +94,25 @@ def _found(
 def chunks_within(
     chunks: pa.Table, spans: pa.Table, key: str = "chunk_id"
 ) -> dict[str, list[tuple[str, str]]]:
-    """The chunks inside of each longer piece of a document: those it shares half of, at least.
+    """Return the chunks of which at least half is in each longer span of a document.
 
     Parameters
     ----------
     chunks : `chunk_id`, `document_id`, `start`, `end`.
-    spans : the longer pieces: `key`, `document_id`, `start`, `end`.
+    spans : longer spans: `key`, `document_id`, `start`, `end`.
 
     Returns
     -------
-    Chunk and document of each, by the id of the longer piece.
+    Chunk and document ids, by the id of the longer span.
     """
     columns = ["document_id", "start", "end"]
-    placed: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in chunks.select([*columns, "chunk_id"]).to_pylist():
-        placed[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
+        chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
     return {
         row[key]: [
             (chunk_id, row["document_id"])
-            for start, end, chunk_id in placed[row["document_id"]]
+            for start, end, chunk_id in chunks_of[row["document_id"]]
             if 2 * (min(end, row["end"]) - max(start, row["start"])) >= end - start
         ]
         for row in spans.select([key, *columns]).to_pylist()

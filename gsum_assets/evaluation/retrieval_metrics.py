@@ -1,9 +1,9 @@
-"""How well a ranking finds the relevant items: P, R, F1 and nDCG at K, and MRR.
+"""Quality of a ranking: P, R, F1 and nDCG at K, and MRR.
 
-Relevance is binary. Three cases that libraries treat differently, as we do:
+Relevance is binary. Cases that libraries treat differently:
 
 * nothing is relevant to the question: there is no score, rather than one of 0;
-* fewer than K items were retrieved: the missing places count as misses, P@K divides by K;
+* fewer than K items were retrieved: the missing ranks count as misses, P@K divides by K;
 * fewer than K items are relevant: R@K and nDCG@K can reach 1, P@K cannot.
 
 F1@K is computed for each question. Papers often give the harmonic mean of the averaged P and R
@@ -18,12 +18,12 @@ import numpy as np
 def retrieval_metrics(
     ranked: Sequence[str], relevant: Collection[str], ks: Sequence[int] = (3, 8, 10)
 ) -> dict[str, float] | None:
-    """All metrics of one ranking.
+    """Return all metrics of one ranking.
 
     Parameters
     ----------
     ranked : ids, best first, each once.
-    relevant : ids that ought to be found.
+    relevant : ids of relevant items.
     ks : cut-offs, each at least 1.
 
     Returns
@@ -41,29 +41,29 @@ def retrieval_metrics(
         raise ValueError(f"retrieval_metrics: '{twice}' is ranked twice; rank each item once")
     if min(ks, default=1) < 1:
         raise ValueError(f"retrieval_metrics: cut-off {min(ks)}; cut-offs begin at 1")
-    wanted = set(relevant)
-    if not wanted:
+    relevant_ids = set(relevant)
+    if not relevant_ids:
         return None
-    hits = np.array([item in wanted for item in ranked], dtype=bool)
+    hits = np.array([item in relevant_ids for item in ranked], dtype=bool)
     values = {"mrr": reciprocal_rank(hits)}
     for k in ks:
-        precision, recall = hits[:k].sum() / k, hits[:k].sum() / len(wanted)
+        precision, recall = hits[:k].sum() / k, hits[:k].sum() / len(relevant_ids)
         values |= {
             f"p@{k}": float(precision),
             f"r@{k}": float(recall),
             f"f1@{k}": harmonic_mean(precision, recall),
-            f"ndcg@{k}": ndcg(hits, len(wanted), k),
+            f"ndcg@{k}": ndcg(hits, len(relevant_ids), k),
         }
     return values
 
 
 def reciprocal_rank(hits: np.ndarray) -> float:
-    """1 / rank of the first hit; 0 without one. `hits` bool, `(n_ranked,)`."""
+    """Return 1 / rank of the first hit; 0 without one. `hits` bool, `(n_ranked,)`."""
     return float(1 / (1 + np.argmax(hits))) if hits.any() else 0.0
 
 
 def ndcg(hits: np.ndarray, n_relevant: int, k: int) -> float:
-    """Discounted gain of the first K, over that of K places filled as well as possible.
+    """Return the discounted gain of the first K, relative to the best possible one.
 
     A hit at rank r gains 1 / log2(1 + r) (Järvelin and Kekäläinen 2002).
     """
@@ -73,5 +73,5 @@ def ndcg(hits: np.ndarray, n_relevant: int, k: int) -> float:
 
 
 def harmonic_mean(first: float, second: float) -> float:
-    """2ab / (a + b), or 0 where both are 0."""
+    """Return 2ab / (a + b), or 0 if both are 0."""
     return float(2 * first * second / (first + second)) if first + second > 0 else 0.0

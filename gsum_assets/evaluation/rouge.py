@@ -1,8 +1,8 @@
-"""ROUGE-1, ROUGE-2 and ROUGE-L F1 with stemming: the numbers of the `rouge-score` package, sooner.
+"""ROUGE-1, ROUGE-2 and ROUGE-L F1 with stemming, equal to the `rouge-score` package, but faster.
 
-Words, stems and final scores come from the package itself. Ours is the counting in between:
-texts are split once and kept, and the longest common subsequence is found with bit operations
-(Hyyrö 2004) instead of a table of len(a) x len(b) cells.
+Words, stems and final scores are computed by the package. Only the counting is ours: texts are
+split once and cached, and the longest common subsequence is found with bit operations (Hyyrö 2004)
+instead of a table of len(a) x len(b) cells.
 """
 
 from collections import Counter
@@ -15,11 +15,11 @@ METRICS = ("rouge1", "rouge2", "rougeL")
 
 
 def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
-    """ROUGE F1 of a prediction, for each metric the maximum over the references.
+    """Return ROUGE F1 of a prediction, for each metric the maximum over the references.
 
     Parameters
     ----------
-    prediction : may be empty, which scores 0.
+    prediction : an empty text scores 0.
     references : at least one.
 
     Returns
@@ -29,7 +29,7 @@ def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
     Raises
     ------
     ValueError
-        If there is no reference: a question without one has no ROUGE, rather than one of 0.
+        If there is no reference: such a question has no ROUGE, rather than one of 0.
     """
     if not references:
         raise ValueError("rouge: no reference to compare with; leave this question out")
@@ -40,7 +40,7 @@ def rouge(prediction: str, references: Sequence[str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Counted:
-    """A text's stemmed tokens, and how often each one and each pair occurs."""
+    """A text's stemmed tokens, with the counts of tokens and of pairs."""
 
     tokens: tuple[str, ...]
     unigrams: Mapping[str, int]
@@ -48,7 +48,7 @@ class Counted:
 
 
 class _CachedStemmer:
-    """The package's own stemmer, asked once for a word."""
+    """The stemmer of the package, with a cache."""
 
     def __init__(self) -> None:
         from nltk.stem.porter import PorterStemmer
@@ -61,9 +61,9 @@ def _stemmer() -> _CachedStemmer:
     return _CachedStemmer()
 
 
-@lru_cache(maxsize=512)  # references come back with every method; about 50 kB each
+@lru_cache(maxsize=512)  # references recur with every method; about 50 kB each
 def counted(text: str) -> Counted:
-    """The tokens of a text as the package splits and stems them."""
+    """Return the tokens of a text, split and stemmed by the package."""
     from rouge_score.tokenize import tokenize
 
     tokens = tuple(tokenize(text, _stemmer()))
@@ -82,7 +82,7 @@ def _scores(reference: Counted, predicted: Counted) -> dict[str, float]:
 
 
 def _shared(reference: Mapping, predicted: Mapping) -> int:
-    """How many occurrences both have."""
+    """Return the number of common occurrences."""
     return sum(min(count, predicted.get(gram, 0)) for gram, count in reference.items())
 
 
@@ -93,17 +93,17 @@ def _f1(shared: int, n_reference: int, n_predicted: int) -> float:
 
 
 def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length of the longest common subsequence.
+    """Return the length of the longest common subsequence.
 
-    `row` holds one column of the usual table as bits: bit i is 0 where the table grows by one
-    between `first[:i]` and `first[:i + 1]`. An integer addition carries all cells at once.
+    `row` has one column of the usual table as bits: bit i is 0 if the table grows by one between
+    `first[:i]` and `first[:i + 1]`. An integer addition updates all cells at once.
     """
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for i, token in enumerate(first):
-        places[token] = places.get(token, 0) | 1 << i
+        positions[token] = positions.get(token, 0) | 1 << i
     full = (1 << len(first)) - 1
     row = full
     for token in second:
-        matches = row & places.get(token, 0)
+        matches = row & positions.get(token, 0)
         row = ((row + matches) | (row - matches)) & full
     return len(first) - row.bit_count()

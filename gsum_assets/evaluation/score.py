@@ -1,4 +1,4 @@
-"""Answers and rankings to scores, one row a question and metric."""
+"""Scores of answers and rankings, one row per question and metric."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from gsum_resources.arrow import pc
 
 Row = tuple[str, str, float]  # query id, metric, value
 BertScorer = Callable[[Sequence[tuple[str, Sequence[str]]]], np.ndarray]
-"""Answers with their references to BERTScore F1, `(n_answers,)`."""
+"""Function from answers with their references to BERTScore F1, `(n_answers,)`."""
 
 
 class ScoreSettings(BaseModel):
@@ -34,23 +34,23 @@ class ScoreSettings(BaseModel):
     bertscore: bool = Field(default=True, description="whether BERTScore is computed")
     bertscore_model: str = Field(
         default="packaged",
-        description="whose token vectors BERTScore compares: packaged, a path or a hub id",
+        description="model whose token vectors BERTScore compares: packaged, a path or a hub id",
     )
     bertscore_layer: int | None = Field(
-        default=None, ge=1, description="its layer, the package's num_layers; unset: the last"
+        default=None, ge=1, description="layer of the model, `num_layers`; unset: the last"
     )
 
     @field_validator("cut_offs")
     @classmethod
     def _are_ranks(cls, cut_offs: list[int]) -> list[int]:
         if not cut_offs or min(cut_offs) < 1:
-            raise ValueError("each cut-off is at least 1, and there is at least one")
+            raise ValueError("give at least one cut-off, each at least 1")
         return sorted(set(cut_offs))
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """One answer of a question that has references; without text where there is none."""
+    """An answer to a question with references; the text is empty if there is no answer."""
 
     query_id: str
     text: str
@@ -68,31 +68,31 @@ def score_answers(
     read: Read | None = None,
     k: int | None = None,
 ) -> pa.Table:
-    """Rows of the table `scores`.
+    """Return rows of the table `scores`.
 
-    Answers are measured where a question has references, by the form that it asks for (a summary
-    by ROUGE and BERTScore, a short answer by token F1 and exact match besides, a choice by
-    accuracy), averaged over the samples of the answer. A question without an answer scores 0, so
-    that abstaining raises no mean, and `coverage` is the share of questions with one; an answer
-    that says that the documents do not say is one. Rankings are measured by documents where a
-    question concerns the whole corpus (one about a document has nothing to find), and by passages
-    where the source marks them; what answers were written from, by `reading.py`.
+    Answers to questions with references are scored by the form of the question (a summary by ROUGE
+    and BERTScore, a short answer also by token F1 and exact match, a choice by accuracy), averaged
+    over the samples of the answer. A question without an answer scores 0, so that abstaining raises
+    no mean; `coverage` is the fraction of answered questions, including answers that the documents
+    do not say. Rankings are scored by documents if the question is on the whole corpus, and by
+    passages if the source marks them. For the texts that answers were written from see
+    `reading.py`.
 
     Parameters
     ----------
     queries, summaries, rankings : rows of these tables.
-    read : the texts that answers rest on; None: they are not measured.
-    k : what the column of that name says.
+    read : the texts that answers were written from; None: not scored.
+    k : value of the column `k`.
     """
-    asked = {row["query_id"]: row for row in queries.to_pylist()}
-    answers = list(_answers(asked, summaries))
+    questions = {row["query_id"]: row for row in queries.to_pylist()}
+    answers = list(_answers(questions, summaries))
     rows = sorted(
         [
             *_mean_over_samples(_answer_rows(answers)),
             *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
             *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
-            *_mean_over_samples(reading_rows(asked, read, n_word_pieces) if read else iter(())),
-            *_retrieval_rows(asked, rankings, cut_offs),
+            *_mean_over_samples(reading_rows(questions, read, n_word_pieces) if read else iter(())),
+            *_retrieval_rows(questions, rankings, cut_offs),
         ]
     )
     seconds = _latencies(summaries, rankings)
@@ -109,7 +109,7 @@ def score_answers(
 
 
 def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
-    """Seconds from question to answer: ranking, and the calls for all samples of the answer."""
+    """Return seconds from question to answer: ranking, and calls for all samples."""
     best = rankings.filter(pc.equal(rankings["rank"], 1))
     seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
     for row in summaries.select(["query_id", "latency_s"]).to_pylist():
@@ -117,11 +117,11 @@ def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
     return seconds
 
 
-def _answers(asked: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
+def _answers(questions: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
     texts: dict[str, list[str]] = defaultdict(list)
     for row in summaries.select(["query_id", "text"]).to_pylist():
         texts[row["query_id"]].append(row["text"].strip())
-    for query_id, question in asked.items():
+    for query_id, question in questions.items():
         if question["references"]:
             of_question = question["references"], question["form"], question["options"]
             for text in texts.get(query_id, [""]):
@@ -144,14 +144,14 @@ def _answer_rows(answers: Sequence[_Answer]) -> Iterator[Row]:
 def _bertscore_rows(answers: Sequence[_Answer], scorer: BertScorer | None) -> Iterator[Row]:
     if scorer is None:
         return
-    wanted = [answer for answer in answers if answer.form != "choice"]
-    yield from ((answer.query_id, "bertscore_f1", 0.0) for answer in wanted if not answer.text)
-    measured = [answer for answer in wanted if answer.text]
+    prose = [answer for answer in answers if answer.form != "choice"]
+    yield from ((answer.query_id, "bertscore_f1", 0.0) for answer in prose if not answer.text)
+    measured = [answer for answer in prose if answer.text]
     if not measured:
         return
     values = scorer([(answer.text, answer.references) for answer in measured])
     for answer, value in zip(measured, values, strict=True):
-        # of unlike texts it may fall a hair below 0
+        # slightly negative for dissimilar texts
         yield answer.query_id, "bertscore_f1", max(0.0, float(value))
 
 
@@ -164,13 +164,13 @@ def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def _retrieval_rows(
-    asked: Mapping[str, dict], rankings: pa.Table, cut_offs: Sequence[int]
+    questions: Mapping[str, dict], rankings: pa.Table, cut_offs: Sequence[int]
 ) -> Iterator[Row]:
     ranked: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for row in rankings.select(["query_id", "level", "rank", "item_id"]).to_pylist():
         ranked[row["level"], row["query_id"]].append((row["rank"], row["item_id"]))
     for (level, query_id), items in ranked.items():
-        question = asked.get(query_id)
+        question = questions.get(query_id)
         if question is None:
             continue
         if level == "node":

@@ -1,4 +1,4 @@
-"""How good the answers of a method are, as the last step of its question half."""
+"""Step that scores the answers of a method."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,15 +15,15 @@ from gsum_assets.result import Picture, Result
 
 
 def scores_step(method: Method) -> Step:
-    """Scores of all answers, and of those from other numbers of passages where a curve is set."""
+    """Return the step that scores all answers, including those of a curve."""
     models = [n for step in method.retrieval_steps for n in step.reads if n == "passage_scorer"]
     named = dict.fromkeys([*method.read_by_questions, "query_embeddings", *models])
     return Step(
         _scorer(method),
         {
             "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy. "
-            "The ranking: P, R, F1, nDCG and MRR by documents, and by passages where the source "
-            "marks them. What the answer was written from: P, R, F1 and tokens."
+            "The ranking: P, R, F1, nDCG and MRR by documents, and by passages if the source "
+            "marks them. The texts that the answer was written from: P, R, F1 and tokens."
         },
         [*named, "language_model"],
         pool=None,
@@ -32,18 +32,18 @@ def scores_step(method: Method) -> Step:
 
 
 def _scorer(method: Method) -> Callable[[Inputs], Result]:
-    def make(inputs: Inputs) -> Result:
+    def score(inputs: Inputs) -> Result:
         settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
         bertscorer = _bertscorer(settings, inputs) if settings.bertscore else None
 
-        def scores_of(there: Inputs, k: int | None) -> pa.Table:
+        def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
             return score_answers(
-                there.table("queries"),
-                there.table("summaries"),
-                there.table("rankings"),
+                step_inputs.table("queries"),
+                step_inputs.table("summaries"),
+                step_inputs.table("rankings"),
                 settings.cut_offs,
                 bertscorer,
-                method.texts_read(there),
+                method.texts_read(step_inputs),
                 k,
             )
 
@@ -51,16 +51,16 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
         points = [scores]
         for k in method.sweep(inputs):
             inputs.log(f"answers from {k} passages each")
-            points.append(scores_of(method.made_with(inputs, k), k))
+            points.append(scores_of(method.with_k(inputs, k), k))
 
         def shown() -> dict:
             plot = Picture(score_spread(scores, inputs.title), "spread of the scores")
-            # the means as numbers: the UI draws those over partitions and time
+            # means as numbers, which the UI plots over partitions and time
             return {"scores": {"plot": plot, **main_means(scores)} if scores.num_rows else {}}
 
         return Result(pa.concat_tables(points), shown=shown)
 
-    return make
+    return score
 
 
 def _bertscorer(settings: ScoreSettings, inputs: Inputs) -> BertScorer:
@@ -70,6 +70,6 @@ def _bertscorer(settings: ScoreSettings, inputs: Inputs) -> BertScorer:
     return lambda answered: bertscore_f1(answered, scorer, memo, progress)
 
 
-@lru_cache(maxsize=2)  # methods come one after the other: the model is loaded once
+@lru_cache(maxsize=2)  # load the model once for all methods
 def _pair_scorer(model: str, layer: int | None) -> PackageScorer:
     return PackageScorer(model, layer)

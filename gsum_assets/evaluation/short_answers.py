@@ -1,4 +1,4 @@
-"""Metrics of short answers and of multiple choice.
+"""Metrics for short answers and multiple choice.
 
 Token F1 and exact match compare normalized words, as SQuAD does (Rajpurkar et al., 2016): lower
 case, without punctuation and the articles a, an, the.
@@ -20,19 +20,19 @@ _LETTER = re.compile(
 
 
 def normalized(text: str) -> str:
-    """Lower case, no punctuation, no articles, single blanks."""
+    """Return a text in lower case, without punctuation and articles, with single blanks."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, references: Sequence[str]) -> float:
-    """1 if the prediction equals any reference after normalization, else 0."""
+    """Return 1 if the prediction equals any reference after normalization, else 0."""
     return float(normalized(prediction) in {normalized(reference) for reference in references})
 
 
 def token_f1(prediction: str, references: Sequence[str]) -> float:
-    """F1 of the words that prediction and reference share, the maximum over references.
+    """Return F1 of the shared words of prediction and reference, the maximum over references.
 
-    Where one side has no word left, both must have none.
+    If one side has no words after normalization, the score is 1 if both have none, else 0.
     """
     predicted = normalized(prediction).split()
     return max(_f1(predicted, normalized(reference).split()) for reference in references)
@@ -46,16 +46,15 @@ def _f1(predicted: Sequence[str], reference: Sequence[str]) -> float:
 
 
 def listed(options: Sequence[str]) -> str:
-    """The options as a question shows them, a line each: `(A) …`."""
+    """Return the options as shown in a question, one line each: `(A) …`."""
     return "\n".join(f"({LETTERS[i]}) {option}" for i, option in enumerate(options))
 
 
 def chosen_option(reply: str, options: Sequence[str]) -> int | None:
-    """Which option a reply chooses, from 0; None where it does not tell.
+    """Return which option a reply chooses, from 0; None if it is undecidable.
 
     A reply may begin with the option's letter ("B", "(B) because …", "Answer: b"), be the text of
-    an option, or speak of one: then the option counts whose words it shares most by token F1, as
-    long as no other shares as much.
+    an option, or mention one: then the option with the greatest token F1 counts, if it is unique.
     """
     texts = [normalized(option) for option in options]
     if normalized(reply) in texts:
@@ -70,13 +69,13 @@ def chosen_option(reply: str, options: Sequence[str]) -> int | None:
 
 
 def _stands_alone(reply: str, letter: re.Match[str]) -> bool:
-    """Whether the letter names an option: "A" and "(A) the boat" do, "A boat sank" does not."""
+    """Return whether a letter is an option: in "A" and "(A) the boat", not in "A boat sank"."""
     before, after = reply[: letter.start(1)], reply[letter.end(1) :]
     return letter[1] not in "Aa" or not re.match(r"\s+\w", after) or bool(before.strip())
 
 
 def is_right(reply: str, options: Sequence[str], references: Sequence[str]) -> float:
-    """1 if the reply chooses an option that is a reference, else 0; no choice is a wrong one."""
+    """Return 1 if the reply chooses an option that is a reference, else 0."""
     chosen = chosen_option(reply, options)
     right = {normalized(reference) for reference in references}
     return float(chosen is not None and normalized(options[chosen]) in right)

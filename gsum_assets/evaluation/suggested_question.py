@@ -1,4 +1,4 @@
-"""A question to begin with, about a corpus that has none: made from its own words, by no model."""
+"""A first question on a corpus without questions, built from its words without a model."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from gsum_resources.llm.classical.keyphrases import Keyphrase, keyphrases
 from gsum_resources.llm.classical.sentences import Sentence, read_sentences
 from gsum_resources.llm.classical.vocabulary import word_set
 
-_N_CHARACTERS = 20_000  # of a document; its key phrases stand there already
-_N_MENTIONS = (3, 2, 1)  # sentences that a phrase stands in; fewer where none stands in as many
-_N_WORDS = (2, 3)  # of a phrase: one word is seldom specific, four are seldom a phrase
+_N_CHARACTERS = 20_000  # length of a document's beginning that has its key phrases
+_N_MENTIONS = (3, 2, 1)  # least number of sentences with a phrase; fewer if no phrase has as many
+_N_WORDS = (2, 3)  # least and most words of a phrase
 _TITLE_CHARACTERS = 60
 _VAGUE = word_set(
     """
@@ -23,7 +23,7 @@ _ANYTHING = "What are these documents about?"
 
 @dataclass(frozen=True)
 class Text:
-    """A document, as far as a question about it needs it."""
+    """Title and text of a document."""
 
     title: str
     text: str
@@ -31,7 +31,7 @@ class Text:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A phrase of one document. `weight` compares phrases of all documents."""
+    """A phrase of one document; `weight` compares phrases of all documents."""
 
     title: str
     phrase: str
@@ -41,10 +41,10 @@ class _Choice:
 
 
 def suggest_question(documents: Sequence[Text]) -> str:
-    """Return a question that one of the documents answers, or where no phrase is found, any does.
+    """Return a question on a phrase of one of the documents, or a general one.
 
-    The phrase is the one that its document repeats most, weighed by its words' frequency, and
-    that few of the other documents have. The same documents give the same question.
+    The phrase is the most repeated one of its document, weighted by the frequency of its words, and
+    occurs in few other documents. The same documents give the same question.
     """
     texts = [document.text[:_N_CHARACTERS] for document in documents]
     folded = [text.casefold() for text in texts]
@@ -55,7 +55,12 @@ def suggest_question(documents: Sequence[Text]) -> str:
     ]
     for n_mentions in _N_MENTIONS:
         if often := [choice for choice in choices if choice.n_mentions >= n_mentions]:
-            return _worded(max(often, key=lambda one: (one.weight, one.title, one.phrase)))
+            return _worded(
+                max(
+                    often,
+                    key=lambda choice: (choice.weight, choice.title, choice.phrase),
+                )
+            )
     return _ANYTHING
 
 
@@ -63,22 +68,32 @@ def _choices(title: str, text: str, texts: Sequence[str]) -> list[_Choice]:
     sentences = read_sentences([text])
     spoken = any(sentence.speaker for sentence in sentences)
     return [
-        _Choice(title, _shown(one, sentences), spoken, len(one.sentences), _weight(one, texts))
-        for one in keyphrases(sentences)
-        if _is_telling(one, title)
+        _Choice(
+            title,
+            _shown(keyphrase, sentences),
+            spoken,
+            len(keyphrase.sentences),
+            _weight(keyphrase, texts),
+        )
+        for keyphrase in keyphrases(sentences)
+        if _is_specific(keyphrase, title)
     ]
 
 
-def _is_telling(one: Keyphrase, title: str) -> bool:
-    """Return whether a phrase can be asked about: a whole noun phrase of words beside the title's.
+def _is_specific(keyphrase: Keyphrase, title: str) -> bool:
+    """Return whether a phrase is a whole noun phrase with other words than the title.
 
-    A common noun in the singular without an article ("free program") is a piece of a phrase.
+    A common noun in the singular without an article ("free program") is only part of a phrase.
     """
-    words = one.phrase.core.split()
-    is_whole = one.phrase.text != one.phrase.core or one.phrase.proper or words[-1].endswith("s")
+    words = keyphrase.phrase.core.split()
+    is_whole = (
+        keyphrase.phrase.text != keyphrase.phrase.core
+        or keyphrase.phrase.proper
+        or words[-1].endswith("s")
+    )
     return (
         is_whole
-        and bool(one.phrase.evidence)
+        and bool(keyphrase.phrase.evidence)
         and _N_WORDS[0] <= len(words) <= _N_WORDS[1]
         and not _VAGUE & {word.casefold() for word in words}
         and all(re.fullmatch(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)*|of|the", word) for word in words)
@@ -86,16 +101,16 @@ def _is_telling(one: Keyphrase, title: str) -> bool:
     )
 
 
-def _weight(one: Keyphrase, texts: Sequence[str]) -> float:
-    having = sum(one.phrase.core.casefold() in text for text in texts)
-    return one.weight * len(one.sentences) ** 0.5 / having if having else 0.0
+def _weight(keyphrase: Keyphrase, texts: Sequence[str]) -> float:
+    having = sum(keyphrase.phrase.core.casefold() in text for text in texts)
+    return keyphrase.weight * len(keyphrase.sentences) ** 0.5 / having if having else 0.0
 
 
-def _shown(one: Keyphrase, sentences: Sequence[Sentence]) -> str:
-    """Return the phrase with its article, in lower case where only a sentence's begin raised it."""
-    phrase = one.phrase.text
+def _shown(keyphrase: Keyphrase, sentences: Sequence[Sentence]) -> str:
+    """Return the phrase with its article, in lower case unless it is a name."""
+    phrase = keyphrase.phrase.text
     lowered = phrase[0].lower() + phrase[1:]
-    inner = (sentences[i].text for i in one.sentences)
+    inner = (sentences[i].text for i in keyphrase.sentences)
     return lowered if any(lowered in text for text in inner) else phrase
 
 

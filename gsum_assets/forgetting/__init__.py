@@ -1,7 +1,7 @@
-"""Leaving no trace of a deleted document.
+"""Removal of everything that depends on a deleted document.
 
-Tables follow the corpus folder by themselves. What does not is the memory of what models replied,
-the record of what they were asked, and the previews in Dagster's log: `departed` tells which
-documents have gone, `replies` which replies rest on them, `folder` takes a document out of its
-file, `traces` searches a home for sentences. `automation/forget.py` puts these together.
+Tables follow the corpus folder by themselves. The memo of replies, the ledger of requests and the
+previews in Dagster's log do not: `deletions` finds deleted documents, `replies` the replies that
+depend on them, `folder` deletes a document from its file, `leftovers` searches a home for
+sentences. `automation/forget.py` combines these.
 """

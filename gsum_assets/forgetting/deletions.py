@@ -1,4 +1,4 @@
-"""Which documents were deleted since what they left behind was last forgotten."""
+"""Documents that were deleted since leftovers were last removed."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ _DOCUMENTS = TABLES["documents"]
 
 @dataclass(frozen=True)
 class DeletedDocuments:
-    """One corpus at one moment.
+    """Present and deleted documents of one corpus at one moment.
 
     Attributes
     ----------
-    version : of its table `documents`.
-    documents : ids in it.
-    gone : ids that were in it once, and of which there may still be traces.
+    version : version of its table `documents`.
+    documents : ids in this table.
+    deleted : ids of deleted documents that may still have leftovers.
     """
 
     version: str = ""
     documents: Collection[str] = ()
-    gone: Collection[str] = ()
+    deleted: Collection[str] = ()
 
 
 class Deletions:
@@ -35,12 +35,12 @@ class Deletions:
         self._store = store
 
     def corpora(self) -> set[str]:
-        """Return those that were compared before, also those that are no more."""
+        """Return all corpora that were ever compared, including deleted ones."""
         with state_of(self._store).reading() as connection:
             return set(connection.execute(sa.select(SEEN.c.corpus)).scalars())
 
     def observe(self, corpus: str) -> DeletedDocuments:
-        """Compare a corpus with the last time; what is deleted stays so until `clear`."""
+        """Compare a corpus with the last time; deleted documents are listed until `clear`."""
         known = self._read(corpus)
         partitions = self._store.partitions(_DOCUMENTS, corpus)
         footers = {p: self._store.provenance(_DOCUMENTS, p) for p in partitions}
@@ -49,15 +49,15 @@ class Deletions:
             return known
         rows, hashes = self._store.read(_DOCUMENTS, partitions, ["document_id"])
         present = set(rows["document_id"].to_pylist())
-        gone = (set(known.documents) | set(known.gone)) - present
-        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(gone))
+        deleted = (set(known.documents) | set(known.deleted)) - present
+        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
         with state_of(self._store).writing() as connection:
-            note_documents(connection, corpus, found.version, found.documents, found.gone)
+            note_documents(connection, corpus, found.version, found.documents, found.deleted)
         return found
 
     @staticmethod
     def clear(connection: sa.Connection, corpus: str, forgotten: DeletedDocuments) -> None:
-        """Note that nothing is left of what was deleted."""
+        """Note that the deleted documents have no leftovers any more."""
         note_documents(connection, corpus, forgotten.version, forgotten.documents)
 
     def _read(self, corpus: str) -> DeletedDocuments:
@@ -67,6 +67,6 @@ class Deletions:
         with state_of(self._store).reading() as connection:
             known = connection.execute(version).scalar()
             rows = connection.execute(seen.order_by(columns.document_id)).all()
-        gone = [document_id for document_id, is_deleted in rows if is_deleted]
+        deleted = [document_id for document_id, is_deleted in rows if is_deleted]
         present = [document_id for document_id, is_deleted in rows if not is_deleted]
-        return DeletedDocuments(known or "", present, gone)
+        return DeletedDocuments(known or "", present, deleted)

@@ -1,4 +1,4 @@
-"""Takes a document out of the files of a corpus folder; the others stay as they are."""
+"""Deletion of a document from the files of a corpus folder."""
 
 import gzip
 import io
@@ -14,26 +14,26 @@ from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
 from gsum_assets.corpus.settings import CorpusSettings
 
 
-def take_out(folder: Path, settings: CorpusSettings, places: Sequence[Record]) -> None:
-    """Remove what stands at `places`: a whole file, or its lines or rows of a file of records."""
-    for file in sorted({record.file for record in places}):
+def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) -> None:
+    """Delete `records`: whole files, or lines or rows of a file of records."""
+    for file in sorted({record.file for record in records}):
         path = folder / file
         if file not in RECORD_FILES:
             path.unlink()
             continue
-        lines = {record.line for record in places if record.file == file}
+        lines = {record.line for record in records if record.file == file}
         starts = [r.line for r in records_of(path, file, settings.documents.max_bytes)]
-        beside = path.with_name(f".{uuid.uuid4().hex}.part")  # hidden: no document to a reader
+        beside = path.with_name(f".{uuid.uuid4().hex}.part")  # hidden, so not read as a document
         beside.write_bytes(_without(path, lines, starts))
         os.replace(beside, path)  # noqa: PTH105
 
 
 def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
-    """The file's content without the records that start in `lines`, from 1.
+    """Return the file's content without the records that start in `lines`, from 1.
 
     Parameters
     ----------
-    starts : the lines in which all records start, in order.
+    starts : first line of each record, in order.
     """
     if path.suffix == ".parquet":
         rows = pq.read_table(path)
@@ -55,7 +55,7 @@ def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
 
 
 def _physical_lines(raw: io.BytesIO, is_csv: bool) -> list[bytes]:
-    """Lines with their ends, as the readers of records count them."""
+    """Return lines with their line ends, as the readers of records count them."""
     if not is_csv:
         return raw.readlines()
     text = io.TextIOWrapper(raw, "utf-8", errors="surrogateescape", newline="")

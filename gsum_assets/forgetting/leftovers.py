@@ -1,4 +1,4 @@
-"""Searches everything under a home for sentences of a document."""
+"""Search of all files under a home for sentences of a document."""
 
 import json
 import re
@@ -15,21 +15,21 @@ from gsum_resources.state import state_of
 if TYPE_CHECKING:
     from gsum_resources.instance_storage import InstanceStorage
 
-_MIN_WORDS = 5  # shorter sentences stand in any text
+_MIN_WORDS = 5  # shorter sentences occur in any text
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 _BREAK = re.compile(r"\\[nrt]")
 
 
 class Leftover(NamedTuple):
-    """A file or database that holds a sentence, and the first one that it holds."""
+    """A file or database that contains a sentence, and the first such sentence."""
 
     path: str
     sentence: str
 
 
 def sentences_of(text: str, others: Iterable[str] = ()) -> list[str]:
-    """The sentences of a document, of five words or more, that no other document has."""
-    found = (" ".join(part.split()) for part in _END.split(text))
+    """Return the sentences of a document, of five words or more, that no other document has."""
+    found = (" ".join(sentence.split()) for sentence in _END.split(text))
     own = list(dict.fromkeys(s for s in found if len(s.split()) >= _MIN_WORDS))
     for other in others:
         known = " ".join(other.split())
@@ -44,15 +44,15 @@ def find_leftovers(
     instance: "InstanceStorage",
     on_file: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Leftover]:
-    """Find files and databases with a sentence: the store, Dagster's databases, logs, settings.
+    """Return files and databases that contain a sentence: store, Dagster's storage, settings.
 
     The corpus folders are left out, and so are the tables of other corpora.
 
     Parameters
     ----------
-    sentences : as `sentences_of` returns them.
+    sentences : result of `sentences_of`.
     instance : where Dagster keeps its events, runs and logs.
-    on_file : called with the number of files searched, and of all.
+    on_file : called with the number of files searched, and of all files.
     """
     wanted = [(s, {_plain(s), _plain(json.dumps(s)[1:-1])}) for s in sentences]
     files = list(_files(home, corpus, instance))
@@ -69,19 +69,19 @@ def find_leftovers(
 
 
 def _held(wanted: Sequence[tuple[str, set[str]]], content: str) -> str | None:
-    """Return the first sentence of which a form stands in a text."""
+    """Return the first sentence of which a text contains a form."""
     return next((s for s, forms in wanted if any(form in content for form in forms)), None)
 
 
 def _plain(text: str) -> str:
-    """Blanks made equal and escapes undone, as JSON and Markdown put them in."""
+    """Return a text with uniform blanks and without the escapes of JSON and Markdown."""
     return " ".join(_BREAK.sub(" ", text).replace("\\", "").split())
 
 
 def _files(
     home: Home, corpus: str, instance: "InstanceStorage"
 ) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
-    """Yield each file and each database with how to read its texts."""
+    """Yield each file and each database with a function that reads its texts."""
     store = home.open_store()
     state = state_of(store)
     yield state.address, state.texts
@@ -99,7 +99,7 @@ def _files(
 
 
 def _texts(store: ParquetStore, path: str) -> str:
-    """The texts of a Parquet file, or the bytes of another one."""
+    """Return the texts of a Parquet file, or the decoded bytes of another file."""
     if not path.endswith(".parquet"):
         return store.fs.cat_file(path).decode("utf-8", "ignore")
     with store.fs.open(path, "rb") as source:

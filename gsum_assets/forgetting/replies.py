@@ -1,7 +1,7 @@
-"""Which remembered replies rest on documents that have gone, and what the ledger keeps of them.
+"""Stored replies that depend on deleted documents, and their entries in the ledger.
 
-A request about one document names it in the ledger. One about a whole corpus may have shown the
-model any document: of those, only the requests stay that a table of today was made from.
+A request about one document names it in the ledger. A request about a whole corpus may have shown
+the model any document: of these, only those that a current table depends on are kept.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,24 +13,24 @@ import sqlalchemy as sa
 from gsum_resources.state import CALLS, EXPORTS, batches_of
 
 FORGOTTEN = "(forgotten)"
-"""Stands in the ledger for the id of a document that has gone."""
+"""Replaces the id of a deleted document in the ledger."""
 
 
 @dataclass(frozen=True)
 class Present:
-    """What there is of a corpus today.
+    """Current documents and runs of a corpus.
 
     Attributes
     ----------
     documents : ids of its documents.
-    runs : of each step, the ids of the runs that made its tables.
+    runs : ids of the runs that wrote the tables of each step.
     """
 
     documents: Collection[str] = frozenset()
     runs: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def depends_on(self, row: Mapping[str, str | None]) -> bool:
-        """Whether something that there is rests on the request of a row of `llm_calls`."""
+        """Return whether a current document or table depends on a row of `llm_calls`."""
         if row["document_id"]:
             return row["document_id"] in self.documents
         return row["run_id"] in self.runs.get(str(row["asset"]), ())
@@ -39,12 +39,12 @@ class Present:
 def replies_to_forget(
     ledgers: Mapping[str, pa.Table], present: Mapping[str, Present]
 ) -> frozenset[str]:
-    """Prompt hashes on which nothing rests any more, in any corpus.
+    """Return the prompt hashes on which nothing depends any more, in any corpus.
 
     Parameters
     ----------
     ledgers : rows of `llm_calls` by corpus.
-    present : the corpora that lost documents; of the others, every request counts.
+    present : corpora with deleted documents; every request of other corpora is kept.
     """
     alive: set[str | None] = set()
     dead: set[str | None] = set()
@@ -57,13 +57,13 @@ def replies_to_forget(
 
 
 def forget_names(connection: sa.Connection, corpus: str, documents: Collection[str]) -> None:
-    """Remove ids of deleted documents from the calls of a corpus, and what was said of them.
+    """Remove the ids of deleted documents, and errors about them, from the calls of a corpus.
 
-    What was paid stays on record. A corpus without documents loses its calls.
+    Costs are kept. All calls of a corpus without documents are deleted.
 
     Parameters
     ----------
-    documents : ids that are there.
+    documents : ids of the present documents.
     """
     of_corpus = CALLS.c.corpus == corpus
     if not documents:
@@ -74,4 +74,4 @@ def forget_names(connection: sa.Connection, corpus: str, documents: Collection[s
         error = sa.case((CALLS.c.error.is_not(None), FORGOTTEN))
         change = sa.update(CALLS).where(of_corpus, CALLS.c.document_id.in_(some))
         connection.execute(change.values(document_id=FORGOTTEN, error=error))
-    connection.execute(sa.delete(EXPORTS).where(EXPORTS.c.corpus == corpus))  # written anew
+    connection.execute(sa.delete(EXPORTS).where(EXPORTS.c.corpus == corpus))  # to be rewritten

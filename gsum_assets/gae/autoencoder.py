@@ -1,4 +1,4 @@
-"""A graph auto-encoder: graph convolutions that learn to give edges back (paper, 3.1.2)."""
+"""A graph auto-encoder: graph convolutions trained to reconstruct the edges (paper, 3.1.2)."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -21,24 +21,23 @@ def embed_graph(
     settings: TrainingSettings,
     on_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
 ) -> np.ndarray:
-    """Embeddings of the nodes of a graph, float32 `(n_nodes, dim)`.
+    """Return the embeddings of the nodes of a graph, float32 `(n_nodes, dim)`.
 
-    Up to `exact_nodes` every pair of nodes enters the loss; beyond, every epoch draws `n_sampled`
-    nodes that stand for all as the second of a pair. Runs on `threads` threads of torch and gives
-    the others back.
+    Up to `exact_nodes` nodes, the loss is over every pair; beyond, every epoch samples `n_sampled`
+    nodes that represent all nodes as the second of a pair. Torch uses `threads` threads meanwhile.
 
     Parameters
     ----------
-    features : of the nodes, `(n_nodes, n_features)`.
-    edges : weights do not count, nor do parallel edges.
-    on_epoch : hears each epoch, from 1, and its loss, as a mean over all pairs.
+    features : features of the nodes, `(n_nodes, n_features)`.
+    edges : edges of the graph; weights and parallel edges are ignored.
+    on_epoch : called with the number of each epoch, from 1, and its loss, a mean over all pairs.
     """
     import torch
 
     from gsum_assets.gae.encoders import GraphEncoder
 
     n = len(features)
-    if n < 2:  # there is nothing to tell apart, and no variance for the batch norm
+    if n < 2:  # batch norm needs a variance
         return np.zeros((n, settings.dim), np.float32)
     graph = passage_graph(n, edges)
     adjacency = adjacency_of(graph)
@@ -62,7 +61,7 @@ def embed_graph(
 
 
 def passage_graph(n_nodes: int, edges: Edges) -> "DGLGraph":
-    """Return the graph with every edge both ways and once, and a self-loop at each node."""
+    """Return the undirected graph without parallel edges, with a self-loop at each node."""
     import dgl
     import torch
 
@@ -75,7 +74,7 @@ def passage_graph(n_nodes: int, edges: Edges) -> "DGLGraph":
 
 
 def adjacency_of(graph: "DGLGraph") -> "torch.Tensor":
-    """Return ones at the edges of a graph, sparse CSR `(n_nodes, n_nodes)`."""
+    """Return the adjacency matrix of a graph, sparse CSR `(n_nodes, n_nodes)`."""
     import torch
 
     starts, columns, _ = graph.adj_tensors("csr")

@@ -1,4 +1,4 @@
-"""What should be true of clusters of passages, of what they come from, and of refined passages."""
+"""Checks of passage graphs, embeddings, clusters and refined passages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,13 +9,13 @@ from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_resources.arrow import pc
 
-_MOST_ALIKE = 0.99  # mean cosine of two embeddings, beyond which they tell nothing apart
-_FEW = 2  # passages, of which nothing can be told apart
+_MOST_ALIKE = 0.99  # mean cosine of two embeddings beyond which they do not discriminate
+_FEW = 2  # passages, too few to judge a clustering
 _PUBLISHED = "dbscan"
 _DEGENERATE = 0.5  # share of the largest cluster
-_ALONE = 0.9  # clusters a passage, beyond which hardly any two are together
+_ALONE = 0.9  # clusters per passage beyond which hardly any two passages share one
 _CLUSTERED = pa.schema([(name, pa.string()) for name in ("level", "clustering", "passage_id")])
-# what gives smaller and what gives larger clusters, by the beginning of a clustering's name
+# changes that give smaller and larger clusters, by the prefix of a clustering's name
 _SETTINGS = {
     "leiden": ("greater resolutions", "smaller resolutions"),
     "dbscan": ("a smaller dbscan_eps", "a greater dbscan_eps"),
@@ -25,62 +25,62 @@ _SETTINGS = {
 
 
 def join_passages(edges: pa.Table, chunks: pa.Table) -> Finding:
-    """Edges join two passages of their level; neighbours lie side by side in one document.
+    """Check that edges join passages of their level, and neighbours are adjacent in one document.
 
     Parameters
     ----------
-    edges : all columns but `weight`.
+    edges : all columns except `weight`.
     chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
     """
     passages = _passages(chunks)
-    source, target = (_places(edges, end, passages) for end in ("source_id", "target_id"))
+    source, target = (_rows_of(edges, end, passages) for end in ("source_id", "target_id"))
     known = (source >= 0) & (target >= 0)
     owners = pc.dictionary_encode(passages["document_id"].combine_chunks()).indices.to_numpy()
-    positions = passages["position"].to_numpy().astype(float)  # of a document: not a number
+    positions = passages["position"].to_numpy().astype(float)  # NaN for documents
     joined = np.flatnonzero(known & _equals(edges, "kind", "neighbour"))
-    one, other = source[joined], target[joined]
-    beside = (owners[one] == owners[other]) & (np.abs(positions[one] - positions[other]) == 1)
-    looked_at = count(edges.num_rows, "edge")
+    first, second = source[joined], target[joined]
+    beside = (owners[first] == owners[second]) & (np.abs(positions[first] - positions[second]) == 1)
+    examined = count(edges.num_rows, "edge")
     remedy = "materialize gae/graph_edges again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 edges.filter(pa.array(~known)),
-                f"join what is no passage of their level; {remedy}",
+                f"join an id that is no passage of their level; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 edges.filter(pa.array(known & (source == target))),
                 f"join a passage to itself; {remedy}",
             ),
             found(
-                looked_at,
-                edges.take(joined[~beside & (one != other)]),
-                f"join as neighbours what does not lie side by side in one document; {remedy}",
+                examined,
+                edges.take(joined[~beside & (first != second)]),
+                f"join as neighbours passages that are not adjacent in one document; {remedy}",
             ),
         ]
     )
 
 
 def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
-    """One finite embedding for each passage of either level.
+    """Check that each passage of either level has one embedding, and it is finite.
 
     Parameters
     ----------
     chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
     """
     passages = _passages(chunks)
-    places = _places(embeddings, "passage_id", passages)
-    without = np.setdiff1d(np.arange(passages.num_rows), places)
+    passage_rows = _rows_of(embeddings, "passage_id", passages)
+    without = np.setdiff1d(np.arange(passages.num_rows), passage_rows)
     is_finite = np.isfinite(_matrix(embeddings["embedding"])).all(axis=1)
     shown = embeddings.select(["level", "passage_id"])
-    looked_at = count(embeddings.num_rows, "embedding")
+    examined = count(embeddings.num_rows, "embedding")
     remedy = "materialize gae/embeddings again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pa.array(~is_finite)),
                 "are not finite; set a lower learning_rate in corpus.toml, [gae.training]",
             ),
@@ -90,8 +90,8 @@ def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
                 f"have no embedding; {remedy}",
             ),
             found(
-                looked_at,
-                shown.filter(pa.array(places < 0)),
+                examined,
+                shown.filter(pa.array(passage_rows < 0)),
                 f"belong to no passage of their level; {remedy}",
             ),
         ]
@@ -99,7 +99,7 @@ def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_over_smoothed(embeddings: pa.Table) -> Finding:
-    """Embeddings of a level differ: two of them have a mean cosine of at most 0.99."""
+    """Check that embeddings of a level differ: the mean cosine of two is at most 0.99."""
     alike = []
     levels = pc.unique(embeddings["level"])
     for level in levels.to_pylist():
@@ -107,31 +107,31 @@ def not_over_smoothed(embeddings: pa.Table) -> Finding:
         mean = _mean_cosine(vectors[np.isfinite(vectors).all(axis=1)])
         if mean > _MOST_ALIKE:
             alike.append({"level": level, "mean_cosine": mean})
-    told = ", ".join(f"'{row['level']}' {row['mean_cosine']:.4f}" for row in alike)
+    reported = ", ".join(f"'{row['level']}' {row['mean_cosine']:.4f}" for row in alike)
     schema = pa.schema([("level", pa.string()), ("mean_cosine", pa.float64())])
     return found(
         count(len(levels), "level"),
         pa.Table.from_pylist(alike, schema),
-        f"have embeddings that hardly differ (mean cosine of two: {told}): graph convolutions "
-        "have smoothed them over; set fewer layers in corpus.toml, [gae.training]",
+        f"have embeddings that hardly differ (mean cosine of two: {reported}), over-smoothed by "
+        "graph convolutions; set fewer layers in corpus.toml, [gae.training]",
     )
 
 
 def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
-    """Every clustering has every passage of its level once, and counts clusters by size.
+    """Check that clusterings have each passage of their level once, and number clusters by size.
 
     Parameters
     ----------
     chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
     """
     passages = _passages(chunks)
-    places = _places(clusters, "passage_id", passages)
+    passage_rows = _rows_of(clusters, "passage_id", passages)
     by_name = list(_by_name(clusters))
     not_once, misnumbered, n_expected = [_CLUSTERED.empty_table()], [], 0
     for level, clustering, mine in by_name:
         is_expected = _equals(passages, "level", level)
         n_expected += int(is_expected.sum())
-        times = np.bincount(places[mine & (places >= 0)], minlength=len(is_expected))
+        times = np.bincount(passage_rows[mine & (passage_rows >= 0)], minlength=len(is_expected))
         wrong = passages["passage_id"].filter(pa.array(is_expected & (times != 1)))
         of = [pa.repeat(name, len(wrong)) for name in (level, clustering)]
         not_once.append(pa.table([*of, wrong], schema=_CLUSTERED))
@@ -147,8 +147,8 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
             ),
             found(
                 count(clusters.num_rows, "row"),
-                clusters.select(_CLUSTERED.names).filter(pa.array(places < 0)),
-                f"are of no passage of their level; {remedy}",
+                clusters.select(_CLUSTERED.names).filter(pa.array(passage_rows < 0)),
+                f"name no passage of their level; {remedy}",
             ),
             found(
                 count(len(by_name), "clustering"),
@@ -160,55 +160,55 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
-    """No chosen clustering has over half of the passages in one cluster, or hardly two together.
+    """Check that no chosen clustering puts over half of the passages in one cluster, or each alone.
 
     Parameters
     ----------
     chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
     """
     levels = _passages(chunks)["level"].to_pylist()
-    # Documents of weight 0 are clustered for nothing; chunks still have topics by their clusters.
+    # Clusters of documents with weight 0 are unused; clusters of chunks still define topics.
     counts = pc.or_(pc.equal(clusterings["level"], "node"), pc.greater(clusterings["weight"], 0))
     chosen = clusterings.filter(pc.and_(clusterings["is_chosen"], counts)).select(
         ["level", "scope", "clustering", "n_clusters", "largest"]
     )
     n_passages = np.array([levels.count(level) for level in chosen["level"].to_pylist()])
-    is_told = n_passages > _FEW
-    is_one = is_told & (chosen["largest"].to_numpy() > _DEGENERATE)
-    is_all_alone = is_told & (chosen["n_clusters"].to_numpy() > _ALONE * n_passages)
-    one, alone = (chosen.filter(pa.array(which)) for which in (is_one, is_all_alone))
-    looked_at = count(chosen.num_rows, "chosen clustering")
+    is_judged = n_passages > _FEW
+    is_dominated = is_judged & (chosen["largest"].to_numpy() > _DEGENERATE)
+    is_all_alone = is_judged & (chosen["n_clusters"].to_numpy() > _ALONE * n_passages)
+    dominated, alone = (chosen.filter(pa.array(which)) for which in (is_dominated, is_all_alone))
+    examined = count(chosen.num_rows, "chosen clustering")
     return together(
         [
             found(
-                looked_at,
-                one,
-                f"have over half of the passages in one cluster ({_told(one)}); "
-                f"{_remedy(one, 0)}; where embeddings are clustered also fewer layers in "
+                examined,
+                dominated,
+                f"have over half of the passages in one cluster ({_described(dominated)}); "
+                f"{_remedy(dominated, 0)}; where embeddings are clustered also fewer layers in "
                 "[gae.training]",
             ),
             found(
-                looked_at,
+                examined,
                 alone,
-                f"have nearly every passage alone ({_told(alone)}); {_remedy(alone, 1)}; or a "
-                "greater n_nearest in [gae.graph]",
+                f"have nearly every passage alone in its cluster ({_described(alone)}); "
+                f"{_remedy(alone, 1)}; or a greater n_nearest in [gae.graph]",
             ),
         ]
     )
 
 
 def as_published(clusterings: pa.Table, method: str | None) -> pa.Table:
-    """Return the rows of DBSCAN as those chosen where a method follows it in full; else none."""
+    """Return DBSCAN's rows as the chosen ones if the method always uses it; otherwise none."""
     name = _PUBLISHED if method == "gae-dbscan" else ""
     rows = clusterings.filter(pc.equal(clusterings["clustering"], name))
     for column, value in (("is_chosen", True), ("weight", 1.0)):
-        place = rows.schema.get_field_index(column)
-        rows = rows.set_column(place, column, pa.repeat(value, rows.num_rows))
+        index = rows.schema.get_field_index(column)
+        rows = rows.set_column(index, column, pa.repeat(value, rows.num_rows))
     return rows
 
 
 def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:
-    """Each refined passage is one of its question's contexts, and no longer unless edited.
+    """Check that each refined passage is a context of its question, and longer only if edited.
 
     Parameters
     ----------
@@ -220,25 +220,25 @@ def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:
         pc.greater(refined["tokens_after"], refined["tokens_before"]),
         pc.not_equal(refined["fate"], "edited"),
     )
-    looked_at = count(refined.num_rows, "refined passage")
+    examined = count(refined.num_rows, "refined passage")
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.join(contexts.select(keys), keys, join_type="left anti"),
-                "are none of their question's contexts; materialize gae/refined_contexts again",
+                "are not among their question's contexts; materialize gae/refined_contexts again",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(is_longer),
-                "grew though they were not edited; materialize gae/refined_contexts again",
+                "are longer though they were not edited; materialize gae/refined_contexts again",
             ),
         ]
     )
 
 
 def _passages(chunks: pa.Table) -> pa.Table:
-    """`level`, `passage_id`, `document_id` and `position` (of chunks) of all passages."""
+    """Return `level`, `passage_id`, `document_id` and `position` (of chunks) of all passages."""
     documents = pc.unique(chunks["document_id"])
     names = ["level", "passage_id", "document_id", "position"]
     absent = pa.nulls(len(documents), chunks["position"].type)
@@ -252,8 +252,8 @@ def _passages(chunks: pa.Table) -> pa.Table:
     )
 
 
-def _places(rows: pa.Table, column: str, passages: pa.Table) -> np.ndarray:
-    """The row of `passages` that each row names in `column`, int64; -1 where there is none."""
+def _rows_of(rows: pa.Table, column: str, passages: pa.Table) -> np.ndarray:
+    """Return the row in `passages` of each id in `column`, int64; -1 where there is none."""
     wanted, known = (
         pc.binary_join_element_wise(table["level"], table[name], "/")
         for table, name in ((rows, column), (passages, "passage_id"))
@@ -263,18 +263,18 @@ def _places(rows: pa.Table, column: str, passages: pa.Table) -> np.ndarray:
 
 
 def _equals(rows: pa.Table, column: str, value: str) -> np.ndarray:
-    """Where a column has a value, bool `(n_rows,)`."""
+    """Return where a column has a value, bool `(n_rows,)`."""
     return pc.equal(rows[column], value).to_numpy()
 
 
 def _matrix(vectors: pa.ChunkedArray) -> np.ndarray:
-    """Vectors of one length, float64 `(n_vectors, dim)`."""
+    """Return vectors of one length, float64 `(n_vectors, dim)`."""
     flat = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return flat.astype(np.float64).reshape(len(vectors), -1) if len(vectors) else np.empty((0, 0))
 
 
 def _mean_cosine(vectors: np.ndarray) -> float:
-    """Of all pairs of two passages; 1 where all are equal, 0 of no more than two passages."""
+    """Return the mean over all pairs; 1 if all vectors are equal, 0 for at most two vectors."""
     n = len(vectors)
     if n <= _FEW:
         return 0.0
@@ -286,7 +286,7 @@ def _mean_cosine(vectors: np.ndarray) -> float:
 
 
 def _by_name(clusters: pa.Table) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Level and name of each clustering, and where its rows are."""
+    """Yield level, name and row mask of each clustering."""
     for level in pc.unique(clusters["level"]).to_pylist():
         of_level = _equals(clusters, "level", level)
         for name in pc.unique(clusters["clustering"].filter(pa.array(of_level))).to_pylist():
@@ -294,15 +294,15 @@ def _by_name(clusters: pa.Table) -> Iterator[tuple[str, str, np.ndarray]]:
 
 
 def _is_by_size(clusters: np.ndarray) -> bool:
-    """Whether the clusters are 0, 1, 2, … and none is larger than the one before."""
+    """Return whether clusters are numbered 0, 1, 2, … in order of decreasing size."""
     if clusters.min() < 0:
         return False
     sizes = np.bincount(clusters)
     return bool(sizes.all() and (np.diff(sizes) <= 0).all())
 
 
-def _told(clusterings: pa.Table) -> str:
-    """Which clusterings they are, and the share of their largest clusters."""
+def _described(clusterings: pa.Table) -> str:
+    """Return the names of clusterings, and the share of their largest clusters."""
     return ", ".join(
         f"{row['clustering']} of level '{row['level']}', scope '{row['scope']}': "
         f"{row['largest']:.0%} in one"
@@ -311,32 +311,34 @@ def _told(clusterings: pa.Table) -> str:
 
 
 def _remedy(clusterings: pa.Table, which: int) -> str:
-    """What to set for these clusterings, so that clusters are smaller (0) or larger (1)."""
+    """Return the settings that make the clusters of clusterings smaller (0) or larger (1)."""
     families = {name.split("-")[0] for name in clusterings["clustering"].to_pylist()}
     wanted = [_SETTINGS[family][which] for family in sorted(families)]
     return f'set {" and ".join(wanted)} in corpus.toml, [gae.clusters], or method = "chosen" there'
 
 
-_PLACED_CHUNKS = ["chunk_id", "document_id", "position"]
+_CHUNK_POSITIONS = ["chunk_id", "document_id", "position"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "gae.graph_edges": [
         Check(
             "join_passages",
-            "Each edge joins two passages of its level, neighbours side by side in one document.",
-            lambda part: join_passages(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+            "Each edge joins two passages of its level; neighbours are adjacent in one document.",
+            lambda partition: join_passages(
+                partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
+            ),
         )
     ],
     "gae.embeddings": [
         Check(
             "finite",
             "Each passage has one embedding, and it is finite.",
-            lambda part: finite(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+            lambda partition: finite(partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)),
         ),
         Check(
             "not_over_smoothed",
             "Embeddings differ: the mean cosine of two is at most 0.99.",
-            lambda part: not_over_smoothed(part.rows()),
+            lambda partition: not_over_smoothed(partition.rows()),
             warns=True,
         ),
     ],
@@ -345,7 +347,9 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "every_passage_once",
             "Every clustering has each passage of its level once; clusters are numbered from 0, "
             "largest first.",
-            lambda part: every_passage_once(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+            lambda partition: every_passage_once(
+                partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
+            ),
         )
     ],
     "gae.clusterings": [
@@ -353,26 +357,28 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "not_degenerate",
             "No chosen clustering has over half of the passages in one cluster, or nearly each in "
             "a cluster of its own.",
-            lambda part: not_degenerate(part.rows(), part.rows("chunks", _PLACED_CHUNKS)),
+            lambda partition: not_degenerate(
+                partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
+            ),
             warns=True,
         )
     ],
     "gae.refined_contexts": [
         Check(
             "made_from_contexts",
-            "Each passage is one of its question's contexts, and no longer than it unless it was "
+            "Each passage is one of its question's contexts, and longer than it only if it was "
             "edited.",
-            lambda part: made_from_contexts(
-                part.rows(), part.rows("contexts", ["query_id", "node_id"])
+            lambda partition: made_from_contexts(
+                partition.rows(), partition.rows("contexts", ["query_id", "node_id"])
             ),
         ),
         Check(
             "published_clusters_part",
-            "DBSCAN, which gae-dbscan follows, has not over half of the passages in one cluster, "
-            "nor nearly each in a cluster of its own.",
-            lambda part: not_degenerate(
-                as_published(part.rows("gae.clusterings"), part.looked_at[0].method),
-                part.rows("chunks", _PLACED_CHUNKS),
+            "DBSCAN, which gae-dbscan uses, does not have over half of the passages in one "
+            "cluster, or nearly each in a cluster of its own.",
+            lambda partition: not_degenerate(
+                as_published(partition.rows("gae.clusterings"), partition.method),
+                partition.rows("chunks", _CHUNK_POSITIONS),
             ),
             warns=True,
         ),

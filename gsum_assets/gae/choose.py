@@ -1,8 +1,8 @@
-"""Which clustering to re-rank by, and how far to follow it, judged without labels (ours).
+"""Choice of the clustering to re-rank by, and of its weight, without labels (ours).
 
-Two things are looked at. Agreement: passages are held out and searched for, and what re-ranking
-brings to the front is valued by a retriever that took no part (`retrieval/held_out.py`).
-Stability: how much of a clustering is found again when a tenth of the passages is left out.
+Two criteria are used. Agreement: held-out passages serve as queries, and an independent retriever
+values the results that re-ranking moves up (`retrieval/held_out.py`). Stability: the share of a
+clustering that is found again when a tenth of the passages is left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,28 +17,29 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.held_out import Method, held_out, held_out_within, joined, t_value
 from gsum_assets.retrieval.hybrid import min_max
 
-_JUDGED_AT = 5  # K of the probes: 50 candidates are re-ranked
+_JUDGED_AT = 5  # K for held-out passages: 50 candidates are re-ranked
 _LEFT_OUT = 0.1
-_BY_CHANCE = 2.0  # a t that chance exceeds in one of twenty cases
+_BY_CHANCE = 2.0  # t value that chance exceeds in one of twenty cases
 _RESAMPLES = 3
 
 Labels = Mapping[str, np.ndarray]
-"""Cluster of each passage, `(n_passages,)`, by clustering."""
+"""Cluster of each passage, `(n_passages,)`, by name of the clustering."""
 
 
 class Verdict(NamedTuple):
-    """What is known of a clustering without labels.
+    """Label-free quality measures of a clustering.
 
     Attributes
     ----------
-    agreement : paired t of what re-ranking finds over what it was given; 0 without evidence.
-    stability : Jaccard similarity of the pairs that are together, 0 to 1.
-    parts : whether it parts the passages: no cluster has over half, nor is each alone.
+    agreement : paired t statistic of the results after re-ranking versus before; 0 without
+        evidence.
+    stability : Jaccard similarity of the pairs that share a cluster, 0 to 1.
+    is_split : whether no cluster has over half of the passages, and not every passage is alone.
     """
 
     agreement: float
     stability: float
-    parts: bool = True
+    is_split: bool = True
 
 
 def agreements(
@@ -48,11 +49,11 @@ def agreements(
     language: str,
     settings: ClusterSettings,
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Level, scope, clustering and agreement of every clustering.
+    """Yield level, scope, clustering and agreement of every clustering.
 
     Parameters
     ----------
-    documents, nodes : of the collection's documents and of its chunks.
+    documents, nodes : clusters of the collection's documents and of its chunks.
     language : BCP 47 code.
     """
     whole = held_out(collection, language, settings.n_probes)
@@ -62,7 +63,7 @@ def agreements(
         yield "node", "corpus", name, t_value(whole.of_nodes(_reranks(labels)))
     within = list(held_out_within(collection, language, settings.n_probes))
     for name, labels in nodes.items():
-        found = [part.of_nodes(_reranks(labels[chunks])) for _, chunks, part in within]
+        found = [probes.of_nodes(_reranks(labels[chunks])) for _, chunks, probes in within]
         yield "node", "document", name, t_value(joined(found))
 
 
@@ -71,28 +72,28 @@ def _reranks(labels: np.ndarray) -> Method:
 
 
 def chosen(verdicts: Mapping[str, Verdict]) -> str:
-    """The clustering of greatest agreement times stability.
+    """Return the name of the clustering with the greatest agreement times stability.
 
-    Where none agrees, that which disagrees least, and then the most stable; one that parts nothing
-    only where all are so.
+    If no agreement is positive, the one with the largest agreement wins, then the most stable. A
+    clustering that is not split is chosen only if none is.
     """
 
     def merit(name: str) -> tuple[bool, float, float, float]:
-        agreement, stable, parts = verdicts[name]
-        return parts, max(0.0, agreement) * stable, min(0.0, agreement), stable
+        agreement, stable, is_split = verdicts[name]
+        return is_split, max(0.0, agreement) * stable, min(0.0, agreement), stable
 
     return max(verdicts, key=merit)
 
 
 def weight_of(agreement: float) -> float:
-    """max(0, 1 - (2 / t)^2), 0 where t is not positive: what chance may explain weighs nothing."""
+    """Return max(0, 1 - (2 / t)^2), or 0 if t is not positive: effects within chance weigh 0."""
     return max(0.0, 1 - (_BY_CHANCE / agreement) ** 2) if agreement > 0 else 0.0
 
 
 def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:
-    """Jaccard similarity of the pairs that are together with and without a tenth of the passages.
+    """Return the Jaccard similarity of pairs in a cluster with and without a tenth of the passages.
 
-    The mean of three draws; 1 where no pair is together either way.
+    It is the mean of three draws; 1 if no pair shares a cluster either way.
     """
     random = np.random.default_rng(seed)
     n = len(labels)
@@ -105,13 +106,13 @@ def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:
 
 
 def _jaccard(left: np.ndarray, right: np.ndarray) -> float:
-    """Pairs together in both over pairs together in either."""
+    """Return the number of pairs joined in both clusterings over those joined in either."""
     both = n_pairs(left * (int(right.max(initial=0)) + 1) + right)
     either = n_pairs(left) + n_pairs(right) - both
     return both / either if either else 1.0
 
 
 def n_pairs(labels: np.ndarray) -> int:
-    """Pairs that share a label."""
+    """Return the number of pairs that share a label."""
     counts = np.unique(labels, return_counts=True)[1].astype(np.int64)
     return int((counts * (counts - 1) // 2).sum())

@@ -1,7 +1,7 @@
-"""Ways of clustering side by side: which one is taken, and what a person would ask about each.
+"""Comparison of clusterings: their quality measures, and which one is chosen.
 
-Labels (which passages a question's answer rests on) are read for pair precision and recall alone,
-which nothing is chosen by.
+Labels (the relevant passages of questions) are read only for pair precision and recall, which do
+not affect the choice.
 """
 
 from collections.abc import Collection as AnyOf
@@ -29,19 +29,19 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
-_SILHOUETTE_OF = 2000  # passages: it takes time by the square
+_SILHOUETTE_OF = 2000  # passages: its time is quadratic
 
 
 def clusters(
     graph_edges: pa.Table, embeddings: pa.Table, collection: Collection, settings: ClusterSettings
 ) -> pa.Table:
-    """Rows of `gae.clusters`: every way of clustering, of documents and of chunks.
+    """Return the rows of `gae.clusters`: every clustering of documents and of chunks.
 
     Parameters
     ----------
-    graph_edges, embeddings : rows of the tables of that name in `gae`.
+    graph_edges, embeddings : rows of `gae.graph_edges` and `gae.embeddings`.
     """
-    parts = []
+    tables = []
     for level in levels(collection):
         everyone = np.arange(len(level.ids))
         for name, clusterer in _ways(graph_edges, embeddings, level, settings).items():
@@ -51,8 +51,8 @@ def clusters(
                 "passage_id": pa.array(level.ids, pa.string()),
                 "cluster": clusterer(everyone).astype(np.int32),
             }
-            parts.append(pa.table(columns, schema=TABLES["gae.clusters"].schema))
-    return pa.concat_tables(parts).combine_chunks()
+            tables.append(pa.table(columns, schema=TABLES["gae.clusters"].schema))
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def _ways(graph_edges: pa.Table, embeddings: pa.Table, level: Level, settings: ClusterSettings):
@@ -61,11 +61,11 @@ def _ways(graph_edges: pa.Table, embeddings: pa.Table, level: Level, settings: C
 
 
 def labels_of(rows: pa.Table, level: Level) -> Labels:
-    """Clusters of a level's passages in their order, by clustering.
+    """Return the clusters of a level's passages in their order, by name of the clustering.
 
     Parameters
     ----------
-    rows : of `gae.clusters`.
+    rows : rows of `gae.clusters`.
     """
     rows = of_level(rows, level.name)
     names = pc.unique(rows["clustering"]).to_pylist()
@@ -86,11 +86,12 @@ def clusterings(
     language: str,
     settings: ClusterSettings,
 ) -> pa.Table:
-    """Rows of `gae.clusterings`, the chosen ones of each level and scope marked.
+    """Return the rows of `gae.clusterings`, with the chosen one of each level and scope marked.
 
     Parameters
     ----------
-    clusters, graph_edges, embeddings : rows of the tables of that name in `gae`.
+    clusters, graph_edges, embeddings : rows of `gae.clusters`, `gae.graph_edges` and
+        `gae.embeddings`.
     collection : with embeddings.
     queries : rows of `queries`; read for pair precision and recall.
     language : BCP 47 code.
@@ -105,9 +106,11 @@ def clusterings(
     }
     agreed = agreements(collection, found["document"], found["node"], language, settings)
     rows = []
-    for (level, scope), judged in groupby(agreed, key=lambda one: one[:2]):
+    for (level, scope), judged in groupby(agreed, key=lambda row: row[:2]):
         verdicts = {
-            name: Verdict(agreement, facts[level, name]["stability"], facts[level, name]["parts"])
+            name: Verdict(
+                agreement, facts[level, name]["stability"], facts[level, name]["is_split"]
+            )
             for _, _, name, agreement in judged
         }
         rows += _rows(level, scope, verdicts, facts, settings)
@@ -121,13 +124,13 @@ def _rows(
     facts: Mapping[tuple[str, str], Mapping[str, Any]],
     settings: ClusterSettings,
 ) -> Iterator[dict]:
-    """One level and scope; a clustering that the settings name is followed in full."""
+    """Yield the rows of one level and scope; a clustering named in the settings has weight 1."""
     is_free = settings.method == "chosen"
     allowed = {n: v for n, v in verdicts.items() if is_free or n.startswith(settings.method)}
     if not allowed:
         raise ValueError(
-            f"gae/clusterings: [gae.clusters] method = '{settings.method}', but there is no such "
-            f"clustering of this corpus, only {', '.join(verdicts)}; choose one of them"
+            f"gae/clusterings: [gae.clusters] method = '{settings.method}', but this corpus has "
+            f"only the clusterings {', '.join(verdicts)}; choose one of them"
         )
     best = chosen(allowed)
     for name, verdict in verdicts.items():
@@ -138,7 +141,7 @@ def _rows(
             "is_chosen": name == best,
             "weight": weight_of(verdict.agreement) if is_free else 1.0,
             "agreement": verdict.agreement,
-            **{key: value for key, value in facts[level, name].items() if key != "parts"},
+            **{key: value for key, value in facts[level, name].items() if key != "is_split"},
         }
 
 
@@ -150,7 +153,7 @@ def _facts(
     queries: pa.Table,
     settings: ClusterSettings,
 ) -> Iterator[tuple[str, dict]]:
-    """What each clustering of a level is like."""
+    """Yield the name and the quality measures of each clustering of a level."""
     vectors = level_vectors(embeddings, level, "gae/embeddings")
     together = _together(queries, level)
     ways = _ways(graph_edges, embeddings, level, settings)
@@ -164,7 +167,7 @@ def _facts(
                 "stability": stability(ways[name], labels[name], settings.seed),
                 "n_clusters": len(sizes),
                 "largest": largest / max(1, n),
-                "parts": 2 * largest <= n and len(sizes) < n,
+                "is_split": 2 * largest <= n and len(sizes) < n,
                 "silhouette": _silhouette(vectors, labels[name]),
                 "pair_precision": precision,
                 "pair_recall": recall,
@@ -173,7 +176,7 @@ def _facts(
 
 
 def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
-    """Rousseeuw (1987), of at most 2,000 passages; None where it has no meaning."""
+    """Return the silhouette (Rousseeuw, 1987) of at most 2,000 passages; None if undefined."""
     from sklearn.metrics import silhouette_score
 
     if len(labels) > _SILHOUETTE_OF:
@@ -184,30 +187,30 @@ def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
 
 
 def _together(queries: pa.Table, level: Level) -> Sequence[AnyOf[int]]:
-    """Places of the passages that each question names as its answer's ground."""
+    """Return the indices of the relevant passages of each question that has at least two."""
     column = "relevant_document_ids" if level.name == "document" else "relevant_chunk_ids"
-    place = {passage_id: i for i, passage_id in enumerate(level.ids)}
-    named = [{place[i] for i in ids or () if i in place} for ids in queries[column].to_pylist()]
+    index = {passage_id: i for i, passage_id in enumerate(level.ids)}
+    named = [{index[i] for i in ids or () if i in index} for ids in queries[column].to_pylist()]
     return [ids for ids in named if len(ids) > 1]
 
 
 def pair_scores(
     labels: np.ndarray, together: Sequence[AnyOf[int]]
 ) -> tuple[float | None, float | None]:
-    """Precision and recall of the pairs that share a cluster; None without labels.
+    """Return precision and recall of the pairs of passages in a cluster; None without labels.
 
-    A pair is true if a question names both; pairs of passages that no question names beside
-    another do not count.
+    A pair is true if both passages are relevant to one question; passages that are in no true pair
+    do not count.
 
     Parameters
     ----------
     labels : cluster of each passage, `(n_passages,)`.
-    together : the passages that a question names, for each question.
+    together : indices of the relevant passages of each question.
     """
     true = {(a, b) for ids in together for a in ids for b in ids if a < b}
     if not true:
         return None, None
-    known = np.array(sorted({place for pair in true for place in pair}))
+    known = np.array(sorted({index for pair in true for index in pair}))
     hits = sum(labels[a] == labels[b] for a, b in true)
     found = n_pairs(labels[known])
     return (hits / found if found else None), hits / len(true)

@@ -1,4 +1,4 @@
-"""Passages to clusters: by their embeddings, or by the graph itself (paper, 3.1.2, and ours)."""
+"""Clustering of passages by their embeddings or by the graph (paper, 3.1.2, and ours)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,25 +8,25 @@ import numpy as np
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.settings import ClusterSettings
 
-_MOST_EXACT = 20_000  # nodes: what compares all with all, or with all centres, takes minutes
-_BATCH, _PASSES = 4096, 10  # of K-Means by batches: nodes at a time, times each is seen
+_MOST_EXACT = 20_000  # nodes, beyond which comparing all pairs takes minutes
+_BATCH, _PASSES = 4096, 10  # of mini-batch K-Means: nodes per batch, passes over the nodes
 
 Clusterer = Callable[[np.ndarray], np.ndarray]
-"""Places of some nodes in, ascending; the cluster of each out, both `(n,)`."""
+"""Function from ascending indices of nodes, `(n,)`, to the cluster of each, `(n,)`."""
 
 
 def clusterers(
     embeddings: np.ndarray, edges: Edges, settings: ClusterSettings
 ) -> Mapping[str, Clusterer]:
-    """Every way of clustering by name; all can be asked for a part of the nodes.
+    """Return a function for each clustering by name, which can be applied to a subset of nodes.
 
-    DBSCAN and HDBSCAN are left out beyond 20,000 nodes. DBSCAN is the published one: it takes the
-    embeddings as they are, whatever `unit_length` says.
+    DBSCAN and HDBSCAN are left out beyond 20,000 nodes. DBSCAN, as published, uses unscaled
+    embeddings regardless of `unit_length`.
 
     Parameters
     ----------
-    embeddings : of the nodes, `(n_nodes, dim)`.
-    edges : between them.
+    embeddings : embeddings of the nodes, `(n_nodes, dim)`.
+    edges : edges between the nodes.
     """
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     scaled = embeddings / np.where(lengths > 0, lengths, 1) if settings.unit_length else embeddings
@@ -47,20 +47,20 @@ def clusterers(
 
 
 def _leiden_of(edges: Edges, resolution: float, seed: int, kept: np.ndarray) -> np.ndarray:
-    """Leiden on the part of the graph between some of its nodes."""
-    n = 1 + max(int(np.max(places, initial=-1)) for places in (kept, *edges[:2]))
-    place = np.full(n, -1)
-    place[kept] = np.arange(len(kept))
-    sources, targets = place[edges.sources], place[edges.targets]
+    """Return the Leiden communities of the subgraph of the nodes `kept`."""
+    n = 1 + max(int(np.max(ends, initial=-1)) for ends in (kept, *edges[:2]))
+    index = np.full(n, -1)
+    index[kept] = np.arange(len(kept))
+    sources, targets = index[edges.sources], index[edges.targets]
     both = (sources >= 0) & (targets >= 0)
-    part = Edges(sources[both], targets[both], edges.weights[both])
-    return leiden(len(kept), part, resolution, seed)
+    subgraph = Edges(sources[both], targets[both], edges.weights[both])
+    return leiden(len(kept), subgraph, resolution, seed)
 
 
 def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.ndarray:
-    """Communities by modularity (Traag et al., 2019), `(n_nodes,)`; the largest is 0.
+    """Return Leiden communities by modularity (Traag et al., 2019), `(n_nodes,)`, largest first.
 
-    The same graph in any order of its edges gives the same communities; parallel edges add up.
+    The result does not depend on the order of edges; weights of parallel edges add up.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.n
     from graspologic_native import leiden as native  # pyright: ignore[reportAttributeAccessIssue]
 
     first, last = np.minimum(*edges[:2]), np.maximum(*edges[:2])
-    pairs, places = np.unique(np.stack([first, last], 1), axis=0, return_inverse=True)
-    total = np.bincount(places.ravel(), edges.weights)
+    pairs, inverse = np.unique(np.stack([first, last], 1), axis=0, return_inverse=True)
+    total = np.bincount(inverse.ravel(), edges.weights)
     named = [(str(a), str(b), float(w)) for (a, b), w in zip(pairs.tolist(), total, strict=True)]
     found = np.arange(n_nodes) + n_nodes  # a node without an edge is alone
     if named:
@@ -90,14 +90,14 @@ def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.n
 
 
 def dbscan(embeddings: np.ndarray, eps: float, min_samples: int = 2) -> np.ndarray:
-    """DBSCAN (Ester et al., 1996); noise points are clusters of their own, `(n_nodes,)`."""
+    """Return DBSCAN clusters (Ester et al., 1996), `(n_nodes,)`; noise points are single."""
     from sklearn.cluster import DBSCAN
 
     return by_size(_without_noise(DBSCAN(eps=eps, min_samples=min_samples).fit_predict(embeddings)))
 
 
 def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
-    """HDBSCAN (Campello et al., 2013); noise points are clusters of their own, `(n_nodes,)`."""
+    """Return HDBSCAN clusters (Campello et al., 2013), `(n_nodes,)`; noise points are single."""
     from sklearn.cluster import HDBSCAN
 
     if len(embeddings) < min_cluster_size:
@@ -108,9 +108,9 @@ def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
-    """K-Means (MacQueen, 1967), `(n_nodes,)`; at most as many clusters as distinct nodes.
+    """Return K-Means clusters (MacQueen, 1967), `(n_nodes,)`, at most one per distinct embedding.
 
-    Beyond 20,000 nodes by batches of them (Sculley, 2010).
+    Beyond 20,000 nodes it is mini-batch K-Means (Sculley, 2010).
     """
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
@@ -120,7 +120,7 @@ def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarra
     else:
         model = MiniBatchKMeans(
             n_clusters,
-            init="random",  # drawing centres apart from each other takes time by the square
+            init="random",  # k-means++ takes quadratic time
             n_init=1,  # pyright: ignore[reportArgumentType]
             batch_size=_BATCH,
             max_iter=_PASSES,
@@ -130,7 +130,7 @@ def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarra
 
 
 def by_size(clusters: np.ndarray) -> np.ndarray:
-    """The same clusters numbered from 0, largest first, equal ones by their first node."""
+    """Return the clusters renumbered from 0, largest first, ties by their first node."""
     _, first, cluster_of, size = np.unique(
         clusters, return_index=True, return_inverse=True, return_counts=True
     )

@@ -1,4 +1,4 @@
-"""A question's passages on their way into the final prompt, which keeps to its length."""
+"""Passages of a question while they are fitted into the token budget of the final prompt."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import answer_request
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths, room_for
-from gsum_assets.evaluation.question_contexts import NO_USAGE, Question, questions_with_passages
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
@@ -19,12 +20,12 @@ Fate = Literal["whole", "edited", "condensed", "reduced", "cut", "dropped"]
 
 @dataclass
 class Passage:
-    """A row of `contexts`, and what becomes of it.
+    """A row of `contexts`, and its state during refinement.
 
     Attributes
     ----------
-    n_tokens : of its own text, word pieces.
-    allowance : word pieces that it may have; 0: it is left out.
+    n_tokens : length of the original text, word pieces.
+    allowance : word pieces that the passage may have; 0: it is left out.
     limit : word pieces beyond which a text is cut to the allowance.
     """
 
@@ -39,14 +40,14 @@ class Passage:
     spent: Mapping[str, Any] = field(default_factory=lambda: NO_USAGE)
 
     def show(self, text: str, fate: Fate) -> None:
-        """Let it be shown with a text; one that says the same as its own is whole."""
+        """Set the text to show; a text equal to the original has the fate 'whole'."""
         own = self.row["text"]
         self.text, self.fate = (own, "whole") if text.strip() == own.strip() else (text, fate)
 
 
 @dataclass
 class Draft:
-    """A question, its passages, best first, and the room that its prompt has for them."""
+    """A question, its passages, best first, and the token budget of its prompt for them."""
 
     question: Question
     passages: list[Passage]
@@ -60,11 +61,11 @@ def drafts(
     max_words: int,
     count_tokens: CountTokens,
 ) -> list[Draft]:
-    """One for each question, passages by rank; nothing is decided yet.
+    """Return a draft for each question, with passages by rank.
 
     Parameters
     ----------
-    max_words : length of an answer, as its instructions name it.
+    max_words : length of an answer as stated in its instructions.
     """
     questions = questions_with_passages(contexts, queries)
     sizes = lengths((row["text"] for q in questions for row in q.passages), count_tokens)
@@ -84,10 +85,10 @@ def drafts(
 
 
 def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Result:
-    """Rows of `gae.refined_contexts` by question and rank, of which each question's fit together.
+    """Return the rows of `gae.refined_contexts` by question and rank, fitted to each prompt.
 
-    What is too long loses its last passages; the last one left is cut. Where nothing is left to
-    show, the best passage is shown as it stands.
+    If the passages are too long, the last ones are dropped, and a single one is cut. If no text is
+    left, the best passage is shown whole.
     """
     for draft in drafts:
         if not any(passage.text.strip() for passage in draft.passages):
@@ -122,9 +123,9 @@ def _too_small(drafts: Iterable[Draft]) -> Iterable[str]:
     for draft in drafts:
         if draft.room.is_too_small:
             yield (
-                f"question '{draft.question.query_id}': it and the instructions leave "
-                f"{draft.room.tokens} word pieces of the prompt to its passages, of which the best "
-                "is cut to a few words; set prompt_tokens higher in corpus.toml, [gae.refine]"
+                f"question '{draft.question.query_id}': question and instructions leave "
+                f"{draft.room.tokens} word pieces of the prompt for passages, so the best passage "
+                "is cut to a few words; raise prompt_tokens in corpus.toml, [gae.refine]"
             )
 
 

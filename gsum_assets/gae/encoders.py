@@ -1,6 +1,6 @@
 """The encoder of the graph auto-encoder as a torch module over a `dgl` graph (paper, 3.1.2).
 
-It imports torch and dgl, which takes seconds: import this file inside functions.
+Importing torch and dgl takes seconds, so import this module inside functions only.
 """
 
 from itertools import pairwise
@@ -13,11 +13,11 @@ from gsum_assets.gae.settings import TrainingSettings
 
 
 class GraphEncoder(nn.Module):
-    """Z (equations 4 and 5): each convolution but the last with batch norm, ReLU and dropout.
+    """Encoder to Z (equations 4 and 5); batch norm, ReLU and dropout after all but the last layer.
 
-    Activations are not negative, so all embeddings begin on one side and every sigmoid near 1,
-    where gradients vanish: of 108 chunks the loss stayed at 0.93 for 300 epochs, and fell to 0.14
-    once embeddings were centred (ours).
+    Activations are non-negative, so initially all inner products are positive and every sigmoid is
+    near 1, where gradients vanish: on 108 chunks the loss stayed at 0.93 for 300 epochs, and fell
+    to 0.14 with centred embeddings (ours).
     """
 
     def __init__(self, n_features: int, settings: TrainingSettings) -> None:
@@ -32,7 +32,7 @@ class GraphEncoder(nn.Module):
         self.centred = settings.centred
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
-        """Return embeddings, `(n_nodes, dim)`, of features `(n_nodes, n_features)`."""
+        """Return embeddings `(n_nodes, dim)` for features `(n_nodes, n_features)`."""
         for conv, activation in zip(self.convs, [*self.activations, nn.Identity()], strict=True):
             nodes = activation(conv(graph, nodes))  # (n_nodes, width)
         return nodes - nodes.mean(0) if self.centred else nodes

@@ -1,7 +1,7 @@
-"""The graph of passages: neighbours, citations, and the nearest by TF-IDF (paper, 3.1.1).
+"""Edges between passages: neighbours, citations and nearest by TF-IDF (paper, 3.1.1).
 
-With neighbours alone the clusters find the documents again, and nothing is gained; the nearest by
-words, which are ours, join passages of different documents.
+With neighbours alone the clusters only reproduce the documents; the nearest passages by words,
+which are ours, join passages of different documents.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gae.levels import of_level, places
+from gsum_assets.gae.levels import indices_of, of_level
 from gsum_assets.gae.settings import GraphSettings
 from gsum_assets.gae.word_vectors import word_vectors
 from gsum_assets.graphs.nearest import nearest_by_product
@@ -20,12 +20,12 @@ from gsum_assets.tables import TABLES
 
 
 class Edges(NamedTuple):
-    """Edges by the places of their ends; either way alike.
+    """Undirected edges by the indices of their ends.
 
     Attributes
     ----------
-    sources, targets : int64 `(n_edges,)`.
-    weights : 0 to 1, `(n_edges,)`.
+    sources, targets : indices of the ends, int64 `(n_edges,)`.
+    weights : weights of the edges, 0 to 1, `(n_edges,)`.
     """
 
     sources: np.ndarray
@@ -39,18 +39,18 @@ def graph_edges(
     language: str,
     settings: GraphSettings,
 ) -> pa.Table:
-    """Rows of `gae.graph_edges`, for documents and for chunks.
+    """Return the rows of `gae.graph_edges`, for documents and for chunks.
 
     Parameters
     ----------
-    cites : the documents that a document cites, by its id. Their first chunks are joined, which
-        tell what they are about; documents that the corpus lacks are left out.
+    cites : ids of the documents that a document cites, by its id. The first chunks of both, which
+        say what they are about, are joined; cited documents outside of the corpus are ignored.
     language : BCP 47 code.
     """
     words = Words(language)
     cited = citations(collection, cites)
     first = collection.starts
-    parts = [
+    tables = [
         _rows("document", "citation", cited, collection.document_ids),
         _rows(
             "document",
@@ -72,38 +72,39 @@ def graph_edges(
         ),
     ]
     if settings.neighbours:
-        parts.append(_rows("node", "neighbour", neighbours(first), collection.chunk_ids))
-    return pa.concat_tables(parts).combine_chunks()
+        tables.append(_rows("node", "neighbour", neighbours(first), collection.chunk_ids))
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def neighbours(starts: np.ndarray) -> Edges:
-    """An edge between neighbouring chunks of one document.
+    """Return the edges between adjacent chunks of one document.
 
     Parameters
     ----------
-    starts : first chunk of each document, and the number of chunks, `(n_documents + 1,)`.
+    starts : index of the first chunk of each document, then the number of chunks, `(n_documents +
+        1,)`.
     """
     first = np.setdiff1d(np.arange(starts[-1] - 1), starts[1:] - 1)
     return Edges(first, first + 1, np.ones(len(first)))
 
 
 def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edges:
-    """An edge for each citation between two documents of the collection."""
-    place = {document_id: i for i, document_id in enumerate(collection.document_ids)}
+    """Return an edge for each citation between two documents of the collection."""
+    index = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     pairs = {
-        (place[source], place[target])
+        (index[source], index[target])
         for source, targets in cites.items()
         for target in targets
-        if source in place and target in place and source != target
+        if source in index and target in index and source != target
     }
     ends = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     return Edges(ends[:, 0], ends[:, 1], np.ones(len(ends)))
 
 
 def nearest_by_words(texts: Sequence[str], words: Words, k: int) -> Edges:
-    """From each text edges to the `k` of greatest TF-IDF cosine, which they weigh (ours).
+    """Return edges from each text to the `k` of greatest TF-IDF cosine, their weight (ours).
 
-    Texts without a common word are not joined.
+    Texts without a common word have no edge.
     """
     found = nearest_by_product(word_vectors(texts, words), k)
     row, column = np.nonzero(found.similarities > 0)
@@ -112,16 +113,16 @@ def nearest_by_words(texts: Sequence[str], words: Words, k: int) -> Edges:
 
 
 def edges_of(rows: pa.Table, level: str, ids: Sequence[str]) -> Edges:
-    """The edges of one level as places in `ids`, in an order that does not depend on the rows'.
+    """Return the edges of one level as indices into `ids`, independent of the order of rows.
 
     Raises
     ------
     ValueError
-        If an end is none of `ids`.
+        If an end is not in `ids`.
     """
     chosen = of_level(rows, level)
     sources, targets = (
-        places(chosen[end], ids, "gae/graph_edges") for end in ("source_id", "target_id")
+        indices_of(chosen[end], ids, "gae/graph_edges") for end in ("source_id", "target_id")
     )
     weights = chosen["weight"].to_numpy()
     order = np.lexsort((weights, targets, sources))

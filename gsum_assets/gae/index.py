@@ -1,4 +1,4 @@
-"""The index of graph-augmented summarization: graph, features, auto-encoder and clusters."""
+"""Index assets of graph-augmented summarization: graph, features, auto-encoder and clusters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _NUMBERS = ("weight", "agreement", "stability", "silhouette", "pair_precision", 
 
 
 def collection_of(inputs: Inputs, *vectors: str) -> Collection:
-    """The documents and chunks of the corpus, with the vectors that the named table has."""
+    """Return the documents and chunks of the corpus, with the embeddings of the named table."""
     return Collection.from_tables(*map(inputs.table, (*TEXTS, *vectors)))
 
 
@@ -71,7 +71,7 @@ def _trained(
     features: pa.Table,
     settings: TrainingSettings,
 ) -> tuple[pa.Table, list[float]]:
-    """One level's rows of `gae.embeddings`, and the loss of every epoch."""
+    """Return the rows of `gae.embeddings` of one level, and the loss of every epoch."""
     show = inputs.progress(f"epochs, level {level.name}")
     losses: list[float] = []
 
@@ -120,7 +120,7 @@ def _clusterings(inputs: Inputs) -> Result:
 def _chosen(
     title: str, judged: pa.Table, clusters: pa.Table, embeddings: pa.Table, collection: Collection
 ) -> dict[str, Any]:
-    """What a person sees of the clusterings that questions to the whole corpus go by."""
+    """Return plots and measures of the clusterings used for questions about the whole corpus."""
     shown: dict[str, Any] = {}
     rows = [row for row in judged.to_pylist() if row["is_chosen"] and row["scope"] == "corpus"]
     if not rows:  # of an empty corpus
@@ -148,7 +148,7 @@ def _chosen(
 
 
 def _names(level: Level, collection: Collection) -> Sequence[str]:
-    """What a person calls the passages: documents by their ids, chunks by document and place."""
+    """Return readable names of passages: ids of documents, or document and position of chunks."""
     if level.name == "document":
         return level.ids
     lengths = np.diff(collection.starts).tolist()
@@ -163,28 +163,28 @@ INDEX = (
     Step(
         _graph_edges,
         {
-            "graph_edges": "Neighbours, citations, and the nearest by TF-IDF: what the "
-            "auto-encoder learns to give back, and what Leiden parts."
+            "graph_edges": "Neighbours, citations, and the nearest by TF-IDF; the auto-encoder "
+            "reconstructs them, and Leiden clusters them."
         },
         (*TEXTS, "corpus_settings"),
     ),
     Step(
         _node_features,
-        {"node_features": "What the auto-encoder knows of a passage besides its edges."},
+        {"node_features": "Input of the auto-encoder besides the edges."},
         (*TEXTS, "chunk_embeddings", "corpus_settings"),
         code_version="2",
     ),
     Step(
         _embeddings,
-        {"embeddings": "Trained anew whenever the graph changes: the auto-encoder knows no other."},
+        {"embeddings": "The auto-encoder is retrained whenever the graph changes."},
         (*TEXTS, "graph_edges", "node_features", "corpus_settings"),
         code_version="2",
     ),
     Step(
         _clusters,
         {
-            "clusters": "DBSCAN, HDBSCAN and K-Means by the embeddings, Leiden by the graph "
-            "itself; a passage that belongs nowhere is a cluster of its own."
+            "clusters": "DBSCAN, HDBSCAN and K-Means use the embeddings, Leiden the graph; a "
+            "noise point is a cluster of its own."
         },
         (*TEXTS, "graph_edges", "embeddings", "corpus_settings"),
         code_version="2",
@@ -192,9 +192,8 @@ INDEX = (
     Step(
         _clusterings,
         {
-            "clusterings": "One is chosen without labels: by what re-ranking finds for passages "
-            "that are held out, and by how much of it is found again when a tenth of the passages "
-            "is left out."
+            "clusterings": "One is chosen without labels, by the results of re-ranking for "
+            "held-out passages, and by its stability when a tenth of the passages is left out."
         },
         (
             *(*TEXTS, "chunk_embeddings", "queries"),

@@ -1,4 +1,4 @@
-"""Documents and chunks: every table of the family has rows for both."""
+"""The two levels, documents and chunks: every table of the family has rows for both."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from gsum_resources.arrow import pc
 
 
 class Level(NamedTuple):
-    """The passages of one level.
+    """The passages of one level, documents or chunks.
 
     Attributes
     ----------
-    name : 'document' or 'node'.
-    ids, texts : `(n_passages,)`.
+    name : 'document', or 'node' for chunks.
+    ids, texts : ids and texts of the passages, `(n_passages,)`.
     """
 
     name: str
@@ -27,45 +27,45 @@ class Level(NamedTuple):
 
 
 def levels(collection: Collection) -> Iterator[Level]:
-    """Documents, then chunks."""
+    """Yield the level of documents, then that of chunks."""
     yield Level("document", collection.document_ids, collection.document_texts)
     yield Level("node", collection.chunk_ids, collection.chunk_texts)
 
 
 def of_level(rows: pa.Table, level: str) -> pa.Table:
-    """The rows of one level."""
+    """Return the rows of one level."""
     return rows.filter(pc.equal(rows["level"], level))
 
 
-def places(named: pa.ChunkedArray, ids: Sequence[str], asset: str) -> np.ndarray:
-    """The place in `ids` of each id, int64.
+def indices_of(named: pa.ChunkedArray, ids: Sequence[str], asset: str) -> np.ndarray:
+    """Return the index in `ids` of each id, int64.
 
     Parameters
     ----------
-    asset : that holds the ids, for the message.
+    asset : name of the asset that holds the ids, for error messages.
 
     Raises
     ------
     ValueError
-        If one is not there.
+        If an id is not in `ids`.
     """
     found = pc.index_in(named, value_set=pa.array(ids, pa.string()))
     if found.null_count:
         first = named.filter(pc.is_null(found))[0].as_py()
         raise ValueError(
-            f"{asset}: {found.null_count} passages are not of the corpus (first: '{first}'); "
+            f"{asset}: {found.null_count} passages are not in the corpus (first: '{first}'); "
             f"materialize {asset} again"
         )
     return found.to_numpy().astype(np.int64)
 
 
 def in_order(rows: pa.Table, ids: Sequence[str], asset: str) -> pa.Table:
-    """The rows of `passage_id`, one for each of `ids`, in that order.
+    """Return one row for each of `ids`, in that order, by `passage_id`.
 
     Raises
     ------
     ValueError
-        If one has no row.
+        If an id has no row.
     """
     wanted = pa.array(ids, pa.string())
     found = pc.index_in(wanted, value_set=rows["passage_id"].combine_chunks())
@@ -79,7 +79,7 @@ def in_order(rows: pa.Table, ids: Sequence[str], asset: str) -> pa.Table:
 
 
 def vector_rows(level: str, ids: Sequence[str], vectors: np.ndarray) -> pa.Table:
-    """One level of a table that has a vector for each passage."""
+    """Return the rows of one level of a table with a vector per passage."""
     columns = {
         "level": pa.repeat(level, len(ids)),
         "passage_id": pa.array(ids, pa.string()),
@@ -89,5 +89,5 @@ def vector_rows(level: str, ids: Sequence[str], vectors: np.ndarray) -> pa.Table
 
 
 def level_vectors(rows: pa.Table, level: Level, asset: str) -> np.ndarray:
-    """The vectors of one level in the order of its passages, float32 `(n_passages, dim)`."""
+    """Return the vectors of a level in the order of its passages, float32 `(n_passages, dim)`."""
     return stacked(in_order(of_level(rows, level.name), level.ids, asset)["embedding"])

@@ -1,5 +1,4 @@
-"""Graph-augmented summarization: the method with the clustering that held-out passages speak for,
-the published clusterer, and the paper's ablations."""
+"""Graph-augmented summarization with a chosen or the published clustering, and its ablations."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -109,18 +108,18 @@ def _refined_contexts(inputs: Inputs) -> Result:
 
 
 def _by_scope(inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Result]) -> Result:
-    """Ask about the corpus and about single documents apart: their clusterings may differ."""
+    """Apply `ask` separately to each scope of questions, since their clusterings may differ."""
     queries = inputs.table("queries")
     of_corpus = pc.is_null(queries["document_id"])
     among = {"corpus": of_corpus, "document": pc.invert(of_corpus)}
     clusters = _clusters_of(inputs, among)
-    made = [ask(queries.filter(mask), clusters[scope]) for scope, mask in among.items()]
-    rows = pa.concat_tables([one.rows for one in made]).combine_chunks()
-    return Result(rows, [problem for one in made for problem in one.failures])
+    results = [ask(queries.filter(mask), clusters[scope]) for scope, mask in among.items()]
+    rows = pa.concat_tables([result.rows for result in results]).combine_chunks()
+    return Result(rows, [failure for result in results for failure in result.failures])
 
 
 def _clusters_of(inputs: Inputs, scopes: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
-    """Cluster of each chunk by its id, by scope; none where the method has no clusters."""
+    """Return the cluster of each chunk id by scope; empty if the method uses no clusters."""
     chosen = VARIANTS[inputs.variant]
     if not chosen.clusters:
         return {scope: {} for scope in scopes}
@@ -147,8 +146,8 @@ METHOD = Method(
         Step(
             _topics,
             {
-                "topics": "What the clusters among a question's passages are about, and how far "
-                "that bears on it."
+                "topics": "Topic of each cluster among a question's passages, and its relevance to "
+                "the question."
             },
             (*TEXTS, *_CLUSTERS, "language_model"),
             pool="llm",
@@ -156,7 +155,7 @@ METHOD = Method(
         ),
         Step(
             _reflections,
-            {"reflections": "How far each passage bears on its question."},
+            {"reflections": "Relevance of each passage to its question."},
             ("language_model",),
             pool="llm",
             code_version="2",
@@ -164,9 +163,8 @@ METHOD = Method(
         Step(
             _refined_contexts,
             {
-                "refined_contexts": "The passages as the answer is written from them: what bears "
-                "on the question much is edited lightly, what bears on it little is reduced or "
-                "dropped."
+                "refined_contexts": "The answer is written from them: highly relevant passages are "
+                "edited lightly, others are condensed, reduced or dropped."
             },
             (*TEXTS, *_CLUSTERS, "language_model"),
             pool="llm",

@@ -1,4 +1,4 @@
-"""Features of passages: words and embeddings, each reduced by PCA (paper, equations 1 to 3)."""
+"""Features of passages: TF-IDF and embeddings, each after PCA (paper, equations 1 to 3)."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def node_features(collection: Collection, language: str, settings: GraphSettings) -> pa.Table:
-    """Rows of `gae.node_features`; a document's embedding is the mean of its chunks'.
+    """Return the rows of `gae.node_features`; a document's embedding is the mean of its chunks'.
 
-    The features of a level that has fewer than the other end in zeros: a table's vectors are of
-    one length.
+    The features of the level with fewer of them are padded with zeros, so that all vectors of the
+    table have one length.
 
     Parameters
     ----------
@@ -35,36 +35,39 @@ def node_features(collection: Collection, language: str, settings: GraphSettings
         for level, vectors in zip(levels(collection), (means, collection.embeddings), strict=True)
     ]
     width = max(matrix.shape[1] for matrix in found)
-    parts = [
+    tables = [
         vector_rows(level.name, level.ids, np.pad(matrix, ((0, 0), (0, width - matrix.shape[1]))))
         for level, matrix in zip(levels(collection), found, strict=True)
     ]
-    return pa.concat_tables(parts).combine_chunks()
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def features(words: "csr_matrix", embeddings: np.ndarray, settings: GraphSettings) -> np.ndarray:
-    """alpha PCA(words) + beta PCA(embeddings), float32 `(n_nodes, d)`.
+    """Return alpha PCA(words) + beta PCA(embeddings), float32 `(n_nodes, d)`.
 
     Parameters
     ----------
-    words : `(n_nodes, n_words)`.
-    embeddings : `(n_nodes, n_dimensions)`.
+    words : TF-IDF vectors, `(n_nodes, n_words)`.
+    embeddings : embeddings of the nodes, `(n_nodes, n_dimensions)`.
 
     Returns
     -------
-    d is `settings.dim`, or as many as both matrices can give.
+    np.ndarray
+        d is `settings.dim`, or less if a matrix has fewer components.
     """
     n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     dim = max(1, min(settings.dim, n - 1, embeddings.shape[1], n_words - 1))
-    both = settings.alpha * _of_words(words, dim) + settings.beta * _of_vectors(embeddings, dim)
+    both = settings.alpha * _word_components(words, dim) + settings.beta * _vector_components(
+        embeddings, dim
+    )
     return both.astype(np.float32)
 
 
-def _of_words(words: "csr_matrix", dim: int) -> np.ndarray:
-    """By Lanczos iteration, which leaves the matrix sparse.
+def _word_components(words: "csr_matrix", dim: int) -> np.ndarray:
+    """Return the PCA of a sparse matrix by Lanczos iteration, which keeps it sparse.
 
-    Not by scikit-learn's "arpack": where that iteration begins anew, as it does where words are
-    few, SciPy draws the next vector from the operating system unless it is given a generator.
+    scikit-learn's "arpack" is not deterministic: when the iteration restarts, as it does with few
+    words, SciPy draws the next vector from the operating system unless it has a generator.
     """
     n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     if min(n, n_words) < 3 or not words.nnz:
@@ -81,7 +84,7 @@ def _of_words(words: "csr_matrix", dim: int) -> np.ndarray:
     def transposed(left: np.ndarray) -> np.ndarray:
         return matrix.T @ left - np.multiply.outer(means, left.sum(axis=0))
 
-    of_passages = n <= n_words  # the smaller of the two products of the matrix with itself
+    of_passages = n <= n_words  # use the smaller of the two Gram matrices
     square: Callable[[np.ndarray], np.ndarray] = (
         (lambda v: centred(transposed(v))) if of_passages else (lambda v: transposed(centred(v)))
     )
@@ -96,7 +99,7 @@ def _of_words(words: "csr_matrix", dim: int) -> np.ndarray:
     return left * lengths
 
 
-def _of_vectors(vectors: np.ndarray, dim: int) -> np.ndarray:
+def _vector_components(vectors: np.ndarray, dim: int) -> np.ndarray:
     if len(vectors) < 2:
         return np.zeros((len(vectors), dim))
     from sklearn.decomposition import PCA

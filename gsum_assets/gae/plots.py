@@ -1,4 +1,4 @@
-"""Pictures of auto-encoded passages and their clusters, and of how the training went."""
+"""Plots of auto-encoded passages and their clusters, and of the training loss."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,26 +24,26 @@ from gsum_assets.plots.figure import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_SHOWN = 2000  # passages: their layout takes five seconds
+_MOST_SHOWN = 2000  # passages: more would take longer than five seconds to lay out
 _LEAST_OF_COLOURED = 20  # passages of each coloured cluster that a sample keeps
-_LOOKS = [(colour, marker) for marker in "oD" for colour in COLOURS][:10]  # of the largest clusters
+_STYLES = [(colour, marker) for marker in "oD" for colour in COLOURS][:10]  # largest clusters
 _OTHERS = "#a9a9a9"
-_N_EXAMPLES = 2  # most central passages that stand for a cluster
-_PERPLEXITY = 30.0  # neighbours that the layout keeps near
+_N_EXAMPLES = 2  # most central passages listed for a cluster
+_PERPLEXITY = 30.0  # effective number of neighbours in t-SNE
 _FEWEST_LAID_OUT = 10  # passages: fewer have too few neighbours for t-SNE
 _WIDTH, _HEIGHT = 8.8, 7.2  # inches
 _PLANE = 5.2  # inches, of either side
 
 
 class _Clustered(NamedTuple):
-    """The passages of a picture.
+    """The passages of a plot.
 
     Attributes
     ----------
-    directions : embeddings of unit length, `(n, dim)`: the decoder judges by their products.
-    clusters : of each passage, 0 the largest, `(n,)`.
-    names : `(n,)`.
-    what : the plural that passages go by.
+    directions : embeddings scaled to unit length, `(n, dim)`, since the decoder uses products.
+    clusters : cluster of each passage, 0 the largest, `(n,)`.
+    names : names of the passages, `(n,)`.
+    what : plural noun for the passages.
     """
 
     directions: np.ndarray
@@ -53,13 +53,13 @@ class _Clustered(NamedTuple):
 
     @property
     def sizes(self) -> np.ndarray:
-        """Passages of each cluster, `(n_clusters,)`."""
+        """Number of passages of each cluster, `(n_clusters,)`."""
         return np.bincount(self.clusters)
 
     @property
     def n_coloured(self) -> int:
-        """Clusters with a colour: the largest that have more than one passage."""
-        return min(len(_LOOKS), int((self.sizes > 1).sum()))
+        """Number of coloured clusters: the largest ones with more than one passage."""
+        return min(len(_STYLES), int((self.sizes > 1).sum()))
 
 
 def clusters_picture(
@@ -70,21 +70,21 @@ def clusters_picture(
     silhouette: float | None = None,
     what: str = "passages",
 ) -> bytes:
-    """PNG of passages in the plane, near each other where embeddings are, coloured by cluster.
+    """Return a PNG of passages, laid out by the similarity of embeddings and coloured by cluster.
 
-    The ten largest clusters have a colour, their number where they lie, and a legend with their
-    most central passages; passages alone in their cluster are the smallest dots. Below, every
-    cluster is a bar as wide as its share. Of more than 2,000 passages a sample is shown, with
-    some of every coloured cluster; all figures are of all passages.
+    The ten largest clusters have a colour, a number, and a legend with their most central passages;
+    passages alone in their cluster are the smallest dots. Below, every cluster is a bar as wide as
+    its share. Of more than 2,000 passages a sample is shown, with some of every coloured cluster;
+    all numbers refer to all passages.
 
     Parameters
     ----------
-    embeddings : finite, `(n, dim)`.
-    clusters : of each passage, numbered from 0, largest first, `(n,)`.
-    names : of the passages, `(n,)`.
-    title : what is shown: corpus and clustering for example.
-    silhouette : -1 to 1; None where there is none.
-    what : the plural that passages go by: documents, chunks.
+    embeddings : finite embeddings of the passages, `(n, dim)`.
+    clusters : cluster of each passage, numbered from 0, largest first, `(n,)`.
+    names : names of the passages, `(n,)`.
+    title : title of the plot, such as corpus and clustering.
+    silhouette : silhouette of the clustering, -1 to 1, or None.
+    what : plural noun for the passages, such as documents or chunks.
     """
     if not len(clusters):
         return nothing_to_show(f"{title}: no {what}")
@@ -96,7 +96,7 @@ def clusters_picture(
     facts = _facts(passages, silhouette)
     figure.text(0.01, 1 - 0.5 / _HEIGHT, facts, fontsize=9, color=FAINT, parse_math=False)
     plane = axes_at(figure, 0.1, 0.6, _PLANE + 0.2, _PLANE)
-    _draw_passages(plane, _places(passages.directions[shown]), shown, passages)
+    _draw_passages(plane, _positions(passages.directions[shown]), shown, passages)
     beside = _PLANE + 0.55
     _draw_legend(axes_at(figure, beside, 0.6, _WIDTH - beside, _PLANE), passages)
     _draw_sizes(axes_at(figure, 0.6, 6.0, _WIDTH - 0.9, 0.65), passages)
@@ -104,13 +104,13 @@ def clusters_picture(
 
 
 def _directions(embeddings: np.ndarray) -> np.ndarray:
-    """Embeddings of unit length, float64; those of length 0 stay."""
+    """Return the embeddings of unit length, float64; those of length 0 stay."""
     lengths = np.linalg.norm(embeddings.astype(np.float64), axis=1, keepdims=True)
     return embeddings / np.where(lengths > 0, lengths, 1)
 
 
 def _facts(passages: _Clustered, silhouette: float | None) -> str:
-    """Number of passages and clusters, share of the largest, silhouette, on one line."""
+    """Return a line with the numbers of passages and clusters, largest share and silhouette."""
     sizes = passages.sizes
     n_alone = int((sizes == 1).sum())
     facts = [
@@ -125,7 +125,7 @@ def _facts(passages: _Clustered, silhouette: float | None) -> str:
 
 
 def _sample(passages: _Clustered) -> np.ndarray:
-    """Rows to show, ascending: drawn from all, but some of every coloured cluster."""
+    """Return rows to show, ascending: drawn from all, but some of every coloured cluster."""
     drawn = np.random.default_rng(0).permutation(len(passages.clusters))
     drawn_clusters = passages.clusters[drawn]
     kept = [drawn[drawn_clusters == c][:_LEAST_OF_COLOURED] for c in range(passages.n_coloured)]
@@ -134,62 +134,65 @@ def _sample(passages: _Clustered) -> np.ndarray:
     return np.sort(preferred[np.sort(first)[:_MOST_SHOWN]])
 
 
-def _places(directions: np.ndarray) -> np.ndarray:
-    """Where passages lie, `(n, 2)` between 0 and 1: t-SNE from the plane of widest spread.
+def _positions(directions: np.ndarray) -> np.ndarray:
+    """Return positions of passages, `(n, 2)` in 0 to 1: t-SNE initialized by PCA.
 
-    Passages too few, or all equal, lie in that plane itself.
+    If passages are too few or all equal, the positions are those of the PCA.
     """
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # sums in another order would give another picture
-        places, _ = principal_plane(directions)
-        spread = places[:, 0].std()
-        if len(places) < _FEWEST_LAID_OUT or spread < 1e-9:
-            extent = np.ptp(places, axis=0)
-            return 0.5 + (places - places.mean(axis=0)) / np.where(extent > 1e-9, extent, 1) / 2
-        noise = np.random.default_rng(0).normal(size=places.shape)  # or a line would stay a line
+    with threadpool_limits(1):  # sums in another order would give another layout
+        positions, _ = principal_plane(directions)
+        spread = positions[:, 0].std()
+        if len(positions) < _FEWEST_LAID_OUT or spread < 1e-9:
+            extent = np.ptp(positions, axis=0)
+            return (
+                0.5 + (positions - positions.mean(axis=0)) / np.where(extent > 1e-9, extent, 1) / 2
+            )
+        # without noise, points on a line would stay on it
+        noise = np.random.default_rng(0).normal(size=positions.shape)
         layout = TSNE(
-            perplexity=min(_PERPLEXITY, (len(places) - 1) / 3),
-            init=1e-4 * places / spread + 1e-6 * noise,  # pyright: ignore[reportArgumentType] - or an array
+            perplexity=min(_PERPLEXITY, (len(positions) - 1) / 3),
+            init=1e-4 * positions / spread + 1e-6 * noise,  # pyright: ignore[reportArgumentType] - or an array
             max_iter=500,
             angle=0.8,
             random_state=0,
         )
         found = layout.fit_transform(directions)
     even = found.argsort(axis=0, kind="stable").argsort(axis=0) / len(found)
-    # groups drift far apart: by half their place is their rank, so that paper is used
+    # averaging positions with ranks fills the gaps between distant groups
     return (even + (found - found.min(axis=0)) / np.ptp(found, axis=0)) / 2
 
 
 def _draw_passages(
-    axes: "Axes", places: np.ndarray, shown: np.ndarray, passages: _Clustered
+    axes: "Axes", positions: np.ndarray, shown: np.ndarray, passages: _Clustered
 ) -> None:
-    """Lone passages, then others, then the coloured clusters, and their numbers over them."""
+    """Draw passages alone in a cluster, then small clusters, coloured clusters, and numbers."""
     clusters, n_coloured = passages.clusters[shown], passages.n_coloured
-    dot = 30 if len(places) < 300 else 18 if len(places) < 1200 else 12
+    dot = 30 if len(positions) < 300 else 18 if len(positions) < 1200 else 12
     is_alone = passages.sizes[clusters] == 1
     is_other = (clusters >= n_coloured) & ~is_alone
-    axes.scatter(*places[is_alone].T, s=dot / 4, color=_OTHERS, linewidths=0)
-    axes.scatter(*places[is_other].T, s=dot / 2, color=_OTHERS, linewidths=0)
-    for cluster, (colour, marker) in enumerate(_LOOKS[:n_coloured]):
-        mine = places[clusters == cluster]
+    axes.scatter(*positions[is_alone].T, s=dot / 4, color=_OTHERS, linewidths=0)
+    axes.scatter(*positions[is_other].T, s=dot / 2, color=_OTHERS, linewidths=0)
+    for cluster, (colour, marker) in enumerate(_STYLES[:n_coloured]):
+        mine = positions[clusters == cluster]
         size = dot * (1 if marker == "o" else 0.8)
         axes.scatter(
             *mine.T, s=size, color=colour, marker=marker, edgecolors="white", linewidths=0.3
         )
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     axes.set_axis_off()
-    _number(axes, places, clusters, n_coloured)
+    _number(axes, positions, clusters, n_coloured)
 
 
-def _number(axes: "Axes", places: np.ndarray, clusters: np.ndarray, n_coloured: int) -> None:
-    """Each coloured cluster's number above its middle passage, where it covers no other number."""
+def _number(axes: "Axes", positions: np.ndarray, clusters: np.ndarray, n_coloured: int) -> None:
+    """Write each coloured cluster's number above its central passage unless it overlaps another."""
     from matplotlib.patheffects import withStroke
 
     taken: list[np.ndarray] = []
-    for cluster, (colour, _) in enumerate(_LOOKS[:n_coloured]):
-        mine = places[clusters == cluster]
+    for cluster, (colour, _) in enumerate(_STYLES[:n_coloured]):
+        mine = positions[clusters == cluster]
         middle = mine[np.linalg.norm(mine - np.median(mine, axis=0), axis=1).argmin()]
         if any(np.abs(middle - other).max() < 0.035 for other in taken):
             continue
@@ -208,7 +211,7 @@ def _number(axes: "Axes", places: np.ndarray, clusters: np.ndarray, n_coloured: 
 
 
 def _draw_legend(axes: "Axes", passages: _Clustered) -> None:
-    """A line on each coloured cluster and its most central passages, and one on the others."""
+    """Draw a line for each coloured cluster with its central passages, and one for the others."""
     sizes, n_coloured = passages.sizes, passages.n_coloured
     rest = sizes[n_coloured:]
     n_alone, n_others = int((sizes == 1).sum()), int(rest[rest > 1].sum())
@@ -216,7 +219,7 @@ def _draw_legend(axes: "Axes", passages: _Clustered) -> None:
     axes.set_axis_off()
     _write(axes, 0, 0.1, f"clusters, most central {passages.what}", FAINT)
     y = 0.35
-    for cluster, (colour, marker) in enumerate(_LOOKS[:n_coloured]):
+    for cluster, (colour, marker) in enumerate(_STYLES[:n_coloured]):
         axes.scatter(0.07, y, s=34, color=colour, marker=marker, linewidths=0)
         _write(axes, 0.2, y, str(cluster), colour, weight="bold")
         _write(axes, 0.4, y, f"{sizes[cluster]:,} {passages.what}")
@@ -224,10 +227,10 @@ def _draw_legend(axes: "Axes", passages: _Clustered) -> None:
             y += 0.14
             _write(axes, 0.4, y, example, FAINT, size=8)
         y += 0.17
-    for n, told, size in ((n_others, "in smaller clusters", 14), (n_alone, "alone", 6)):
+    for n, description, size in ((n_others, "in smaller clusters", 14), (n_alone, "alone", 6)):
         if n:
             axes.scatter(0.07, y, s=size, color=_OTHERS, linewidths=0, clip_on=False)
-            _write(axes, 0.4, y, f"{n:,} {told}")
+            _write(axes, 0.4, y, f"{n:,} {description}")
             y += 0.17
 
 
@@ -240,12 +243,12 @@ def _write(
     size: int = 9,
     weight: str = "normal",
 ) -> None:
-    """Text that begins at x, its middle at y; shown as it is, never as a formula."""
+    """Write a text, left-aligned at x and centred at y, without parsing it as a formula."""
     axes.text(x, y, text, color=colour, fontsize=size, weight=weight, va="center", parse_math=False)
 
 
 def _examples(passages: _Clustered, cluster: int) -> list[str]:
-    """Distinct names of the passages nearest to their cluster's mean."""
+    """Return the distinct names of the passages nearest to the cluster's mean."""
     mine = np.flatnonzero(passages.clusters == cluster)
     directions = passages.directions[mine]
     nearness = np.round(directions @ directions.mean(axis=0), 9)
@@ -254,12 +257,12 @@ def _examples(passages: _Clustered, cluster: int) -> list[str]:
 
 
 def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
-    """Each cluster a bar, largest first: as wide as its share, as high as its size."""
+    """Draw a bar for each cluster, largest first: its share as width, its size as height."""
     sizes = passages.sizes
     edges = np.concatenate([[0], np.cumsum(sizes)]) / sizes.sum()
     plain(axes, "", f"share of all {passages.what}, largest clusters first", "size")
     axes.stairs(sizes, edges, fill=True, color=_OTHERS)
-    for cluster, (colour, _) in enumerate(_LOOKS[: passages.n_coloured]):
+    for cluster, (colour, _) in enumerate(_STYLES[: passages.n_coloured]):
         width = edges[cluster + 1] - edges[cluster]
         axes.bar(
             edges[cluster], sizes[cluster], width, align="edge", color=colour, ec="white", lw=0.8
@@ -271,12 +274,12 @@ def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
 
 
 def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> bytes:
-    """PNG of the loss by epoch on a logarithmic scale, a line for each level.
+    """Return a PNG of the loss by epoch on a logarithmic scale, a line for each level.
 
     Parameters
     ----------
-    losses : of each epoch from 1, by name of what was trained.
-    title : what is shown, a corpus for example.
+    losses : loss of each epoch from 1, by level.
+    title : title of the plot, such as the corpus.
     """
     curves = {name: np.asarray(values, float) for name, values in losses.items() if len(values)}
     seen = np.concatenate([np.empty(0), *curves.values()])
@@ -287,10 +290,10 @@ def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> bytes:
     heading(figure, f"{title}: loss of the auto-encoder")
     axes = plain(axes_at(figure, 0.7, 0.5, 4.6, 1.95), "", "epoch", "loss")
     for (name, values), colour in zip(curves.items(), COLOURS, strict=False):
-        told = f" {label(name)}, {values[0]:.3g} to {values[-1]:.3g}"
+        description = f" {label(name)}, {values[0]:.3g} to {values[-1]:.3g}"
         marker = "o" if len(values) < 10 else ""
         epochs = np.arange(1, len(values) + 1)
-        axes.plot(epochs, values, color=colour, linewidth=1.3, marker=marker, label=told)
+        axes.plot(epochs, values, color=colour, linewidth=1.3, marker=marker, label=description)
     _scale_losses(axes, float(seen.max() / seen.min()))
     axes.locator_params(axis="x", integer=True, nbins=6)
     legend_beside(axes, "first to last epoch")
@@ -298,7 +301,7 @@ def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> bytes:
 
 
 def _scale_losses(axes: "Axes", ratio: float) -> None:
-    """A logarithmic axis with a handful of round values, however near the losses are."""
+    """Set a logarithmic axis with a few round tick values for any ratio of losses."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     subs = (1,) if ratio > 100 else (1, 2, 5) if ratio > 10 else (1, 1.5, 2, 3, 4, 5, 7)

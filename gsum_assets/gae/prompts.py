@@ -1,4 +1,4 @@
-"""What graph-augmented summarization tells a language model (the paper's are figures 9 and 10)."""
+"""Prompts of graph-augmented summarization (those of the paper are in figures 9 and 10)."""
 
 from gsum_assets.corpus.prompts import Prompt, Prompts
 

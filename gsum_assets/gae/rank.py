@@ -1,4 +1,4 @@
-"""Questions to rankings, for every method of the family."""
+"""Ranking of passages for questions, for every method of the family."""
 
 from typing import NamedTuple
 
@@ -19,12 +19,12 @@ _PUBLISHED = "dbscan"
 
 
 class Clusters(NamedTuple):
-    """Clusters of some passages, as a method goes by them.
+    """Clusters of passages, and the weight that a method gives them.
 
     Attributes
     ----------
-    labels : of the passages, `(n_passages,)`.
-    weight : of what re-ranking adds.
+    labels : cluster of each passage, `(n_passages,)`.
+    weight : weight of the gain by re-ranking.
     """
 
     labels: np.ndarray
@@ -39,12 +39,12 @@ class Tables(NamedTuple):
 
 
 class ChosenClusters:
-    """The clustering that a method goes by at each level and scope.
+    """The clustering that a method uses at each level and scope.
 
     Raises
     ------
     ValueError
-        When asked for one that the corpus lacks.
+        If the corpus does not have the requested clustering.
     """
 
     def __init__(self, variant: Variant, tables: Tables) -> None:
@@ -53,7 +53,7 @@ class ChosenClusters:
         self._found: dict[tuple[str, str], tuple[pa.Table, float]] = {}
 
     def of(self, level: Level, scope: str) -> Clusters:
-        """Of a level's passages in their order, for questions that search `scope`."""
+        """Return the clusters of a level's passages, for questions that search `scope`."""
         if (level.name, scope) not in self._found:
             self._found[level.name, scope] = self._load(level.name, scope)
         rows, weight = self._found[level.name, scope]
@@ -70,7 +70,7 @@ class ChosenClusters:
             wanted = _PUBLISHED if published else "chosen"
             raise ValueError(
                 f"gae/clusterings: no clustering '{wanted}' of level '{level}'; DBSCAN is left "
-                "out beyond 20,000 passages, ask for the method gae"
+                "out beyond 20,000 passages, use the method gae instead"
             )
         name, weight = rows["clustering"][0].as_py(), rows["weight"][0].as_py()
         clusters = of_level(self._tables.clusters, level)
@@ -79,13 +79,13 @@ class ChosenClusters:
 
 
 class ClusterRerank:
-    """Re-ranks what a retriever finds, chunks by their clusters and documents by theirs.
+    """Retriever that re-ranks another one's results, chunks and documents by their clusters.
 
     Parameters
     ----------
-    first : finds candidates; its scores lie between 0 and 1.
-    documents, nodes : of what it searches.
-    k : K, passages that will be read.
+    first : retriever of the candidates, with scores between 0 and 1.
+    documents, nodes : clusters of the documents and chunks that it searches.
+    k : K, number of passages in a context.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class ClusterRerank:
         self._settings = settings
 
     def scores(self, questions: Questions) -> Scores:
-        """Candidates are not negative, the others are."""
+        """Return candidates are not negative, the others are."""
         found = self._first.scores(questions)
         return Scores(
             self._moved(found.nodes, self._nodes), self._moved(found.documents, self._documents)
@@ -122,13 +122,13 @@ def rank(
     k: int,
     settings: RerankSettings,
 ) -> pa.Table:
-    """Rows of the table `rankings` for one method.
+    """Return the rows of the table `rankings` for one method.
 
     Parameters
     ----------
     collection, questions : with embeddings.
     language : BCP 47 code.
-    k : K, passages that will be read.
+    k : K, number of passages in a context.
     """
     chosen = VARIANTS[variant]
     clusters = ChosenClusters(chosen, tables)

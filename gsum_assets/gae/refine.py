@@ -1,7 +1,7 @@
-"""Passages rewritten by how much they bear on their question (paper, 3.2.2 and appendix B).
+"""Rewriting of passages by their relevance to the question (paper, 3.2.2 and appendix B).
 
-What bears on it much is edited lightly, what bears on it somewhat is condensed, and of the rest
-little or nothing remains. Whatever the number of passages, the prompt keeps to its length.
+Passages of high relevance are edited lightly, of medium relevance condensed, and of low relevance
+reduced or dropped. The prompt keeps to its length for any number of passages.
 """
 
 import math
@@ -13,7 +13,7 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
-from gsum_assets.evaluation.question_contexts import spent, why
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings
@@ -22,9 +22,8 @@ from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _PROMPTS: Mapping[Fate, str] = {"edited": "edit", "condensed": "condense", "reduced": "reduce"}
 _NOTHING = re.compile(rf"[\W_]*{NOTHING}[\W_]*", re.IGNORECASE)
-_MARK = re.compile(r"\A\s*\[1\]\s*")  # of a passage in a prompt, which a reply may repeat
-# Word pieces of a word, within which a text's own number is believed: scripts without blanks have
-# one word a line.
+_MARK = re.compile(r"\A\s*\[1\]\s*")  # number of a passage in a prompt, which a reply may repeat
+# Range to which word pieces per word are clipped: scripts without blanks have one word per line.
 _FEWEST, _MOST = 1.0, 2.0
 
 
@@ -40,25 +39,25 @@ def refined_contexts(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` to rewrite each passage for its question, within the prompt's length.
+    """Rewrite each passage for its question by `model`, within the prompt's length.
 
-    A passage that was not rewritten keeps the beginning of its own text, and one that was not
-    judged all of it, as long as there is room. Of two passages the one with the lower score has
-    to go first, then the one with the lower rank; unjudged ones count as medium.
+    A passage that was not rewritten keeps the beginning of its text, and one that was not judged
+    its whole text, if there is room. Passages with lower scores, then those with lower ranks, are
+    dropped first; passages that were not judged count as medium.
 
     Parameters
     ----------
     contexts : rows of `contexts`, one context a question.
-    topics, reflections : rows of `gae.topics` and `gae.reflections`; where one of a passage's two
-        is missing the other counts alone.
-    clusters : of each passage, by chunk_id; without one it has no topic.
-    max_words : length of an answer, as its instructions name it.
+    topics, reflections : rows of `gae.topics` and `gae.reflections`; if a passage has only one of
+        the two relevances, it counts alone.
+    clusters : cluster of each passage by chunk_id; a passage without one has no topic.
+    max_words : length of an answer as stated in its instructions.
 
     Returns
     -------
     Result
         Rows of `gae.refined_contexts` ordered by its key, one for each passage. The prompts that
-        `answer_questions` makes of them keep to `settings.prompt_tokens`.
+        `answer_questions` builds from them keep to `settings.prompt_tokens`.
     """
     found = drafts(contexts, queries, settings, max_words, count_tokens)
     relevances = (
@@ -73,8 +72,8 @@ def refined_contexts(
             passage.grade = grade(passage.score, settings)
         _allow(draft, settings)
     failures = _rewrite(found, model, count_tokens, prompts)
-    made = fitted(found, count_tokens)
-    return Result(made.rows, [*failures, *made.failures])
+    result = fitted(found, count_tokens)
+    return Result(result.rows, [*failures, *result.failures])
 
 
 def unrefined_contexts(
@@ -84,7 +83,7 @@ def unrefined_contexts(
     max_words: int,
     count_tokens: CountTokens,
 ) -> Result:
-    """Whole passages, best first, as many as fit: the paper's ablation without reflection.
+    """Return whole passages, best first, as many as fit: the paper's ablation without reflection.
 
     Parameters and result are those of `refined_contexts`.
     """
@@ -96,21 +95,21 @@ def unrefined_contexts(
 
 
 def weighted(topic: float | None, passage: float | None, settings: RefineSettings) -> float | None:
-    """Weighted sum of both relevances, 1 to 10; of one that is there it alone."""
+    """Return the weighted sum of both relevances, 1 to 10, or the only one that is not None."""
     if topic is None or passage is None:
         return passage if topic is None else topic
     return settings.topic_weight * topic + (1 - settings.topic_weight) * passage
 
 
 def grade(score: float | None, settings: RefineSettings) -> Grade | None:
-    """How far a passage of this score is kept; None for one without."""
+    """Return the grade of a score; None for no score."""
     if score is None:
         return None
     return "high" if score >= settings.high else "medium" if score >= settings.medium else "low"
 
 
 def _allow(draft: Draft, settings: RefineSettings) -> None:
-    """Put the passages in order, and say how long each may become."""
+    """Order the passages, and set the allowance of each."""
     draft.passages.sort(
         key=lambda passage: (
             -(settings.medium if passage.score is None else passage.score),
@@ -123,7 +122,7 @@ def _allow(draft: Draft, settings: RefineSettings) -> None:
 
 
 def _wish(passage: Passage, settings: RefineSettings) -> int:
-    """Word pieces that a passage of this grade has where there is room."""
+    """Return the word pieces that a passage of this grade gets if there is room."""
     if passage.grade == "medium":
         return math.ceil(settings.medium_share * passage.n_tokens)
     if passage.grade == "low":
@@ -139,19 +138,19 @@ def _pieces_per_word(passage: Passage) -> float:
 def _rewrite(
     found: Sequence[Draft], model: LanguageModel, count_tokens: CountTokens, prompts: Prompts
 ) -> list[str]:
-    """Give each passage that has an allowance its text; a line for each request in vain."""
-    asked: list[tuple[Draft, Passage, Fate]] = []
+    """Set the text of each passage with an allowance, and return a line per failed request."""
+    requested: list[tuple[Draft, Passage, Fate]] = []
     for draft in found:
         for passage in draft.passages:
             if passage.allowance and passage.grade:
-                asked.append((draft, passage, _wanted(passage)))
+                requested.append((draft, passage, _wanted(passage)))
             elif passage.allowance:
                 _show_own(passage, count_tokens)
-    replies = model.complete([_request(*one, prompts) for one in asked])
+    replies = model.complete([_request(*item, prompts) for item in requested])
     texts = [_text_of(reply) for reply in replies]
     sizes = lengths(texts, count_tokens)
     failures = []
-    for (draft, passage, fate), reply, text in zip(asked, replies, texts, strict=True):
+    for (draft, passage, fate), reply, text in zip(requested, replies, texts, strict=True):
         passage.spent = spent(reply)
         if fate == "reduced" and _NOTHING.fullmatch(text):
             continue  # dropped
@@ -167,7 +166,7 @@ def _rewrite(
 
 
 def _wanted(passage: Passage) -> Fate:
-    """What to ask for: even what bears on the question is condensed where it must be shorter."""
+    """Return the rewriting to request; highly relevant passages are condensed if too long."""
     if passage.grade == "low":
         return "reduced"
     whole = passage.grade == "high" and passage.allowance >= passage.n_tokens
@@ -175,7 +174,7 @@ def _wanted(passage: Passage) -> Fate:
 
 
 def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Request:
-    # rounded up to whole pieces before, so down again; a little more for inexact quotients
+    # allowances were rounded up to whole pieces, so round down; 1e-6 corrects inexact quotients
     max_words = max(1, int(passage.allowance / _pieces_per_word(passage) + 1e-6))
     return Request(
         task="answer",
@@ -192,7 +191,7 @@ def _text_of(reply: Reply) -> str:
 
 
 def _show_own(passage: Passage, count_tokens: CountTokens) -> None:
-    """A passage's own text, cut to its allowance."""
+    """Show a passage's own text, cut to its allowance."""
     text = passage.row["text"]
     if passage.n_tokens > passage.limit:
         text = cut_to_tokens(text, passage.allowance, count_tokens)

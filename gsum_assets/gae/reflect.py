@@ -1,10 +1,11 @@
-"""How much each passage bears on its question, as a language model judges it (paper, 3.2.2)."""
+"""Relevance of each passage to its question, judged by a language model (paper, 3.2.2)."""
 
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.question_contexts import questions_with_passages, spent, why
+from gsum_assets.evaluation.question_contexts import questions_with_passages
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
@@ -17,7 +18,7 @@ _MAX_WORDS = 5  # of a number
 def reflections(
     contexts: pa.Table, queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS
 ) -> Result:
-    """Ask `model` for the relevance of every passage to its question.
+    """Request the relevance of every passage to its question from `model`.
 
     Parameters
     ----------

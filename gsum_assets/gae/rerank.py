@@ -1,4 +1,4 @@
-"""Candidates gain by what others of their cluster scored (paper, section 3.1.3)."""
+"""Re-ranking of candidates by the scores of their cluster (paper, section 3.1.3)."""
 
 import numpy as np
 
@@ -6,15 +6,15 @@ from gsum_assets.gae.settings import RerankSettings
 
 
 def rerank(scores: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """R_i = S_i + sum over the other candidates of its cluster of S_j P_j F_j (equations 8 to 10).
+    """Return R_i = S_i + sum of S_j P_j F_j over the rest of its cluster (equations 8 to 10).
 
-    P_j = 1 / log2(1 + rank_j), ranks from 1; F_j = S_j / sum of S_k over the same candidates, i
-    left out.
+    P_j = 1 / log2(1 + rank_j), ranks from 1; F_j = S_j / sum of S_k over the same candidates,
+    without i.
 
     Parameters
     ----------
     scores : S of a question's candidates, not negative, best first, `(n,)`.
-    clusters : the cluster of each, `(n,)`.
+    clusters : cluster of each candidate, `(n,)`.
     """
     weighted = scores**2 / np.log2(1 + np.arange(1, len(scores) + 1))
     _, cluster_of = np.unique(clusters, return_inverse=True)
@@ -31,20 +31,21 @@ def reranked(
     settings: RerankSettings,
     weight: float = 1.0,
 ) -> np.ndarray:
-    """The best candidates of each row re-ranked, the others behind them in their order.
+    """Return scores with the best candidates of each row re-ranked, all others after them.
 
     Parameters
     ----------
     scores : S of every passage for each question, 0 to 1, `(n_questions, n_passages)`.
-    clusters : of the passages, `(n_passages,)`.
-    k : K, passages that will be read.
-    weight : of what a candidate gains; 1 is the published formula.
+    clusters : cluster of each passage, `(n_passages,)`.
+    k : K, number of passages in a context.
+    weight : weight of a candidate's gain; 1 is the published formula.
 
     Returns
     -------
-    `(n_questions, n_passages)`; candidates are not negative, the others are.
+    np.ndarray
+        `(n_questions, n_passages)`; scores of candidates are not negative, all others are.
     """
-    found = scores.astype(np.float64) - 2  # behind every candidate
+    found = scores.astype(np.float64) - 2  # below every candidate
     for row, values in enumerate(scores.astype(np.float64)):
         best = np.argsort(-values, kind="stable")[: settings.candidates_per_k * k]
         own = values[best]

@@ -1,4 +1,4 @@
-"""What each cluster of a question's passages is about, and how much that matters (paper, 3.2.1)."""
+"""Topics of the clusters among a question's passages, and their relevance (paper, 3.2.1)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +8,8 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
-from gsum_assets.evaluation.question_contexts import (
-    Question,
-    questions_with_passages,
-    spent,
-    why,
-)
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.result import Result
@@ -42,14 +38,14 @@ def topics(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` for a topic and its relevance, for each question and cluster among its passages.
+    """Request topic and relevance of each cluster among a question's passages from `model`.
 
     Parameters
     ----------
     contexts : rows of `contexts`, one context a question.
-    clusters : of each passage, by chunk_id.
-    settings : of it `prompt_tokens`, which a prompt keeps to: the best passages of a cluster are
-        read, as many as fit.
+    clusters : cluster of each passage by chunk_id.
+    settings : `prompt_tokens` is the token budget, within which the best passages of a cluster are
+        read.
 
     Returns
     -------

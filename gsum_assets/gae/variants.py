@@ -1,4 +1,4 @@
-"""The methods of the family by name: the default, the published clusterer, the ablations (5.3)."""
+"""Methods of the family by name: default, published clustering, ablations (5.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Variant:
-    """What a method does.
+    """The steps that a method performs.
 
     Attributes
     ----------
-    is_published : published first retrieval, DBSCAN, and the re-ranking formula in full; else
-        seeds of our own, and the clustering and weight that `gae/clusterings` tells.
-    clusters : whether passages have clusters at all.
-    reranks : whether clusters move passages.
+    is_published : published first retrieval, DBSCAN, and the re-ranking formula with weight 1;
+        otherwise our own first retrieval, and the clustering and weight in `gae/clusterings`.
+    clusters : whether passages have clusters.
+    reranks : whether passages are re-ranked by clusters.
     reflects : whether passages are judged and refined before the answer is written.
     """
 

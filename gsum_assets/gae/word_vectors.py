@@ -1,4 +1,4 @@
-"""TF-IDF vectors of passages: what joins them, and a part of what the auto-encoder knows."""
+"""TF-IDF vectors of passages, for edges and for features of the auto-encoder."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,13 +10,13 @@ from gsum_assets.retrieval.words import Words
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_COMMON = 0.3  # share of the texts from which on a word tells nothing apart
+_COMMON = 0.3  # share of the texts from which on a word does not discriminate
 
 
 def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
-    """Unit vectors, float32 `(n_texts, n_words)`; words of one text, or of many, have no column.
+    """Return unit vectors, float32 `(n_texts, n_words)`, without words of one or of many texts.
 
-    They would join nothing, or everything.
+    Such words would join no texts, or all of them.
     """
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -30,5 +30,5 @@ def word_vectors(texts: Sequence[str], words: Words) -> "csr_matrix":
     )
     try:
         return csr_matrix(vectorizer.fit_transform(texts))
-    except ValueError:  # no word is left
+    except ValueError:  # no words are left
         return csr_matrix((len(texts), 0), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What should be true of graphs of records and of what is learnt from them."""
+"""Checks of record graphs and of the networks trained on them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from gsum_resources.arrow import pc
 
 
 def are_chunks_and_responses(nodes: pa.Table, chunks: pa.Table, responses: pa.Table) -> Finding:
-    """The nodes are the chunks and the responses of their documents, no more and no fewer.
+    """Check that the nodes are exactly the chunks and the responses of their documents.
 
     Parameters
     ----------
@@ -32,19 +32,19 @@ def are_chunks_and_responses(nodes: pa.Table, chunks: pa.Table, responses: pa.Ta
             found(
                 count(nodes.num_rows, "node"),
                 _absent(nodes, wanted),
-                f"are neither chunk nor response; {remedy}",
+                f"are neither a chunk nor a response; {remedy}",
             ),
             found(
                 count(wanted.num_rows, "chunk or response", "chunks and responses"),
                 _absent(wanted, nodes),
-                f"are no node; {remedy}",
+                f"have no node; {remedy}",
             ),
         ]
     )
 
 
 def join_nodes(edges: pa.Table, nodes: pa.Table) -> Finding:
-    """An edge leads from a node to a response of the same document that is no older.
+    """Check that each edge leads from a node to a later response of the same document.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def join_nodes(edges: pa.Table, nodes: pa.Table) -> Finding:
     ids = nodes["node_id"].combine_chunks()
     source, target = (pc.index_in(edges[end], ids) for end in ("source_id", "target_id"))
 
-    def of(column: str, places: pa.ChunkedArray) -> pa.ChunkedArray:
-        return nodes[column].take(places)
+    def of(column: str, rows: pa.ChunkedArray) -> pa.ChunkedArray:
+        return nodes[column].take(rows)
 
     is_older = pc.or_(
         pc.equal(of("kind", source), "chunk"),
@@ -75,7 +75,7 @@ def join_nodes(edges: pa.Table, nodes: pa.Table) -> Finding:
 
 
 def source_comes_first(rankings: pa.Table, queries: pa.Table) -> Finding:
-    """No node resembles a question's source passage more than the passage itself.
+    """Check that no node resembles a question's source passage more than the passage itself.
 
     Parameters
     ----------
@@ -98,56 +98,56 @@ def source_comes_first(rankings: pa.Table, queries: pa.Table) -> Finding:
 
 
 def loss_falls(log: pa.Table) -> Finding:
-    """Losses are finite, and the last epoch's lies below the first's."""
-    looked_at = count(log.num_rows, "epoch")
+    """Check that losses are finite and that the last epoch's loss is below the first's."""
+    examined = count(log.num_rows, "epoch")
     if log.num_rows < 2:
-        return Finding(looked_at)
+        return Finding(examined)
     losses = log.sort_by("epoch")["loss"].to_numpy()
     wrong = log.filter(pc.invert(pc.is_finite(log["loss"])))
     if wrong.num_rows:
-        return found(looked_at, wrong, "have a loss that is not finite; lower learning_rate")
+        return found(examined, wrong, "have a loss that is not finite; lower learning_rate")
     if losses[-1] < losses[0]:
-        return Finding(looked_at)
+        return Finding(examined)
     problem = (
-        f"{looked_at}: the loss went from {losses[0]:.4g} to {losses[-1]:.4g}; look at the curves "
+        f"{examined}: the loss went from {losses[0]:.4g} to {losses[-1]:.4g}; inspect the curves "
         "of gor/training_log, and change learning_rate or epochs"
     )
-    return Finding(looked_at, problem, 1, log.slice(0, SHOWN).to_pylist())
+    return Finding(examined, problem, 1, log.slice(0, SHOWN).to_pylist())
 
 
 def training_helps(ranks: pa.Table) -> Finding:
-    """On documents not learnt from, the network ranks passages better than dense retrieval does.
+    """Check that the network ranks passages of unseen documents better than dense retrieval does.
 
-    Compared are reciprocal ranks of a question's source among the chunks, question by question.
-    Nothing is wrong where nothing was trained, or the questions are too few for any difference.
+    The reciprocal ranks of each question's source among the chunks are compared. The check passes
+    if nothing was trained or the questions are too few to show a difference.
 
     Parameters
     ----------
     ranks : rows of `gor.source_ranks` of one method.
     """
     unseen = ranks.filter(pc.invert(ranks["is_learnt"]))
-    looked_at = f"{count(unseen.num_rows, 'question')} of documents not learnt from"
+    examined = f"{count(unseen.num_rows, 'question')} of documents not learnt from"
     is_untrained = unseen["rank"].equals(unseen["rank_before"])
     if is_untrained or not can_differ(unseen.num_rows):
-        return Finding(looked_at)
+        return Finding(examined)
     dense, trained = (1 / unseen[name].to_numpy() for name in ("chunk_rank_before", "chunk_rank"))
     found = compare(trained.tolist(), dense.tolist())
     is_different = found.p_value <= SIGNIFICANT
     if is_different and found.difference > 0:
-        return Finding(looked_at)
+        return Finding(examined)
     change = "falls" if is_different else "does not rise significantly"
     problem = (
-        f"{looked_at}: mean reciprocal rank of the source among chunks {change}, from "
+        f"{examined}: mean reciprocal rank of the source among chunks {change}, from "
         f"{dense.mean():.3f} by dense retrieval to {trained.mean():.3f} by the network "
         f"(p = {found.p_value:.2g}): training finds passages no better than `dense`, which costs "
         "nothing; train on more documents, or take dense"
     )
     offender = {"dense": float(dense.mean()), "trained": float(trained.mean())}
-    return Finding(looked_at, problem, 1, [offender | found._asdict()])
+    return Finding(examined, problem, 1, [offender | found._asdict()])
 
 
 def _absent(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """The nodes of `rows` that are not among `others`."""
+    """Return the nodes of `rows` that are not in `others`."""
     known = pc.is_in(rows["node_id"], value_set=others["node_id"].combine_chunks())
     return rows.select(["node_id", "document_id"]).filter(pc.invert(known))
 
@@ -157,10 +157,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "are_chunks_and_responses",
             "The nodes are the chunks and the responses of their documents.",
-            lambda part: are_chunks_and_responses(
-                part.rows(columns=["node_id", "document_id"]),
-                part.rows("chunks", ["chunk_id", "document_id"]),
-                part.rows("gor.historical_responses", ["response_id", "document_id"]),
+            lambda partition: are_chunks_and_responses(
+                partition.rows(columns=["node_id", "document_id"]),
+                partition.rows("chunks", ["chunk_id", "document_id"]),
+                partition.rows("gor.historical_responses", ["response_id", "document_id"]),
             ),
         )
     ],
@@ -168,27 +168,27 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "join_nodes",
             "Each edge leads from a node to a later response of the same document.",
-            lambda part: join_nodes(
-                part.rows(),
-                part.rows("gor.record_nodes", ["node_id", "document_id", "kind", "position"]),
+            lambda partition: join_nodes(
+                partition.rows(),
+                partition.rows("gor.record_nodes", ["node_id", "document_id", "kind", "position"]),
             ),
         )
     ],
     "gor.node_rankings": [
         Check(
             "source_comes_first",
-            "Of all nodes, a question's own source resembles its source most.",
-            lambda part: source_comes_first(
-                part.rows(columns=["query_id", "node_id", "f1"]),
-                part.rows("gor.simulated_queries", ["query_id", "chunk_id"]),
+            "No node is more similar to a question's source passage than that passage itself.",
+            lambda partition: source_comes_first(
+                partition.rows(columns=["query_id", "node_id", "f1"]),
+                partition.rows("gor.simulated_queries", ["query_id", "chunk_id"]),
             ),
         )
     ],
     "gor.training_log": [
         Check(
             "loss_falls",
-            "Losses are finite, and the last epoch's lies below the first's.",
-            lambda part: loss_falls(part.rows()),
+            "Losses are finite, and the last epoch's loss is below the first's.",
+            lambda partition: loss_falls(partition.rows()),
             warns=True,
         )
     ],
@@ -197,7 +197,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "training_helps",
             "On documents not learnt from, the trained network ranks a question's source among "
             "the chunks higher than dense retrieval does.",
-            lambda part: training_helps(part.rows()),
+            lambda partition: training_helps(partition.rows()),
             warns=True,
         )
     ],

@@ -1,4 +1,4 @@
-"""The best nodes of a question, which its answer is written from (paper, section 2.4)."""
+"""The best nodes of each question, from which its answer is written (paper, section 2.4)."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,23 +11,23 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 
 def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
-    """The `k` best nodes of each question whose texts differ, as rows of `contexts`."""
+    """Return the `k` best nodes with distinct texts of each question, as rows of `contexts`."""
     return _contexts(rankings, nodes, lambda found: found[:k])
 
 
 def nodes_within(
     rankings: pa.Table, nodes: pa.Table, budget_tokens: int, count_tokens: CountTokens
 ) -> pa.Table:
-    """The best nodes of each question whose texts differ and together keep to a budget.
+    """Return the best nodes with distinct texts of each question that fit a token budget together.
 
-    A node that no longer fits is passed over, those after it may fit: responses are shorter than
+    A node that does not fit is skipped; later ones may fit, since responses are shorter than
     passages.
 
     Parameters
     ----------
     rankings : rows of `rankings`; no node beyond them is considered.
     nodes : rows of `gor.record_nodes`.
-    count_tokens : tokens of each of several texts.
+    count_tokens : returns the number of tokens of each text.
     """
     texts = list(dict.fromkeys(nodes["text"].to_pylist()))
     n_tokens = dict(zip(texts, count_tokens(texts), strict=True))
@@ -46,7 +46,7 @@ def nodes_within(
 def _contexts(
     rankings: pa.Table, nodes: pa.Table, choose: Callable[[list[dict]], list[dict]]
 ) -> pa.Table:
-    """A choice of each question's nodes, which come best first and with distinct texts."""
+    """Return what `choose` selects from each question's ranked nodes with distinct texts."""
     ranked = rankings.filter(pc.equal(rankings["level"], "node"))
     ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}

@@ -1,8 +1,8 @@
 """The graph networks (paper, 2.1, A.4, A.7) as torch modules over `dgl` graphs.
 
-Every graph has a self-loop at each node, so that isolated nodes keep what they are (A.4). A module
-runs where its weights and its graph are. It imports torch and dgl, which takes seconds: import this
-file inside functions.
+Every graph has a self-loop at each node, so that isolated nodes keep their features (A.4). Modules
+run on the device of their weights and graph. Importing torch and dgl takes seconds, so import this
+module inside functions only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,13 +22,13 @@ from gsum_resources.embedding.processor import mkl_has_avx512
 
 
 class Encoder(nn.Module):
-    """A graph network in the form that the settings name.
+    """A graph network as configured by its settings.
 
     The residual form is the node's features plus a learned gate times the network's output.
 
     Parameters
     ----------
-    dimension : of node embeddings, in and out.
+    dimension : length of input and output node embeddings.
     """
 
     def __init__(self, settings: EncoderSettings, dimension: int) -> None:
@@ -44,7 +44,7 @@ class Encoder(nn.Module):
         self.gate = nn.Parameter(torch.tensor(settings.gate)) if is_residual else None
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
-        """Return node embeddings, `(n_nodes, dim)` as `nodes` are."""
+        """Return node embeddings, `(n_nodes, dim)`, for features `nodes` of the same shape."""
         if self.network is None:
             return nodes
         found = self.network(graph, nodes)
@@ -53,13 +53,13 @@ class Encoder(nn.Module):
         return normalize(found) if self.settings.unit_length else found
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return weights and running statistics by name, for a checkpoint."""
+        """Return weights and running statistics by name, to be stored in a checkpoint."""
         return {
-            name: part.detach().cpu().numpy().copy() for name, part in self.state_dict().items()
+            name: array.detach().cpu().numpy().copy() for name, array in self.state_dict().items()
         }
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> "Encoder":
-        """Take the weights and statistics of a checkpoint, and return self.
+        """Load the weights and statistics of a checkpoint, and return self.
 
         Raises
         ------
@@ -67,19 +67,19 @@ class Encoder(nn.Module):
             If an array is missing or of another shape.
         """
         state = self.state_dict()
-        for name, part in state.items():
-            if name not in arrays or arrays[name].shape != tuple(part.shape):
+        for name, array in state.items():
+            if name not in arrays or arrays[name].shape != tuple(array.shape):
                 found = f"of shape {arrays[name].shape}" if name in arrays else "missing"
                 raise CheckpointError(
                     f"checkpoint: '{name}' of encoder '{self.settings.name}' is {found}, "
-                    f"expected {tuple(part.shape)}; materialize gor/model again"
+                    f"expected {tuple(array.shape)}; materialize gor/model again"
                 )
         self.load_state_dict({name: torch.from_numpy(arrays[name].copy()) for name in state})
         return self
 
 
 class Layers(nn.Module):
-    """Layers with dropout, batch norm and PReLU; their outputs are joined by the maximum.
+    """Layers with dropout, batch norm and PReLU; their outputs are combined by the maximum.
 
     The heads of GAT are concatenated between layers, and averaged in each layer's output.
     """
@@ -106,7 +106,7 @@ class Layers(nn.Module):
 
 
 class Hops(nn.Module):
-    """SGC (Wu et al., 2019): hops with nothing between them, and one matrix at the end."""
+    """SGC (Wu et al., 2019): propagation steps without nonlinearity, then one linear layer."""
 
     def __init__(self, settings: EncoderSettings, dimension: int) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class Hops(nn.Module):
 
 
 class NodeNorm(nn.BatchNorm1d):
-    """Batch norm over nodes; a single node, which has no variance, is taken as in inference."""
+    """Batch norm over nodes; a single node, which has no variance, uses the running statistics."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
@@ -129,10 +129,11 @@ class NodeNorm(nn.BatchNorm1d):
 
 
 class Projection(nn.Linear):
-    """A matrix without bias, by oneDNN on a processor whose AVX-512 torch's MKL does not use.
+    """A linear layer without bias that uses oneDNN where MKL does not use the CPU's AVX-512.
 
-    These are AMD's. 337 nodes of 1,536 inputs and outputs, forward and backward on one thread: 47
-    ms by MKL, 28 ms by oneDNN, which is a fifth of a training step of GAT.
+    This is the case on AMD processors. For 337 nodes with 1,536 inputs and outputs, forward and
+    backward on one thread take 47 ms with MKL and 28 ms with oneDNN; the difference is a fifth of a
+    training step of GAT.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -161,19 +162,19 @@ def _by_onednn(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def onednn_is_wider() -> bool:
-    """Whether oneDNN, which torch brings, multiplies with AVX-512 here and MKL does not."""
+    """Return whether torch's oneDNN uses AVX-512 on this machine and MKL does not."""
     has_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
     return has_avx512 and torch.backends.mkldnn.is_available() and not mkl_has_avx512()
 
 
 def convolution(settings: EncoderSettings, n_inputs: int, dimension: int) -> nn.Module:
-    """Return one layer of message passing, from `n_inputs` to `dimension` (GAT: a head)."""
+    """Return a message passing layer from `n_inputs` to `dimension` features (GAT: per head)."""
     if settings.name == "gat":
         dropout = settings.attention_dropout
         dropout = settings.dropout if dropout is None else dropout
         attention = GATConv(n_inputs, dimension, settings.heads, attn_drop=dropout)
         projection = Projection(n_inputs, settings.heads * dimension, bias=False, device="meta")
-        projection.weight = attention.fc.weight  # "meta" has none of its own, and draws none
+        projection.weight = attention.fc.weight  # on "meta" no weight is allocated or drawn
         attention.fc = projection
         return attention
     if settings.name == "gcn":
@@ -182,20 +183,20 @@ def convolution(settings: EncoderSettings, n_inputs: int, dimension: int) -> nn.
         perceptron = nn.Sequential(
             nn.Linear(n_inputs, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
         )
-        # epsilon begins at -1, since the self-loop adds the node itself once already
+        # epsilon starts at -1 because the self-loop already adds the node itself
         return GINConv(perceptron, "sum", init_eps=-1, learn_eps=True)
     return SAGEConv(n_inputs, dimension, "mean")
 
 
 def new_encoder(settings: EncoderSettings, dimension: int, seed: int = 0) -> Encoder:
-    """Return a network with first weights drawn by `seed`, ready for inference."""
+    """Return a network with initial weights drawn with `seed`, in evaluation mode."""
     with seeded(seed):
         return Encoder(settings, dimension).eval()
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Make torch draw what follows from `seed`, and give its generators back as they were."""
+    """Seed torch's random generators within the context, and restore their state afterwards."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield

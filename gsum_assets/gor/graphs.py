@@ -1,4 +1,4 @@
-"""A document's graph of records, from tables to a `dgl` graph, and several as one batch."""
+"""Record graphs of documents: from tables to `dgl` graphs and to batches of them."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ _NODES = "gor.record_nodes"
 
 @dataclass(frozen=True)
 class RecordGraph:
-    """One document's nodes, edges and, where it is to be learnt from, questions.
+    """One document's nodes, edges and, if it is used for training, questions.
 
     Attributes
     ----------
     node_ids : chunks by position, then responses by round, `(n_nodes,)`.
     kinds : 'chunk' or 'response', `(n_nodes,)`.
     features : embeddings of the nodes' texts, float32 `(n_nodes, dim)`.
-    edges : retrieved node and response that used it, int64 `(2, n_edges)`, each pair once.
+    edges : retrieved nodes and the responses that used them, int64 `(2, n_edges)`, each pair once.
     queries : embeddings of the questions, float32 `(n_queries, dim)`.
-    rankings : nodes by similarity to the question's source, best first: the paper's M_i, int64
+    rankings : nodes by similarity to each question's source, best first: the paper's M_i, int64
         `(n_queries, n_nodes)`.
-    sources : node that each question was asked of, int64 `(n_queries,)`; NO_SOURCE where there is
-        none, as for a global question.
-    query_ids : `(n_queries,)`.
+    sources : source node of each question, int64 `(n_queries,)`; NO_SOURCE for a question without
+        one, such as a global question.
+    query_ids : ids of the questions, `(n_queries,)`.
     """
 
     document_id: str
@@ -51,12 +51,12 @@ class RecordGraph:
 
     @property
     def n_nodes(self) -> int:
-        """Chunks and responses."""
+        """Number of nodes: chunks and responses."""
         return len(self.node_ids)
 
     @property
     def n_queries(self) -> int:
-        """Questions to learn from."""
+        """Number of training questions."""
         return len(self.queries)
 
     def as_dgl(self, direction: Direction) -> "DGLGraph":
@@ -64,7 +64,7 @@ class RecordGraph:
 
         Parameters
         ----------
-        direction : of messages along an edge.
+        direction : direction of messages along an edge.
         """
         import dgl
         import torch
@@ -81,15 +81,15 @@ class RecordGraph:
 
 @dataclass(frozen=True)
 class Batch:
-    """Several graphs as one, with the questions of all.
+    """Several graphs joined into one, with all their questions.
 
     Attributes
     ----------
     graph : a `dgl.batch` of record graphs.
-    queries : `(n_queries, dim)`.
-    ranked : for each question in turn the nodes of its graph, best first, as flat indices into
-        the matrix `(n_queries, n_nodes)`.
-    ranked_shapes : questions and nodes of each graph, which cut `ranked` into matrices.
+    queries : embeddings of the questions, `(n_queries, dim)`.
+    ranked : the nodes of each question's graph, best first, question after question, as flat
+        indices into the matrix `(n_queries, n_nodes)`.
+    ranked_shapes : numbers of questions and nodes of each graph, by which `ranked` is split.
     """
 
     graph: "DGLGraph"
@@ -103,7 +103,7 @@ class Batch:
         return cast("Tensor", self.graph.ndata["feat"])
 
     def to(self, device: "torch.device | str") -> "Batch":
-        """Return the batch on a device."""
+        """Return the batch moved to a device."""
         graph, queries = self.graph.to(device), self.queries.to(device)
         return Batch(graph, queries, self.ranked.to(device), self.ranked_shapes)
 
@@ -128,7 +128,7 @@ def side_by_side(graphs: Sequence[RecordGraph], direction: Direction) -> Batch:
 
 
 def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[RecordGraph]:
-    """The graph of each document, by document id, without questions.
+    """Return the graphs of all documents without questions, ordered by document id.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[Record
     Raises
     ------
     ValueError
-        If an edge ends at a node that is not there, or embeddings differ in length.
+        If an edge has an end that is not a node, or embeddings differ in length.
     """
     order = ("kind", "position", "node_id")
     documents = _by_document(record_nodes, (*order, "embedding"), order)
@@ -153,31 +153,31 @@ def training_graphs(
     historical_responses: pa.Table,
     node_rankings: pa.Table,
 ) -> list[RecordGraph]:
-    """The graph of each document that has questions, with them, by document id.
+    """Return the graphs of the documents that have questions, ordered by document id.
 
-    Training on global references instead takes the same tables with other rows; a question
-    without a source has no chunk_id.
+    For training on global references the same tables hold other rows; a question without a source
+    has no chunk_id.
 
     Parameters
     ----------
     simulated_queries : query_id, document_id, chunk_id.
-    historical_responses : query_id, document_id, round, query_embedding; only questions that got
-        a response are learnt from.
+    historical_responses : query_id, document_id, round, query_embedding; only questions with a
+        response are used.
     node_rankings : query_id, document_id, node_id, rank.
 
     Raises
     ------
     ValueError
-        As `record_graphs`, or if a question does not rank all nodes of its document.
+        In the cases of `record_graphs`, or if a question does not rank all nodes of its document.
     """
-    asked = _by_document(historical_responses, ("query_id", "query_embedding"), ("round",))
+    answered = _by_document(historical_responses, ("query_id", "query_embedding"), ("round",))
     sources = _by_document(simulated_queries, ("query_id", "chunk_id"))
     ranked = _by_document(node_rankings, ("query_id", "node_id", "rank"))
     graphs = record_graphs(record_nodes, record_edges)
     return [
-        _with_questions(g, asked[g.document_id], sources[g.document_id], ranked[g.document_id])
+        _with_questions(g, answered[g.document_id], sources[g.document_id], ranked[g.document_id])
         for g in graphs
-        if g.document_id in asked
+        if g.document_id in answered
     ]
 
 
@@ -185,7 +185,7 @@ def _graph(document_id: str, nodes: pa.Table, edges: pa.Table) -> RecordGraph:
     ids = nodes["node_id"].combine_chunks()
     features = _matrix(nodes["embedding"], document_id)
     at = f"gor.record_edges of '{document_id}'"
-    ends = [_places(edges[end], ids, at, _NODES) for end in ("source_id", "target_id")]
+    ends = [_positions(edges[end], ids, at, _NODES) for end in ("source_id", "target_id")]
     return RecordGraph(
         document_id=document_id,
         node_ids=np.array(ids.to_pylist()),
@@ -200,12 +200,12 @@ def _graph(document_id: str, nodes: pa.Table, edges: pa.Table) -> RecordGraph:
 
 
 def _with_questions(
-    graph: RecordGraph, asked: pa.Table, simulated: pa.Table, ranked: pa.Table
+    graph: RecordGraph, answered: pa.Table, simulated: pa.Table, ranked: pa.Table
 ) -> RecordGraph:
-    nodes, queries = pa.array(graph.node_ids), asked["query_id"].combine_chunks()
+    nodes, queries = pa.array(graph.node_ids), answered["query_id"].combine_chunks()
     at = f"gor.node_rankings of '{graph.document_id}'"
     ranked = ranked.filter(pc.is_in(ranked["query_id"], queries))
-    question = _places(ranked["query_id"], queries, at, "gor.historical_responses")
+    question = _positions(ranked["query_id"], queries, at, "gor.historical_responses")
     counts = np.bincount(question, minlength=len(queries))
     if (wrong := counts != graph.n_nodes).any():
         first = int(wrong.argmax())
@@ -216,12 +216,12 @@ def _with_questions(
         )
     order = np.lexsort((ranked["rank"].to_numpy(), question))
     known = simulated["query_id"].combine_chunks()
-    rows = _places(queries, known, "gor.historical_responses", "gor.simulated_queries")
+    rows = _positions(queries, known, "gor.historical_responses", "gor.simulated_queries")
     sources = pc.index_in(simulated["chunk_id"].take(pa.array(rows)), nodes)
     return replace(
         graph,
-        queries=_matrix(asked["query_embedding"], graph.document_id),
-        rankings=_places(ranked["node_id"], nodes, at, _NODES)[order].reshape(-1, graph.n_nodes),
+        queries=_matrix(answered["query_embedding"], graph.document_id),
+        rankings=_positions(ranked["node_id"], nodes, at, _NODES)[order].reshape(-1, graph.n_nodes),
         sources=pc.fill_null(sources, NO_SOURCE).to_numpy().astype(np.int64),
         query_ids=np.array(queries.to_pylist()),
     )
@@ -230,7 +230,7 @@ def _with_questions(
 def _by_document(
     table: pa.Table, columns: Sequence[str], order: Sequence[str] = ()
 ) -> defaultdict[str, pa.Table]:
-    """Rows of each document, `columns` alone; documents by id, rows by `order`."""
+    """Return `columns` of the rows of each document, documents by id and rows by `order`."""
     order = ("document_id", *order)
     table = table.select(list(dict.fromkeys([*order, *columns])))
     table = table.sort_by([(name, "ascending") for name in order]).combine_chunks()
@@ -242,26 +242,26 @@ def _by_document(
     return defaultdict(lambda: table.slice(0, 0), rows)
 
 
-def _places(
+def _positions(
     ids: pa.Array | pa.ChunkedArray, among: pa.Array, at: str, elsewhere: str
 ) -> np.ndarray:
-    """Where each id of the table `at` stands in `among`, which is of the table `elsewhere`."""
-    places = pc.index_in(ids, among)
-    if places.null_count:
-        missing = ids.filter(pc.is_null(places))
+    """Return the position in `among`, a column of table `elsewhere`, of each id of table `at`."""
+    positions = pc.index_in(ids, among)
+    if positions.null_count:
+        missing = ids.filter(pc.is_null(positions))
         raise ValueError(
             f"{at}: {len(missing)} of {len(ids)} ids are not in {elsewhere} (first: {missing[0]}); "
             "materialize both again"
         )
-    return places.to_numpy().astype(np.int64)
+    return positions.to_numpy().astype(np.int64)
 
 
 def _matrix(column: pa.ChunkedArray, document_id: str) -> np.ndarray:
-    """List column to float32 `(n_rows, dim)`."""
+    """Return a list column as a matrix, float32 `(n_rows, dim)`."""
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) > 1:
         raise ValueError(
             f"gor: embeddings of '{document_id}' have lengths {sorted(lengths)}; they come from "
-            "different models, materialize gor/record_nodes again"
+            "different models; materialize gor/record_nodes again"
         )
     return column.combine_chunks().flatten().to_numpy().reshape(len(column), *lengths)

@@ -1,4 +1,4 @@
-"""The index of Graph of Records: records, the trained network, node embeddings."""
+"""Index assets of Graph of Records: records, the trained network, node embeddings."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -37,7 +37,7 @@ _RECORDS = (
     "historical_responses",
     "node_rankings",
 )
-"""What `training_graphs` takes, in its order."""
+"""Arguments of `training_graphs`, in order."""
 
 
 def _simulation(inputs: Inputs) -> SimulationSettings:
@@ -143,12 +143,12 @@ def _model(inputs: Inputs) -> Result:
 def _trained(
     inputs: Inputs, graphs: list[RecordGraph], settings: TrainingSettings, embedder: str
 ) -> tuple[pa.Table, pa.Table]:
-    """Model and training log; a training that was killed goes on where it was."""
+    """Return model and training log; an interrupted training continues from its last state."""
     store = inputs.warehouse
     state = f"{store.root}/_training/{inputs.corpus}.{inputs.variant}.safetensors"
     show = inputs.progress("epochs")
 
-    def tell(epoch: Epoch) -> None:
+    def on_epoch(epoch: Epoch) -> None:
         show(epoch.epoch, settings.epochs)
         if epoch.epoch == 1 or epoch.epoch % _LOG_EVERY == 0:
             inputs.log(
@@ -163,7 +163,7 @@ def _trained(
         graphs,
         settings,
         embedder,
-        tell,
+        on_epoch,
         lambda content: store.replace_file(state, content),
         resume,
     )
@@ -215,8 +215,8 @@ INDEX = (
     Step(
         _simulated_queries,
         {
-            "simulated_queries": "Asked of single passages, so that each has a known source to "
-            "learn from."
+            "simulated_queries": "Each is asked about a single passage, which is its known source "
+            "in training."
         },
         ("chunks", "corpus_settings", "language_model"),
         pool="llm",
@@ -225,8 +225,8 @@ INDEX = (
     Step(
         _historical_responses,
         {
-            "historical_responses": "The answer to a simulated question, over nodes that earlier "
-            "answers belong to."
+            "historical_responses": "The answer to a simulated question, from the passages and "
+            "earlier responses retrieved for it."
         },
         (
             *("simulated_queries", "chunks", "chunk_embeddings"),
@@ -238,8 +238,8 @@ INDEX = (
     Step(
         _record_graph,
         {
-            "record_nodes": "All passages and responses; degree 0 marks what nothing used.",
-            "record_edges": "From a node to the response that used it.",
+            "record_nodes": "All passages and responses; unused nodes have degree 0.",
+            "record_edges": "It leads from the node to the response.",
         },
         ("chunks", "chunk_embeddings", "historical_responses", "embedding_model"),
         pool=None,
@@ -247,27 +247,31 @@ INDEX = (
     Step(
         _node_rankings,
         {
-            "node_rankings": "BERTScore of every node against a question's source passage: what is "
-            "learnt."
+            "node_rankings": "BERTScore of every node with a question's source passage: the "
+            "training target."
         },
         ("simulated_queries", "record_nodes", "corpus_settings"),
     ),
     Step(
         _model,
         {
-            "model": "The trained network. New documents use it as it is; it is trained again when "
-            "code, settings or embedding model change.",
-            "training_log": "Loss, its parts, entropy and learning rate, as the training passed.",
+            "model": "It is applied to new documents unchanged, and trained again when code, "
+            "settings or embedding model change.",
+            "training_log": "Loss, its terms, entropy and learning rate of each epoch.",
         },
         (*_RECORDS, "queries", "query_embeddings", "corpus_settings", "embedding_model"),
         code_version="3",
-        untracked=(*_RECORDS, "queries", "query_embeddings"),  # it may grow without a new training
+        untracked=(
+            *_RECORDS,
+            "queries",
+            "query_embeddings",
+        ),  # new documents do not retrain the model
     ),
     Step(
         _node_embeddings,
         {
-            "node_embeddings": "What the network makes of a node: also of documents that it never "
-            "saw."
+            "node_embeddings": "Output of the network for each node, including nodes of documents "
+            "that it was not trained on."
         },
         ("model", "record_nodes", "record_edges", "embedding_model"),
         code_version="2",
@@ -275,8 +279,8 @@ INDEX = (
     Step(
         _source_ranks,
         {
-            "source_ranks": "How well a question finds its passage by dense retrieval and by the "
-            "network. Documents that were not learnt from show whether training helps."
+            "source_ranks": "Rank of the source passage by dense retrieval and by the network. "
+            "Documents that the network was not trained on show whether training helps."
         },
         ("model", "node_embeddings", *_RECORDS, "corpus_settings"),
         code_version="2",

@@ -1,4 +1,4 @@
-"""What a trained network makes of any document's graph, also of one it never saw."""
+"""Node embeddings by a trained network, also for documents that it was not trained on."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def load_encoder(content: bytes, embedding_model: str, dimension: int) -> "Encoder":
-    """The network of a checkpoint, for embeddings of that model and length.
+    """Return the network of a checkpoint, if it was trained on embeddings of this model and length.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def load_encoder(content: bytes, embedding_model: str, dimension: int) -> "Encod
     try:
         settings = TrainingSettings.model_validate(checkpoint.settings)
     except ValidationError as error:
-        names = ", ".join(f"'{'.'.join(map(str, one['loc']))}'" for one in error.errors())
+        names = ", ".join(f"'{'.'.join(map(str, detail['loc']))}'" for detail in error.errors())
         raise CheckpointError(
             f"checkpoint: its settings are of another version of gsum ({names}); materialize "
             "gor/model again"
@@ -42,14 +42,14 @@ def load_encoder(content: bytes, embedding_model: str, dimension: int) -> "Encod
 def infer(
     encoder: "Encoder", graphs: Sequence[RecordGraph], threads: int = 1, device: str = "cpu"
 ) -> list[np.ndarray]:
-    """Node embeddings of each graph as they are searched, float32 `(n_nodes, dim)`.
+    """Return the node embeddings of each graph for retrieval, float32 `(n_nodes, dim)`.
 
-    A graph is taken alone, so its embeddings do not depend on the graphs beside it.
+    Graphs are encoded one by one, so that embeddings do not depend on other graphs.
 
     Parameters
     ----------
-    threads : of torch and dgl on the processor.
-    device : of torch; others than the processor need a build of dgl for them.
+    threads : CPU threads of torch and dgl.
+    device : torch device; devices other than the CPU need a matching build of dgl.
     """
     import torch
     from torch.nn.functional import normalize

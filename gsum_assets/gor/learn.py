@@ -1,4 +1,4 @@
-"""From tables to a trained network: which graphs are learnt from, and what is kept of it."""
+"""Training of the network from tables: the choice of training graphs, and the stored result."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ DEFAULT_SPLIT = "train"
 def graphs_to_learn_from(
     graphs: list[RecordGraph], queries: pa.Table, split: str | None
 ) -> tuple[list[RecordGraph], str]:
-    """Return the graphs of the documents to learn from, and a sentence that says which they are.
+    """Return the graphs to train on, and a sentence that describes them.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def graphs_to_learn_from(
     if split is None and DEFAULT_SPLIT not in splits:
         return graphs, (
             f"learnt from all {len(graphs)} documents: no question is of the split "
-            f"'{DEFAULT_SPLIT}', so that no document is left to measure on"
+            f"'{DEFAULT_SPLIT}', so that no document is held out for evaluation"
         )
     split = split or DEFAULT_SPLIT
     if split not in splits:
@@ -55,15 +55,15 @@ def graphs_to_learn_from(
     if not found:
         raise ValueError(
             f"[gor.training] split = '{split}': none of its {len(wanted)} documents has simulated "
-            "questions to learn from; name another split, or see gor/simulated_queries"
+            "questions to learn from; name another split, or check gor/simulated_queries"
         )
     return found, f"learnt from {len(found)} documents, those of the split '{split}'"
 
 
 def learnt_hash(document_id: str) -> str:
-    """Return what a model keeps of the id of a document that it learnt from.
+    """Return the hash of a document id that a trained model stores.
 
-    A hash, since the model outlives the document, and a deleted document leaves no name behind.
+    The model outlives its documents, so it must not reveal the name of a deleted one.
     """
     return hash_texts([document_id], 8)
 
@@ -75,23 +75,23 @@ def with_global_questions(
     query_embeddings: pa.Table,
     tokens: TokenEmbedder,
 ) -> list[RecordGraph]:
-    """The same graphs with their general questions, ranked by the reference (section 3.5).
+    """Return the graphs with general questions, whose references rank the nodes (section 3.5).
 
     Graphs without a general question that has a reference are left out.
 
     Raises
     ------
     ValueError
-        If none is left.
+        If no graph is left.
     """
     texts = dict(zip(nodes["node_id"].to_pylist(), nodes["text"].to_pylist(), strict=True))
-    asked: dict[str, list[dict]] = {}
+    general: dict[str, list[dict]] = {}
     for row in queries.to_pylist():
         if row["kind"] == "general" and row["document_id"] and row["references"]:
-            asked.setdefault(row["document_id"], []).append(row)
+            general.setdefault(row["document_id"], []).append(row)
     found = []
     for graph in graphs:
-        rows = asked.get(graph.document_id, [])
+        rows = general.get(graph.document_id, [])
         if rows:
             ids = [row["query_id"] for row in rows]
             references = tokens.embed_tokens([row["references"][0] for row in rows])
@@ -122,18 +122,18 @@ def trained_tables(
     save: SaveState,
     resume: bytes | None,
 ) -> tuple[pa.Table, pa.Table]:
-    """Rows of `gor.model` (one) and `gor.training_log`."""
+    """Return the rows of `gor.model` (one) and `gor.training_log`."""
     trained: Trained = train(graphs, settings, on_epoch, save, resume)
     checkpoint = trained.checkpoint(embedding_model)
-    told = checkpoint.description
+    description = checkpoint.description
     row = {
-        "encoder": told["encoder"],
-        "dimension": told["dimension"],
-        "embedding_model": told["embedding_model"],
-        "epochs": told["epochs"],
+        "encoder": description["encoder"],
+        "dimension": description["dimension"],
+        "embedding_model": description["embedding_model"],
+        "epochs": description["epochs"],
         "n_graphs": len(graphs),
         "learnt_from": sorted(learnt_hash(g.document_id) for g in graphs) if trained.log else [],
-        "settings": json.dumps(told["settings"], sort_keys=True),
+        "settings": json.dumps(description["settings"], sort_keys=True),
         "weights": checkpoint.to_bytes(),
     }
     log = [asdict(epoch) for epoch in trained.log]

@@ -1,13 +1,13 @@
-"""What training minimizes: InfoNCE and pair-wise ranking (paper, section 3.4, equations 5 to 8).
+"""Training losses: InfoNCE and pair-wise ranking (paper, section 3.4, equations 5 to 8).
 
-All similarities of a batch come from one matrix product (questions x nodes), and those within a
-question's own graph are picked from it in the order of its ranking M_i. No copy of a node's
-vector is ever made for a question.
+All similarities of a batch come from one matrix product (questions x nodes). Those of a question
+and its own graph are selected from it in the order of the ranking M_i, so node vectors are never
+copied per question.
 
-L_RANK is a sum over all pairs in equation 7: a graph of 106 nodes has 5,565, so that at first it
-is some 3,900 nats where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL little weight.
-`pairs = "mean"`, which the authors' code has, too, brings both to one scale. Means over questions
-are over those of a batch.
+L_RANK is a sum over all pairs in equation 7. A graph of 106 nodes has 5,565 pairs, so L_RANK is
+about 3,900 nats at the start where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL
+little weight. `pairs = "mean"`, as in the authors' code, brings both to one scale. Means over
+questions are over those of a batch.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +18,7 @@ from gsum_assets.gor.settings import LossSettings
 if TYPE_CHECKING:
     from torch import Tensor
 
-_PAIRS_AT_ONCE = 2**17  # stays in the processor's cache, and bounds memory for long documents
+_PAIRS_AT_ONCE = 2**17  # fits the processor's cache, and bounds memory for long documents
 
 
 class Losses(NamedTuple):
@@ -26,10 +26,10 @@ class Losses(NamedTuple):
 
     Attributes
     ----------
-    total : what is minimized.
-    contrastive, ranking : its parts, before alpha; 0 where switched off.
-    entropy : of the softmax over a question's similarities to its own graph's nodes, which is
-        watched and not minimized (3.5).
+    total : the loss that is minimized.
+    contrastive, ranking : its two terms, before alpha; reported also where switched off.
+    entropy : entropy of the softmax over a question's similarities to its own graph's nodes,
+        reported and not minimized (3.5).
     """
 
     total: "Tensor"
@@ -39,7 +39,7 @@ class Losses(NamedTuple):
 
 
 def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
-    """Equation 8 for a batch with at least one question.
+    """Return the losses of a batch with at least one question (equation 8).
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
 
 
 def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
-    """Similarities within each graph, best node first: the paper's M_i, `(n_queries, n_nodes)`."""
+    """Return the similarities within each graph in the order of M_i, `(n_queries, n_nodes)`."""
     sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
     own = scores.take(batch.ranked).split(sizes)
-    return [part.view(shape) for part, shape in zip(own, batch.ranked_shapes, strict=True)]
+    return [block.view(shape) for block, shape in zip(own, batch.ranked_shapes, strict=True)]
 
 
 def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -> "Tensor":
-    """Equation 6: the first of M_i against all other nodes of its graph, or of the batch."""
+    """Return L_CL: the first node of M_i against all nodes of its graph or batch (equation 6)."""
     import torch
 
     best = torch.cat([own[:, 0] for own in ranked])
@@ -77,7 +77,7 @@ def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -
 
 
 def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
-    """Equation 7: log(1 + s_j / s_i) over pairs of a question's nodes with i before j in M_i."""
+    """Return L_RANK: log(1 + s_j / s_i) over pairs of nodes with i before j in M_i (equation 7)."""
     import torch
 
     losing = [_pair_sums(own) for own in ranked]  # (n_queries,) each
@@ -88,7 +88,7 @@ def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
 
 
 def entropy(ranked: "list[Tensor]") -> "Tensor":
-    """Mean entropy of the softmax over each question's own nodes, nats; no gradient."""
+    """Return the mean entropy of the softmax over each question's own nodes, nats; no gradient."""
     import torch
 
     logs = [own.detach().log_softmax(1) for own in ranked]
@@ -96,10 +96,10 @@ def entropy(ranked: "list[Tensor]") -> "Tensor":
 
 
 def _pair_sums(ranked: "Tensor") -> "Tensor":
-    """Each question's sum over pairs, `(n_queries,)`, of log similarities `(n_queries, n_nodes)`.
+    """Return each question's sum over pairs, `(n_queries,)`, for `ranked` `(n_queries, n_nodes)`.
 
-    The gradient, sigmoid(s_j - s_i) for j and its negative for i, is added up in the same pass,
-    so that no matrix of pairs outlives its block of rows.
+    The gradient, sigmoid(s_j - s_i) for j and its negative for i, is accumulated in the same pass,
+    so that the pairs of one block of rows are in memory at a time.
     """
     import torch
     from torch.nn.functional import softplus
@@ -118,6 +118,6 @@ def _pair_sums(ranked: "Tensor") -> "Tensor":
             push = gaps.sigmoid_()
             slope[:, first + 1 :] += push.sum(1)
             slope[:, first:last] -= push.sum(2)
-    # The value of `total` with the gradient `slope`.
+    # This has the value `total` and the gradient `slope`.
     linear = (slope * ranked).sum(1)
     return total + (linear - linear.detach())

@@ -1,13 +1,13 @@
-"""Node2Vec over the record graph: nodes are near that lie together on random walks.
+"""Node2Vec over the record graph: nodes on the same random walks have similar vectors.
 
 Grover and Leskovec, 2016, with the settings of their section 4: 128 dimensions, 10 walks of 80
-steps from every node, a window of 10, one pass, p = q = 1. Such vectors know the graph and
-nothing of the texts, and neither they nor GoR, which has them as a baseline (section 3.1), say how
-a question is compared with them. Our reading: the question's text finds a few anchor nodes, and
-the question's vector is the mean of theirs, weighted by their similarity to it. How many is chosen
-on 32 training meetings of QMSum, 32 general and 202 specific questions, six nodes read: ROUGE-1 of
-1, 3, 6 and 12 anchors is 30.4, 30.8, 30.7, 30.5 and 26.8, 26.7, 26.5, 26.2. The texts' own vectors
-over the same nodes (variant `thought-retriever`) give 33.5 and 27.4.
+steps from every node, a window of 10, one pass, p = q = 1. These vectors depend on the graph and
+not on the texts, and neither that paper nor GoR, which uses it as a baseline (section 3.1), says
+how a question is compared with them. Our reading: the question's text retrieves a few anchor nodes,
+and the question's vector is the mean of their vectors, weighted by similarity. Their number was
+chosen on 32 training meetings of QMSum, 32 general and 202 specific questions, six nodes read:
+ROUGE-1 of 1, 3, 6 and 12 anchors is 30.4, 30.8, 30.7, 30.5 and 26.8, 26.7, 26.5, 26.2. The texts'
+own vectors over the same nodes (variant `thought-retriever`) give 33.5 and 27.4.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ _DECIMALS = 6
 
 
 def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
-    """Unit vectors of the nodes, `(n_nodes, 128)`; zeros for a node without an edge.
+    """Return unit vectors of the nodes, `(n_nodes, 128)`; zeros for a node without an edge.
 
-    Deterministic: one worker, seeded by the ids of the nodes, whose order does not matter.
+    The result is deterministic: one worker, seeded by the ids of the nodes in any order.
     """
     ids = nodes["node_id"].to_pylist()
     vectors = np.zeros((len(ids), DIMENSIONS), np.float32)
@@ -57,11 +57,11 @@ def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
 def anchored_scores(
     query_embeddings: np.ndarray, nodes: pa.Table, vectors: np.ndarray, n_anchors: int
 ) -> np.ndarray:
-    """Cosine of each node's vector and the weighted mean of a question's anchors' vectors.
+    """Return the cosine of each node's vector and the weighted mean of a question's anchors.
 
     Parameters
     ----------
-    vectors : of the nodes, from `node_vectors`; kept for other questions of the same graph.
+    vectors : of the nodes, from `node_vectors`.
     """
     similar = text_scores(query_embeddings, nodes)  # (n_queries, n_nodes)
     anchors = top(similar, nodes["node_id"].to_pylist(), n_anchors)  # (n_queries, n_anchors)
@@ -72,7 +72,7 @@ def anchored_scores(
 
 
 def text_scores(query_embeddings: np.ndarray, nodes: pa.Table) -> np.ndarray:
-    """Cosine of each query and each node's text, `(n_queries, n_nodes)`.
+    """Return the cosine of each query and each node's text, `(n_queries, n_nodes)`.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def text_scores(query_embeddings: np.ndarray, nodes: pa.Table) -> np.ndarray:
     n_nodes, dimension = nodes.num_rows, query_embeddings.shape[1]
     if len(flat) != n_nodes * dimension:
         raise ValueError(
-            f"gor: {n_nodes} nodes with {len(flat)} numbers in all do not fit questions of "
-            f"{dimension} dimensions; embed both with one model, materialize gor/record_nodes"
+            f"gor: {n_nodes} nodes with {len(flat)} numbers in total do not match questions of "
+            f"{dimension} dimensions; embed both with one model and materialize gor/record_nodes"
         )
     return np.round(query_embeddings @ flat.reshape(n_nodes, dimension).T, _DECIMALS)

@@ -1,8 +1,8 @@
-"""Which nodes of its document a simulated question should find, best first (paper, section 2.3).
+"""Target rankings of the nodes of a document for its simulated questions (paper, section 2.3).
 
-A question was written from one chunk, so what resembles that chunk answers it: every node of the
-document, chunks and responses alike, is ranked by its BERTScore F1 against the question's source
-chunk. That ranking is what the graph network learns from.
+A question was written from one chunk, so nodes similar to that chunk are likely to answer it: all
+nodes of the document, chunks and responses, are ranked by BERTScore F1 with the question's source
+chunk. The graph network is trained on these rankings.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ SCHEMA = pa.schema(
     ]
 )
 
-# The last bits of a matrix product depend on the number of threads. Without them equal texts
-# score equally, and ties fall to the id.
+# The last bits of a matrix product depend on the number of threads. Rounded, equal texts score
+# equally, and ties are broken by id.
 _DECIMALS = 6
 
-_ALGORITHM = "bertscore-2"  # raise it when scores of the same texts may differ: the memo stays
+_ALGORITHM = "bertscore-2"  # raise the number when scores change: memoized scores persist
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Document:
     sources: list[str]
 
     def keys(self, model: str) -> list[bytes]:
-        """What the scores of each question depend on, hashed."""
+        """Return a hash of the inputs of each question's scores."""
         shared = [_ALGORITHM, model, hash_texts(self.texts)]
         return [bytes.fromhex(hash_texts([*shared, source])) for source in self.sources]
 
@@ -55,17 +55,17 @@ def node_rankings(
     memo: ScoreMemo,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pa.Table:
-    """Rows of `gor.node_rankings`, by document, question and rank.
+    """Return the rows of `gor.node_rankings`, by document, question and rank.
 
-    Documents are worked on one by one, so that only the token vectors of one are in memory, and
-    their scores are kept in `memo` at once. A question is scored anew if its source chunk or any
-    node of its document differs. Of a longer text than the model takes the beginning counts.
+    Documents are processed one by one, so that only one document's token vectors are in memory, and
+    the scores of each are stored in `memo` at once. A question is scored again if its source chunk
+    or any node of its document changes. Texts longer than the model's limit are truncated.
 
     Parameters
     ----------
     queries : `query_id`, `document_id`, `chunk_id` of simulated questions of one corpus.
     nodes : `node_id`, `document_id`, `text` of the record graphs' nodes.
-    on_progress : called with (documents done, documents in total) of those to be scored.
+    on_progress : called with the number of documents done and the number to be scored.
 
     Raises
     ------
@@ -97,19 +97,19 @@ def node_rankings(
 
 
 def _documents(queries: pa.Table, nodes: pa.Table) -> list[_Document]:
-    """The documents that have questions, in order of id, as are their nodes and questions."""
+    """Return the documents that have questions; documents, nodes and questions in order of id."""
     texts: dict[str, dict[str, str]] = {}
     for node in nodes.select(["node_id", "document_id", "text"]).to_pylist():
         texts.setdefault(node["document_id"], {})[node["node_id"]] = node["text"]
-    asked: dict[str, dict[str, str]] = {}
+    by_document: dict[str, dict[str, str]] = {}
     for query in queries.select(["query_id", "document_id", "chunk_id"]).to_pylist():
         document_id, chunk_id = query["document_id"], query["chunk_id"]
         if chunk_id not in texts.get(document_id, {}):
             raise ValueError(
-                f"gor: question '{query['query_id']}' comes from chunk '{chunk_id}', which is no "
-                f"node of document '{document_id}'; materialize gor/record_nodes again"
+                f"gor: question '{query['query_id']}' comes from chunk '{chunk_id}', which is not "
+                f"a node of document '{document_id}'; materialize gor/record_nodes again"
             )
-        asked.setdefault(document_id, {})[query["query_id"]] = texts[document_id][chunk_id]
+        by_document.setdefault(document_id, {})[query["query_id"]] = texts[document_id][chunk_id]
     return [
         _Document(
             document_id,
@@ -118,12 +118,12 @@ def _documents(queries: pa.Table, nodes: pa.Table) -> list[_Document]:
             sorted(sources),
             [text for _, text in sorted(sources.items())],
         )
-        for document_id, sources in sorted(asked.items())
+        for document_id, sources in sorted(by_document.items())
     ]
 
 
 def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np.ndarray:
-    """F1 of every text against every source, which are texts too, `(n_sources, n_texts)`."""
+    """Return F1 of every text and every source text, `(n_sources, n_texts)`."""
     distinct = sorted(set(texts))
     tokens = dict(zip(distinct, embedder.embed_tokens(distinct), strict=True))
     f1 = bertscore([tokens[source] for source in sources], [tokens[text] for text in texts]).f1
@@ -131,10 +131,10 @@ def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np
 
 
 def _ranked(document: _Document, scores: list[bytes]) -> pa.Table:
-    """The rows of one document."""
+    """Return the rows of one document."""
     n_queries, n_nodes = len(document.query_ids), len(document.node_ids)
     f1 = np.frombuffer(b"".join(scores), np.float32).reshape(n_queries, n_nodes)
-    order = np.argsort(-f1, axis=1, kind="stable")  # nodes lie in order of id, which breaks ties
+    order = np.argsort(-f1, axis=1, kind="stable")  # nodes are in order of id, which breaks ties
     columns = [
         pa.array([document.document_id] * f1.size, pa.string()),
         pa.array(np.repeat(np.asarray(document.query_ids, object), n_nodes), pa.string()),

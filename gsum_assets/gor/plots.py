@@ -1,4 +1,4 @@
-"""Pictures of Graph of Records: one document's graph, and how training went."""
+"""Plots of Graph of Records: the graph of one document, and training curves."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PASSAGE, _RESPONSE = COLOURS[0], COLOURS[1]
-_LINE = -1.0  # height of the passages: below round 1 by more than a round
+_LINE = -1.0  # y of the passages: more than one round below round 1
 _CURVES = (
     ("loss", "loss"),
     ("loss_cl", "contrastive part"),
@@ -31,31 +31,31 @@ _CURVES = (
 
 
 def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """PNG of one document's graph of records.
+    """Return a PNG of one document's graph of records.
 
-    Passages lie on the bottom line by their position, responses above it by their round, each
-    over the middle of what it used. Nodes grow with their degree; unused passages are hollow.
+    Passages are on the bottom line by position, responses above it by round, each above the mean of
+    the nodes that it used. Marker size grows with the degree; unused passages are hollow.
 
     Parameters
     ----------
     nodes : rows of `gor.record_nodes` of one document.
-    edges : rows of `gor.record_edges`; those with an end outside of `nodes` are not drawn.
-    title : what is shown, the document for example.
+    edges : rows of `gor.record_edges`; edges with an end outside of `nodes` are not drawn.
+    title : title of the plot, such as the document's name.
 
     Raises
     ------
     ValueError
-        If the nodes are of several documents.
+        If the nodes belong to several documents.
     """
     documents = sorted(set(nodes["document_id"].to_pylist()))
     if len(documents) > 1:
         raise ValueError(
-            f"gor: a picture shows one document, these nodes are of {len(documents)} (first: "
+            f"gor: a plot shows one document, but these nodes are of {len(documents)} (first: "
             f"'{documents[0]}'); filter record_nodes by document_id"
         )
     if not documents:
         return nothing_to_show(f"{title}: no nodes")
-    places, ends = _layout(nodes, edges)
+    positions, ends = _layout(nodes, edges)
     is_chunk = np.array(nodes["kind"].to_pylist()) == "chunk"
     degree = nodes["degree"].to_numpy()
     n_unused = int((is_chunk & (degree == 0)).sum())
@@ -66,15 +66,15 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
     figure = new_figure(7.27, 4.6)  # 800 pixels wide
     axes = axes_at(figure, 0.55, 0.35, 6.6, 3.45)
     plain(axes, f"{title}: {counts}", "position of the passage", "round of the response")
-    _draw_edges(axes, places, ends, is_chunk)
-    _draw_nodes(axes, places, degree, is_chunk)
+    _draw_edges(axes, positions, ends, is_chunk)
+    _draw_nodes(axes, positions, degree, is_chunk)
     axes.set_yticks([y for y in axes.get_yticks() if y >= 1 and y.is_integer()])
-    axes.set_ylim(_LINE - 1, max(1, places[:, 1].max()) + 1)
+    axes.set_ylim(_LINE - 1, max(1, positions[:, 1].max()) + 1)
     return to_png(figure)
 
 
 def _layout(nodes: pa.Table, edges: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Places `(n_nodes, 2)` and edges as pairs of rows, source first, `(n_edges, 2)`."""
+    """Return positions `(n_nodes, 2)` and edges as source and target rows `(n_edges, 2)`."""
     row_of = {node_id: row for row, node_id in enumerate(nodes["node_id"].to_pylist())}
     pairs = zip(edges["source_id"].to_pylist(), edges["target_id"].to_pylist(), strict=True)
     found = [(row_of[a], row_of[b]) for a, b in pairs if a in row_of and b in row_of]
@@ -82,29 +82,33 @@ def _layout(nodes: pa.Table, edges: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     is_chunk = np.array(nodes["kind"].to_pylist()) == "chunk"
     position = nodes["position"].to_numpy().astype(float)
     middle = position[is_chunk].mean() if is_chunk.any() else 0.0
-    places = np.stack(
+    positions = np.stack(
         [np.where(is_chunk, position, middle), np.where(is_chunk, _LINE, position)], 1
     )
     for row in sorted(np.flatnonzero(~is_chunk), key=lambda row: position[row]):
-        used = ends[ends[:, 1] == row, 0]  # earlier rounds have their place by now
+        used = ends[ends[:, 1] == row, 0]  # earlier rounds already have their position
         if len(used):
-            places[row, 0] = places[used, 0].mean()
-    return places, ends
+            positions[row, 0] = positions[used, 0].mean()
+    return positions, ends
 
 
-def _draw_edges(axes: "Axes", places: np.ndarray, ends: np.ndarray, is_chunk: np.ndarray) -> None:
-    """Thin lines in the colour of what was used."""
+def _draw_edges(
+    axes: "Axes", positions: np.ndarray, ends: np.ndarray, is_chunk: np.ndarray
+) -> None:
+    """Draw thin lines in the colour of the node that was used."""
     from matplotlib.collections import LineCollection
 
     for of_chunk, colour in ((True, _PASSAGE), (False, _RESPONSE)):
         mine = ends[is_chunk[ends[:, 0]] == of_chunk]
         axes.add_collection(
-            LineCollection(list(places[mine]), colors=colour, linewidths=0.5, alpha=0.35)
+            LineCollection(list(positions[mine]), colors=colour, linewidths=0.5, alpha=0.35)
         )
 
 
-def _draw_nodes(axes: "Axes", places: np.ndarray, degree: np.ndarray, is_chunk: np.ndarray) -> None:
-    """Dots that grow with the degree, and a legend."""
+def _draw_nodes(
+    axes: "Axes", positions: np.ndarray, degree: np.ndarray, is_chunk: np.ndarray
+) -> None:
+    """Draw dots whose size grows with the degree, and a legend."""
     kinds = (
         ("passage used", is_chunk & (degree > 0), {"color": _PASSAGE}),
         ("passage unused", is_chunk & (degree == 0), {"facecolor": "white", "edgecolor": FAINT}),
@@ -113,7 +117,7 @@ def _draw_nodes(axes: "Axes", places: np.ndarray, degree: np.ndarray, is_chunk: 
     for name, which, how in kinds:
         if which.any():
             sizes = 10 + 4 * degree[which]
-            axes.scatter(*places[which].T, s=sizes, label=name, zorder=2, linewidths=0.7, **how)
+            axes.scatter(*positions[which].T, s=sizes, label=name, zorder=2, linewidths=0.7, **how)
     axes.legend(
         loc="upper center",
         bbox_to_anchor=(0.5, -0.14),
@@ -126,13 +130,13 @@ def _draw_nodes(axes: "Axes", places: np.ndarray, degree: np.ndarray, is_chunk: 
 
 
 def training_curves(log: pa.Table, title: str) -> bytes:
-    """PNG of loss, its parts, entropy and learning rate by epoch, a panel each.
+    """Return a PNG of loss, its terms, entropy and learning rate by epoch, one panel each.
 
     Parameters
     ----------
-    log : rows of `gor.training_log` of one model, in any order. A part that an ablation leaves
-        out (null, or 0 throughout) gets no panel.
-    title : what was trained, corpus and variant for example.
+    log : rows of `gor.training_log` of one model, in any order. A term that an ablation leaves out
+        (null, or 0 throughout) gets no panel.
+    title : title of the plot, such as corpus and variant.
     """
     if log.num_rows == 0:
         return nothing_to_show(f"{title}: no epochs yet")
@@ -144,11 +148,11 @@ def training_curves(log: pa.Table, title: str) -> bytes:
     figure = new_figure(8.4, 0.55 + 1.95 * n_rows)
     shown = f"{title}: {len(epochs):,} epochs"
     figure.text(0.02, 1 - 0.12 / figure.get_figheight(), shown, va="top", color=INK, fontsize=11)
-    for place, (values, label) in enumerate(curves):
-        row, column = divmod(place, 3)
+    for panel, (values, label) in enumerate(curves):
+        row, column = divmod(panel, 3)
         axes = axes_at(figure, 0.65 + 2.7 * column, 0.65 + 1.95 * row, 2.0, 1.15)
         plain(axes, label, "epoch")
-        axes.plot(epochs, values, color=COLOURS[place], linewidth=1.3, marker=_marker(epochs))
+        axes.plot(epochs, values, color=COLOURS[panel], linewidth=1.3, marker=_marker(epochs))
         axes.locator_params(axis="x", integer=True, nbins=5)
         axes.locator_params(axis="y", nbins=5)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -156,5 +160,5 @@ def training_curves(log: pa.Table, title: str) -> bytes:
 
 
 def _marker(epochs: np.ndarray) -> str:
-    """Dots where a line alone would show nothing or hide how few epochs there are."""
+    """Return a marker if there are so few epochs that a line alone would hide their number."""
     return "o" if len(epochs) < 10 else ""

@@ -1,4 +1,4 @@
-"""What Graph of Records tells a language model."""
+"""Prompts of Graph of Records."""
 
 from gsum_assets.corpus.prompts import Prompt, Prompts
 

@@ -1,7 +1,7 @@
-"""Which simulated questions are worth asking: rules that need no model.
+"""Rules that reject meaningless simulated questions without a model.
 
-The paper leaves the filtering of meaningless questions to future work (section 6) and proposes
-simple rules first and a model's judgement after them; these are the rules.
+The paper leaves this filtering to future work (section 6) and proposes simple rules followed by a
+model's judgement; this module has the rules.
 """
 
 import re
@@ -9,17 +9,17 @@ import re
 from gsum_resources.llm.classical.reading import question_aspects
 from gsum_resources.llm.classical.vocabulary import content_stems, word_set, words
 
-# Jaccard similarity of content words from which two questions count as the same. Of questions that
+# Jaccard similarity of content words from which two questions are duplicates. Of questions that
 # `extractive` wrote at temperature 0.5 about 32 training meetings of QMSum, 67% of the pairs about
 # one passage reach it, and 3 of 233,380 pairs about two passages of a meeting.
 NEAR_DUPLICATE = 0.7
-_SHORTEST, _LONGEST = 10, 400  # characters: scripts without blanks have no words to count
+_SHORTEST, _LONGEST = 10, 400  # characters, because scripts without blanks have no words to count
 _LEAD = re.compile(
     r"^(?:[\s\"'“”‘’*#>\-–]|\d+[.)]|(?:here is the )?(?:question|query|q)\s*:)+", re.I
 )
 _MARKS = "?？؟"
 _POINTING = word_set("he she it they him her them his their its this that these those there here")
-_OWN_CONTENT = 2  # content words that a question with a pronoun must bring along
+_OWN_CONTENT = 2  # fewest content words of a question that has a pronoun
 _ABOUT_THE_PASSAGE = re.compile(
     r"\b(?:the|this|that)(?: \w+)? (?:passage|excerpt|paragraph|snippet)s?\b"
     r"|\bthis (?:text|transcript|document|article|section|chunk|context)\b"
@@ -31,7 +31,7 @@ _ABOUT_THE_PASSAGE = re.compile(
 
 
 def question_in(reply: str) -> str:
-    """The question in a model's reply: its first line that asks, without label and quotes."""
+    """Return the question in a reply: its first line with a question mark, without a label."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     asking = next((line for line in lines if any(mark in line for mark in _MARKS)), "")
     text = _LEAD.sub("", asking or " ".join(lines))
@@ -40,11 +40,11 @@ def question_in(reply: str) -> str:
 
 
 def flaw(question: str) -> str | None:
-    """Why nobody could answer this question without seeing its passage; None if one could.
+    """Return why a question cannot be answered without seeing its passage; None if it can.
 
     Parameters
     ----------
-    question : as `question_in` gives it.
+    question : a question as returned by `question_in`.
 
     Returns
     -------
@@ -68,10 +68,10 @@ def flaw(question: str) -> str | None:
 
 
 def content_set(question: str) -> frozenset[str]:
-    """Stems of the content words, each once."""
+    """Return the distinct stems of the content words."""
     return frozenset(content_stems(question))
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
-    """Shared members over all members, 0 to 1; two empty sets are equal."""
+    """Return shared members over all members, 0 to 1; two empty sets are equal."""
     return len(left & right) / len(left | right) if left or right else 1.0

@@ -1,4 +1,4 @@
-"""Questions against the nodes of their scope, passages and responses alike (paper, section 2.4)."""
+"""Ranking of passages and responses for questions (paper, section 2.4)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank
 from gsum_resources.arrow import pc
 
 _ANCHORS = 3  # see `node2vec.py`
-_AFTER_CHUNKS = 1_000_000  # responses follow all passages of their document
+_AFTER_CHUNKS = 1_000_000  # added to positions of responses, which follow all passages
 
 
 def rank(
@@ -25,13 +25,13 @@ def rank(
     queries: pa.Table,
     query_embeddings: pa.Table,
 ) -> pa.Table:
-    """Rows of the table `rankings`: inner products of questions and node embeddings.
+    """Return the rows of `rankings`, scored by inner products of questions and node embeddings.
 
     Parameters
     ----------
     nodes, edges : rows of `gor.record_nodes` and `gor.record_edges`.
-    node_embeddings : rows of `gor.node_embeddings`; not read by the variants without a network,
-        which rank by the embeddings of the nodes' texts.
+    node_embeddings : rows of `gor.node_embeddings`; unused by variants without a network, which
+        rank by the embeddings of the nodes' texts.
     """
     vectors = nodes if variant in WITHOUT_NETWORK else node_embeddings
     collection = node_collection(documents, nodes, vectors)
@@ -44,12 +44,12 @@ def rank(
 
 
 def node_collection(documents: pa.Table, nodes: pa.Table, vectors: pa.Table) -> Collection:
-    """Nodes in the form that the baselines search.
+    """Return nodes as a collection that the baseline retrievers search.
 
     Parameters
     ----------
     nodes : rows of `gor.record_nodes`.
-    vectors : `node_id` and `embedding` of each of them, in any order.
+    vectors : `node_id` and `embedding` of each node, in any order.
     """
     is_response = pc.cast(pc.equal(nodes["kind"], "response"), pa.int32())
     as_chunks = pa.table(
@@ -76,14 +76,14 @@ class Walks:
 
     @classmethod
     def over(cls, collection: Collection, nodes: pa.Table, edges: pa.Table) -> "Walks":
-        """Walk the graphs of the nodes in `collection`; `nodes` and `edges` may hold more."""
-        places = pc.index_in(pa.array(collection.chunk_ids), nodes["node_id"].combine_chunks())
-        mine = nodes.take(places)
+        """Build from the graphs of the nodes in `collection`; `nodes` and `edges` may hold more."""
+        indices = pc.index_in(pa.array(collection.chunk_ids), nodes["node_id"].combine_chunks())
+        mine = nodes.take(indices)
         of_scope = pc.is_in(edges["target_id"], mine["node_id"].combine_chunks())
         return cls(collection, mine, node_vectors(mine, edges.filter(of_scope)))
 
     def scores(self, questions: Questions) -> Scores:
-        """Cosines in the space of the walks, -1 to 1."""
+        """Return cosines of the Node2Vec vectors, -1 to 1."""
         assert questions.embeddings is not None
         nodes = anchored_scores(questions.embeddings, self.nodes, self.vectors, _ANCHORS)
         return Scores(nodes, best_of_nodes(nodes, self.collection))

@@ -1,7 +1,7 @@
-"""The graph of records: passages and responses, joined where a response used a node (section 2.2).
+"""The record graph: passages and responses, and which nodes each response used (section 2.2).
 
-Every retrieved node has an edge to the response that was written from it. Responses are retrieved
-only by later rounds, so the graph has no cycle. Nodes that nothing used stay, with degree 0.
+Responses are retrieved only by later rounds, so the graph is acyclic. Unused nodes remain, with
+degree 0.
 """
 
 from collections import Counter
@@ -17,14 +17,14 @@ from gsum_resources.protocols import Embedder
 def record_graph(
     chunks: pa.Table, chunk_embeddings: pa.Table, responses: pa.Table, embedder: Embedder
 ) -> tuple[pa.Table, pa.Table]:
-    """Nodes and edges of every document's graph.
+    """Return the nodes and edges of every document's graph.
 
     Parameters
     ----------
-    chunks, chunk_embeddings : of one corpus, in any order.
+    chunks, chunk_embeddings : rows of these tables for one corpus, in any order.
     responses : rows of `gor.historical_responses` of the same documents, in any order.
-    embedder : the one that made `chunk_embeddings`; its vectors of the responses are known since
-        they were made, so a memoized embedder computes nothing.
+    embedder : the embedder of `chunk_embeddings`; a memoized one already has the vectors of the
+        responses.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def record_graph(
     Raises
     ------
     ValueError
-        If a response used a node that is no chunk and no earlier response of its document.
+        If a response used a node that is neither a chunk nor an earlier response of its document.
     """
     chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
     responses = responses.sort_by([("document_id", "ascending"), ("round", "ascending")])
@@ -69,7 +69,7 @@ def _both(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _edges(chunks: pa.Table, responses: pa.Table) -> pa.Table:
-    """One edge a retrieved node, by document, round and rank."""
+    """Return one edge per retrieved node, by document, round and rank."""
     known = set(zip(chunks["document_id"].to_pylist(), chunks["chunk_id"].to_pylist(), strict=True))
     rows = []
     for row in responses.select(["document_id", "response_id", "round", "node_ids"]).to_pylist():
@@ -78,8 +78,8 @@ def _edges(chunks: pa.Table, responses: pa.Table) -> pa.Table:
             if (document_id, source_id) not in known:
                 raise ValueError(
                     f"gor: the response of round {row['round']} of document '{document_id}' used "
-                    f"node '{source_id}', which is no chunk and no earlier response of it; "
-                    "materialize gor/historical_responses"
+                    f"node '{source_id}', which is neither a chunk nor an earlier response of "
+                    "it; materialize gor/historical_responses"
                 )
             rows.append((source_id, target_id, document_id, rank))
         known.add((document_id, target_id))

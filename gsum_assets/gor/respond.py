@@ -1,7 +1,7 @@
-"""What a language model answered to the simulated questions, round by round (paper, equation 3).
+"""Answers of a language model to the simulated questions, round by round (paper, equation 3).
 
-Round i searches the passages of its document and the responses of rounds 1 to i-1, so rounds of
-one document wait for one another; documents go side by side.
+Round i searches the passages of its document and the responses of rounds 1 to i-1, so the rounds of
+a document are sequential; documents are processed in parallel.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,23 +20,23 @@ from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.protocols import Completion, Embedder, LanguageModel, Request
 
-# 60 words are 75 tokens, and name something of 3.6 of the 6 nodes. On 32 training meetings of
-# QMSum, answers over passages and responses of 40, 60, 90 and 120 words had ROUGE-1 / ROUGE-L of
-# 27.2 / 15.8, 27.6 / 15.9, 27.4 / 15.8 and 27.2 / 15.8 (202 specific questions, 1,536 tokens read)
-# and of 33.4 / 17.8, 33.9 / 17.5, 33.8 / 17.1 and 33.2 / 17.1 (32 general ones). So length hardly
-# matters; shorter costs less, but of 40 words every sixth response nearly repeats an earlier one.
+# 60 words are 75 tokens, and use 3.6 of the 6 nodes on average. On 32 training meetings of QMSum,
+# answers over passages and responses of 40, 60, 90 and 120 words had ROUGE-1 / ROUGE-L of 27.2 /
+# 15.8, 27.6 / 15.9, 27.4 / 15.8 and 27.2 / 15.8 (202 specific questions, 1,536 tokens read) and of
+# 33.4 / 17.8, 33.9 / 17.5, 33.8 / 17.1 and 33.2 / 17.1 (32 general ones). Length hardly matters;
+# shorter responses cost less, but at 40 words every sixth response nearly repeats an earlier one.
 MAX_WORDS = 60
 _DECIMALS = 6  # as in `retrieval.dense`: equal texts score equally on every machine
 
 
 @dataclass
 class _Memory:
-    """What one document's next round can retrieve.
+    """The nodes that the next round of one document can retrieve.
 
     Attributes
     ----------
-    vectors : `(n_chunks + n_rounds, dim)`, filled up to `len(ids)`.
-    order : place in the reading order: passages by position, then responses by round.
+    vectors : embeddings of the nodes, `(n_chunks + n_rounds, dim)`, filled up to `len(ids)`.
+    order : index of each node in reading order: passages by position, then responses by round.
     """
 
     ids: list[str]
@@ -48,16 +48,16 @@ class _Memory:
         self.order = {node_id: i for i, node_id in enumerate(self.ids)}
 
     def nearest(self, query: np.ndarray, k: int) -> list[str]:
-        """Ids of the k nodes of largest inner product with `query (dim,)`, best first."""
+        """Return the ids of the k nodes with the largest inner product with `query`, best first."""
         scores = np.round(self.vectors[: len(self.ids)] @ query, _DECIMALS)
         return [self.ids[i] for i in top(scores[None], self.ids, k)[0]]
 
     def read(self, node_ids: Sequence[str]) -> tuple[str, ...]:
-        """Their texts, in reading order."""
+        """Return the texts of nodes in reading order."""
         return tuple(self.texts[i] for i in sorted(self.order[n] for n in node_ids))
 
     def keep(self, node_id: str, text: str, vector: np.ndarray) -> None:
-        """Make a response available to the rounds that follow."""
+        """Add a response for the following rounds."""
         self.vectors[len(self.ids)] = vector
         self.order[node_id] = len(self.ids)
         self.ids.append(node_id)
@@ -75,18 +75,18 @@ def respond(
     on_progress: Callable[[int, int], None] | None = None,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Answer every simulated question over the K nodes that are nearest to it by then.
+    """Answer every simulated question from the k nearest nodes of its round.
 
-    A round without a valid reply leaves no node; the rounds after it go on.
+    A round without a valid reply adds no node; later rounds continue.
 
     Parameters
     ----------
     queries : rows of `gor.simulated_queries` of one corpus.
-    chunks, chunk_embeddings : those of the same documents; rows of all three in any order.
-    embedder : the one that made `chunk_embeddings`.
+    chunks, chunk_embeddings : rows of these tables for the same documents, in any order.
+    embedder : the embedder of `chunk_embeddings`.
     k : nodes retrieved for a question (paper, section 3.1: 6).
     max_words : length of a response, in words.
-    on_progress : hears how many questions are done, and of how many.
+    on_progress : called with the number of questions done and the total.
 
     Returns
     -------
@@ -99,12 +99,12 @@ def respond(
         If a document has questions but no chunks, or its vectors are of another length than the
         embedder's.
     """
-    asked = _asked(queries, embedder)
-    memories = _memories(asked, chunks, chunk_embeddings, embedder)
+    questions = _questions(queries, embedder)
+    memories = _memories(questions, chunks, chunk_embeddings, embedder)
     rows: list[dict] = []
     failures: list[str] = []
     n_done = 0
-    for wave in _waves(asked):
+    for wave in _waves(questions):
         answered, failed = _answer(wave, memories, model, k, max_words, prompts)
         for row, vector in zip(answered, _embed(answered, embedder), strict=True):
             memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
@@ -112,13 +112,13 @@ def respond(
         failures += failed
         n_done += len(wave)
         if on_progress:
-            on_progress(n_done, len(asked))
+            on_progress(n_done, len(questions))
     rows.sort(key=lambda row: (row["document_id"], row["round"]))
     return Result(_table(rows, embedder.dimension), failures)
 
 
-def _asked(queries: pa.Table, embedder: Embedder) -> list[dict]:
-    """The questions by document and round, each with its vector."""
+def _questions(queries: pa.Table, embedder: Embedder) -> list[dict]:
+    """Return the questions by document and round, each with its embedding."""
     ordered = queries.sort_by([("document_id", "ascending"), ("round", "ascending")])
     rows = ordered.select(["query_id", "document_id", "round", "text"]).to_pylist()
     vectors = embedder.embed_queries([row["text"] for row in rows]) if rows else []
@@ -133,7 +133,7 @@ def _answer(
     max_words: int,
     prompts: Prompts,
 ) -> tuple[list[dict], list[str]]:
-    """Responses to one question of each document, and what went wrong with the others."""
+    """Return the responses to one question of each document, and the failures."""
     found = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
     replies = model.complete(
         [
@@ -160,19 +160,19 @@ def _answer(
     return answered, failed
 
 
-def _waves(asked: Sequence[dict]) -> Iterator[list[dict]]:
-    """The first question of every document, then the second of every document, …"""
-    documents = [list(rows) for _, rows in groupby(asked, key=lambda row: row["document_id"])]
+def _waves(questions: Sequence[dict]) -> Iterator[list[dict]]:
+    """Yield the first questions of all documents, then the second questions, and so on."""
+    documents = [list(rows) for _, rows in groupby(questions, key=lambda row: row["document_id"])]
     for wave in zip_longest(*documents):
         yield [row for row in wave if row is not None]
 
 
 def _memories(
-    asked: Sequence[dict], chunks: pa.Table, chunk_embeddings: pa.Table, embedder: Embedder
+    questions: Sequence[dict], chunks: pa.Table, chunk_embeddings: pa.Table, embedder: Embedder
 ) -> dict[str, _Memory]:
-    """Each document's passages, with room for its responses."""
+    """Return each document's passages, with room for its responses."""
     n_rounds: dict[str, int] = {}
-    for row in asked:
+    for row in questions:
         n_rounds[row["document_id"]] = n_rounds.get(row["document_id"], 0) + 1
     ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
     rows = ordered.select(["document_id", "chunk_id", "text"]).to_pylist()
@@ -180,7 +180,7 @@ def _memories(
     if rows and vectors.shape[1] != embedder.dimension:
         raise ValueError(
             f"gor: chunk_embeddings hold vectors of {vectors.shape[1]} dimensions, the embedding "
-            f"model '{embedder.identity}' makes {embedder.dimension}; materialize chunk_embeddings"
+            f"model '{embedder.identity}' has {embedder.dimension}; materialize chunk_embeddings"
         )
     memories, start = {}, 0
     for document_id, group in groupby(rows, key=lambda row: row["document_id"]):
@@ -202,11 +202,11 @@ def _memories(
     return memories
 
 
-def _row(asked: dict, node_ids: list[str], reply: Completion) -> dict:
+def _row(question: dict, node_ids: list[str], reply: Completion) -> dict:
     text = reply.text.strip()
     return {
-        **asked,
-        "response_id": hash_texts([asked["document_id"], asked["query_id"], text]),
+        **question,
+        "response_id": hash_texts([question["document_id"], question["query_id"], text]),
         "text": text,
         "node_ids": node_ids,
         "model": reply.model,

@@ -1,8 +1,8 @@
-"""Questions that users might ask of each document, one to a passage (paper, section 2.2).
+"""Simulated user questions about each document, each from one passage (paper, section 2.2).
 
-Passages are drawn in a random order in which each has a place of its own, the hash of its id:
-an edited passage moves nobody else, so that the questions of the others come from the memo. Once
-all were drawn they are drawn again, in another order and with other sampling seeds.
+Passages are drawn in a random order given by the hash of their ids, so that an edited passage does
+not change the questions of others, which stay memoized. Once all are drawn they are drawn again, in
+another order and with other sampling seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,9 +25,9 @@ from gsum_resources.llm.results import Score
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
 _MAX_WORDS = 40  # of a question
-_LEAST_WORDS = 8  # of a passage that is asked about; the rest of a document can be a "Thank you."
-_PATIENCE = 10  # questions in a row that bring nothing new; a whole round of the passages if more
-_MOST_ASKED = 4  # requests for each wanted question
+_LEAST_WORDS = 8  # of a passage worth a question; shorter ones can be a mere "Thank you."
+_PATIENCE = 10  # questions in a row without a new one; at least one pass over the passages
+_MAX_REQUESTS = 4  # requests per wanted question
 
 SCHEMA = pa.schema(
     [
@@ -44,7 +44,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class SimulatedQueries:
-    """Rows of `gor.simulated_queries`, and a line for each document with fewer than wanted."""
+    """Rows of `gor.simulated_queries`, and a note on each document with too few questions."""
 
     rows: pa.Table
     notes: Sequence[str]
@@ -52,7 +52,7 @@ class SimulatedQueries:
 
 @dataclass(frozen=True)
 class _Draw:
-    """A passage to ask about, and the seed of the question."""
+    """A passage to generate a question about, and the seed of the request."""
 
     document_id: str
     chunk_id: str
@@ -61,8 +61,8 @@ class _Draw:
 
 
 @dataclass
-class _Interview:
-    """One document: what may still be drawn, and what came of the draws so far."""
+class _Document:
+    """One document: its remaining draws, and the outcome of the previous ones."""
 
     document_id: str
     n_passages: int
@@ -71,37 +71,37 @@ class _Interview:
     accepted: list[dict] = field(default_factory=list)
     contents: list[frozenset[str]] = field(default_factory=list)
     dropped: dict[str, int] = field(default_factory=dict)
-    n_asked: int = 0
+    n_requests: int = 0
     n_failed: int = 0
     n_since_new: int = 0
 
     def next_draws(self) -> list[_Draw]:
-        """What to ask in the next wave; nothing once there is enough or no hope of more.
+        """Return the draws of the next wave; none once there are enough questions or no new ones.
 
-        A request that failed keeps its place: asked again another day it fills it, and nobody
-        pays for a substitute meanwhile.
+        A failed request counts as one of the wanted questions: a later run repeats it, so that no
+        substitute is paid for.
         """
         patience = max(_PATIENCE, self.n_passages) - self.n_since_new
-        left = _MOST_ASKED * self.wanted - self.n_asked
+        left = _MAX_REQUESTS * self.wanted - self.n_requests
         missing = self.wanted - len(self.accepted) - self.n_failed
         size = max(0, min(missing, patience, left))
         drawn = [draw for _, draw in zip(range(size), self.draws, strict=False)]
-        self.n_asked += len(drawn)
+        self.n_requests += len(drawn)
         return drawn
 
     def reject(self, question: str) -> str | None:
-        """Why a question is not wanted; None if it is."""
+        """Return why a question is rejected; None if it is accepted."""
         content = content_set(question)
         is_near = any(jaccard(content, other) >= NEAR_DUPLICATE for other in self.contents)
         return flaw(question) or ("repeated" if is_near else None)
 
     def drop(self, why: str) -> None:
-        """Count a question that is not taken."""
+        """Count a rejected question."""
         self.dropped[why] = self.dropped.get(why, 0) + 1
         self.n_since_new += 1
 
     def accept(self, draw: _Draw, question: str, score: int | None, model: str) -> None:
-        """Take a question as the next round."""
+        """Add a question as the next round."""
         self.n_since_new = 0
         self.contents.append(content_set(question))
         self.accepted.append(
@@ -118,14 +118,14 @@ class _Interview:
 
     @property
     def note(self) -> str | None:
-        """What to say of a document that gave fewer questions than wanted."""
+        """Message on a document with fewer questions than wanted; None if it has enough."""
         if len(self.accepted) == self.wanted:
             return None
         lost = {**self.dropped, "without a valid reply": self.n_failed}
         reasons = ", ".join(f"{n} {why}" for why, n in sorted(lost.items()) if n)
         return (
-            f"document '{self.document_id}': {len(self.accepted)} of {self.wanted} questions; "
-            f"{self.n_passages} passages were asked about {self.n_asked} times"
+            f"document '{self.document_id}': {len(self.accepted)} of {self.wanted} questions "
+            f"from {self.n_requests} requests about {self.n_passages} passages"
             + (f" ({reasons})" if reasons else "")
         )
 
@@ -138,42 +138,44 @@ def simulate_queries(
     least_score: int | None = None,
     prompts: Prompts = PROMPTS,
 ) -> SimulatedQueries:
-    """Ask `model` for distinct questions, each about one passage that answers it.
+    """Generate distinct questions by `model`, each about one passage that answers it.
 
-    Requests of all documents go out together, in waves: each asks for what is still missing.
+    Requests of all documents are sent together in waves, each for the questions still missing.
     Exact and near duplicates and meaningless questions are dropped (`question_filter.py`).
 
     Parameters
     ----------
     chunks : rows of `chunks` of one corpus, in any order.
-    n_queries : questions wanted of each document (paper, section 3.1: 30).
-    temperature : of sampling (paper, section 3.1: 0.5); at 0 a passage is asked about once.
-    least_score : 1 to 10; the model then also judges every question, and those below are dropped.
-        None does without, and leaves the column `score` null.
+    n_queries : questions wanted per document (paper, section 3.1: 30).
+    temperature : sampling temperature (paper, section 3.1: 0.5); at 0 each passage is used once.
+    least_score : 1 to 10; the model also scores every question, and those below are dropped. With
+        None no question is scored, and the column `score` is null.
 
     Returns
     -------
     SimulatedQueries
         Rows ordered by document and round.
     """
-    interviews = [
-        _Interview(document_id, len(passages), n_queries, _draws(passages, temperature))
+    documents = [
+        _Document(document_id, len(passages), n_queries, _draws(passages, temperature))
         for document_id, passages in _passages(chunks)
     ]
-    while wave := [(i, draw) for i in interviews for draw in i.next_draws()]:
-        replies = model.complete([_asking(draw, temperature, prompts) for _, draw in wave])
+    while wave := [(i, draw) for i in documents for draw in i.next_draws()]:
+        replies = model.complete(
+            [_question_request(draw, temperature, prompts) for _, draw in wave]
+        )
         scores = (
             _judge(wave, replies, model, prompts) if least_score is not None else [None] * len(wave)
         )
-        for (interview, draw), reply, score in zip(wave, replies, scores, strict=True):
-            _settle(interview, draw, reply, score, least_score)
-    rows = [row for interview in interviews for row in interview.accepted]
-    notes = [note for interview in interviews if (note := interview.note)]
+        for (document, draw), reply, score in zip(wave, replies, scores, strict=True):
+            _settle(document, draw, reply, score, least_score)
+    rows = [row for document in documents for row in document.accepted]
+    notes = [note for document in documents if (note := document.note)]
     return SimulatedQueries(pa.Table.from_pylist(rows, SCHEMA), notes)
 
 
 def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
-    """Documents in order of their ids, each with those passages that say anything."""
+    """Yield documents in order of id, each with the passages that are long enough."""
     found: dict[str, list[dict]] = {}
     for row in chunks.select(["document_id", "chunk_id", "text"]).to_pylist():
         passages = found.setdefault(row["document_id"], [])
@@ -183,15 +185,15 @@ def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
 
 
 def _draws(passages: list[dict], temperature: float) -> Iterator[_Draw]:
-    """Every passage once in a random order, then once more in another, without end."""
+    """Yield every passage once in random order, then again in another order, without end."""
     for nth in count() if temperature > 0 and passages else range(1):
         drawn = [(hash_texts(["draw", row["chunk_id"], str(nth)]), row) for row in passages]
         for digest, row in sorted(drawn, key=lambda pair: pair[0]):
-            seed = int(digest[:8], 16) >> 1  # 31 bits: what every server takes
+            seed = int(digest[:8], 16) >> 1  # 31 bits, which every server accepts
             yield _Draw(row["document_id"], row["chunk_id"], row["text"], seed)
 
 
-def _asking(draw: _Draw, temperature: float, prompts: Prompts) -> Request:
+def _question_request(draw: _Draw, temperature: float, prompts: Prompts) -> Request:
     return Request(
         task="question",
         instructions=prompts.text("question"),
@@ -204,16 +206,16 @@ def _asking(draw: _Draw, temperature: float, prompts: Prompts) -> Request:
 
 
 def _judge(
-    wave: Sequence[tuple[_Interview, _Draw]],
+    wave: Sequence[tuple[_Document, _Draw]],
     replies: Sequence[Reply],
     model: LanguageModel,
     prompts: Prompts,
 ) -> list[Reply | None]:
-    """The model's verdict on each question that passes the rules; None for the others."""
-    asked = [
-        (place, question_in(reply.text))
-        for place, ((interview, _), reply) in enumerate(zip(wave, replies, strict=True))
-        if isinstance(reply, Completion) and not interview.reject(question_in(reply.text))
+    """Return the model's score of each question that passes the rules; None for the others."""
+    candidates = [
+        (index, question_in(reply.text))
+        for index, ((document, _), reply) in enumerate(zip(wave, replies, strict=True))
+        if isinstance(reply, Completion) and not document.reject(question_in(reply.text))
     ]
     verdicts = model.complete(
         [
@@ -221,41 +223,41 @@ def _judge(
                 task="score",
                 instructions=prompts.text("judge"),
                 question=question,
-                passages=(wave[place][1].text,),
+                passages=(wave[index][1].text,),
                 schema=Score,
-                document_id=wave[place][1].document_id,
+                document_id=wave[index][1].document_id,
             )
-            for place, question in asked
+            for index, question in candidates
         ]
     )
     found: list[Reply | None] = [None] * len(wave)
-    for (place, _), verdict in zip(asked, verdicts, strict=True):
-        found[place] = verdict
+    for (index, _), verdict in zip(candidates, verdicts, strict=True):
+        found[index] = verdict
     return found
 
 
 def _settle(
-    interview: _Interview,
+    document: _Document,
     draw: _Draw,
     reply: Reply,
     verdict: Reply | None,
     least_score: int | None,
 ) -> None:
-    """Take a question, drop it, or count a failure."""
+    """Accept a question, drop it, or count a failure."""
     if not isinstance(reply, Completion):
-        interview.n_failed += 1
+        document.n_failed += 1
         return
     question = question_in(reply.text)
-    if why := interview.reject(question):
-        interview.drop(why)
+    if why := document.reject(question):
+        document.drop(why)
         return
     score = None
     if least_score is not None:
         if not (isinstance(verdict, Completion) and isinstance(verdict.parsed, Score)):
-            interview.n_failed += 1
+            document.n_failed += 1
             return
         score = verdict.parsed.score
         if score < least_score:
-            interview.drop("judged poor")
+            document.drop("judged poor")
             return
-    interview.accept(draw, question, score, reply.model)
+    document.accept(draw, question, score, reply.model)

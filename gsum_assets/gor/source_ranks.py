@@ -1,9 +1,10 @@
-"""How well a question finds the passage that it was asked of, before and after training.
+"""Ranks of the source passages of simulated questions, before and after training.
 
-A simulated question has one passage that answers it, so its rank shows whether the network learnt
-anything that holds for documents that it was not trained on. What counts is the rank among chunks:
-"before" is then plain dense retrieval. Among all nodes "before" is low because responses, which
-repeat passages, stand ahead of them: leaving them out gains most of what training gains there.
+A simulated question has one passage that answers it, so the rank of that passage shows whether the
+network generalizes to documents that it was not trained on. The relevant rank is the one among
+chunks, where "before" is dense retrieval. Among all nodes the ranks before training are worse
+because responses, which repeat passages, come ahead of them; most of the gain of training there
+equals that of leaving responses out.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,13 +19,13 @@ from gsum_resources.arrow import pc
 
 
 class SourceRanks(NamedTuple):
-    """Of each question with a source; equal scores count against the source.
+    """Ranks of each question's source; nodes with an equal score count as ahead of it.
 
     Attributes
     ----------
     among_nodes, among_chunks : rank of the source from 1, int64 `(n_questions,)`.
-    entropy : of the softmax over the question's similarities to all nodes of its document, nats,
-        `(n_questions,)`.
+    entropy : entropy of the softmax over the question's similarities to all nodes of its document,
+        nats, `(n_questions,)`.
     """
 
     among_nodes: np.ndarray
@@ -37,12 +38,12 @@ def source_ranks(graph: RecordGraph, embeddings: np.ndarray, temperature: float)
 
     Parameters
     ----------
-    embeddings : of the nodes, trained ones or the graph's own features.
-    temperature : that similarities are divided by for the softmax.
+    embeddings : node embeddings, either trained ones or the graph's own features.
+    temperature : divisor of the similarities in the softmax.
     """
-    asked = np.flatnonzero(graph.sources != NO_SOURCE)
-    scores = graph.queries[asked] @ embeddings.T  # (n_questions, n_nodes)
-    own = scores[np.arange(len(asked)), graph.sources[asked]]
+    with_source = np.flatnonzero(graph.sources != NO_SOURCE)
+    scores = graph.queries[with_source] @ embeddings.T  # (n_questions, n_nodes)
+    own = scores[np.arange(len(with_source)), graph.sources[with_source]]
     is_ahead = scores >= own[:, None]
     logits = scores / temperature
     logits = logits - logits.max(axis=1, keepdims=True)
@@ -61,28 +62,28 @@ def source_rank_rows(
     learnt_from: Collection[str],
     temperature: float,
 ) -> pa.Table:
-    """Rows of `gor.source_ranks`.
+    """Return the rows of `gor.source_ranks`.
 
     Parameters
     ----------
-    graphs : with their questions.
-    node_embeddings : rows of `gor.node_embeddings` with those of all nodes, in any order.
+    graphs : graphs with questions.
+    node_embeddings : rows of `gor.node_embeddings` of all nodes, in any order.
     learnt_from : ids of the documents that the network was trained on.
     temperature : see `source_ranks`.
     """
-    schema, parts = TABLES["gor.source_ranks"].schema, []
+    schema, tables = TABLES["gor.source_ranks"].schema, []
     ids = node_embeddings["node_id"].combine_chunks()
     flat = node_embeddings["embedding"].combine_chunks().flatten().to_numpy()
     for graph in graphs:
-        places = pc.index_in(pa.array(graph.node_ids.tolist()), ids).to_numpy()
-        trained = flat.reshape(len(ids), -1)[places]
+        indices = pc.index_in(pa.array(graph.node_ids.tolist()), ids).to_numpy()
+        trained = flat.reshape(len(ids), -1)[indices]
         before = source_ranks(graph, graph.features, temperature)
         after = source_ranks(graph, trained, temperature)
-        asked = np.flatnonzero(graph.sources != NO_SOURCE)
+        with_source = np.flatnonzero(graph.sources != NO_SOURCE)
         columns = {
-            "query_id": graph.query_ids[asked],
-            "document_id": [graph.document_id] * len(asked),
-            "is_learnt": [graph.document_id in learnt_from] * len(asked),
+            "query_id": graph.query_ids[with_source],
+            "document_id": [graph.document_id] * len(with_source),
+            "is_learnt": [graph.document_id in learnt_from] * len(with_source),
             "chunk_rank_before": before.among_chunks,
             "chunk_rank": after.among_chunks,
             "rank_before": before.among_nodes,
@@ -90,16 +91,16 @@ def source_rank_rows(
             "entropy_before": before.entropy,
             "entropy": after.entropy,
         }
-        parts.append(pa.table(columns, schema))
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+        tables.append(pa.table(columns, schema))
+    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def mean_reciprocal_ranks(rows: pa.Table) -> dict[str, float]:
-    """Means over the questions of documents that were learnt from, and of the others.
+    """Return mean reciprocal ranks of questions of training documents and of the others.
 
     Parameters
     ----------
-    rows : of `gor.source_ranks`.
+    rows : rows of `gor.source_ranks`.
     """
     means = {}
     for name, is_learnt in {

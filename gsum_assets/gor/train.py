@@ -1,8 +1,8 @@
 """Self-supervised training of the network on graphs of records (paper, sections 3.4 and A.4).
 
-Everything random in an epoch follows from the seed and the epoch's number. So a state needs no
-random numbers in it, and a training that goes on from one ends, bit for bit, where the
-undisturbed one does (same machine, same `threads`).
+All randomness of an epoch derives from the seed and the epoch's number. A saved state therefore
+holds no random generator, and a resumed training ends bit for bit like an uninterrupted one (same
+machine, same `threads`).
 """
 
 import hashlib
@@ -32,10 +32,10 @@ class Epoch:
 
     Attributes
     ----------
-    epoch : from 1.
-    loss_cl, loss_rank : the two parts, before alpha; reported also where not minimized.
-    entropy : of the softmax over a question's similarities to the nodes of its graph.
-    seconds : wall time, of this process.
+    epoch : number of the epoch, from 1.
+    loss_cl, loss_rank : the two terms, before alpha; reported also where not minimized.
+    entropy : entropy of the softmax over a question's similarities to the nodes of its graph.
+    seconds : wall time in this process.
     """
 
     epoch: int
@@ -49,14 +49,14 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Trained:
-    """The network after its last epoch, and one entry an epoch."""
+    """A trained network, and one log entry per epoch."""
 
     encoder: "Encoder"
     settings: TrainingSettings
     log: tuple[Epoch, ...]
 
     def checkpoint(self, embedding_model: str) -> Checkpoint:
-        """What `gor.model` keeps; `embedding_model` is the identity of the nodes' embedder."""
+        """Return the checkpoint for `gor.model`, of nodes embedded by `embedding_model`."""
         return Checkpoint(
             encoder=self.settings.encoder.name,
             dimension=self.encoder.dimension,
@@ -67,7 +67,7 @@ class Trained:
         )
 
 
-SECONDS_BETWEEN_STATES = 10.0  # a state is three times the weights: 35 MB, as long as two epochs
+SECONDS_BETWEEN_STATES = 10.0  # a state is 35 MB; writing it takes as long as two epochs
 
 OnEpoch = Callable[[Epoch], None]
 SaveState = Callable[[bytes], None]
@@ -86,14 +86,14 @@ def train(
 
     Parameters
     ----------
-    graphs : in any order; those without questions are passed over.
-    on_epoch : told of each epoch as it ends.
-    save : given the state after an epoch, safetensors bytes for `resume`, where the last is
-        `SECONDS_BETWEEN_STATES` ago: a killed training loses no more than that and an epoch.
-    resume : such a state, of the same graphs and settings: see `training_key`.
-    threads : of torch and dgl while training.
-    device : of torch; others than the processor need a build of dgl for them, and sum in an order
-        that may differ from one training to the next.
+    graphs : training graphs in any order; those without questions are ignored.
+    on_epoch : called after each epoch.
+    save : called with the state after an epoch, safetensors bytes for `resume`, if the last call is
+        `SECONDS_BETWEEN_STATES` ago; an interrupted training loses no more than that and one epoch.
+    resume : a saved state of the same graphs and settings (see `training_key`).
+    threads : CPU threads of torch and dgl.
+    device : torch device; devices other than the CPU need a matching build of dgl, and their order
+        of summation may differ between trainings.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def train(
         If no graph has questions, the embeddings of two differ in length, or the loss is not
         finite.
     CheckpointError
-        If `resume` is a state of other graphs or settings.
+        If `resume` belongs to other graphs or settings.
     """
     from gsum_assets.gor.encoders import new_encoder
 
@@ -124,7 +124,7 @@ def train(
 
 
 def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> str:
-    """Changes with whatever a training depends on; a state goes on only under its own key."""
+    """Return a hash of all inputs of a training; a state can only be resumed with an equal key."""
     digest = hashlib.blake2b(settings.fingerprint.encode(), digest_size=16)
     for graph in sorted((g for g in graphs if g.n_queries), key=lambda graph: graph.document_id):
         digest.update(f"{graph.document_id}:{graph.n_nodes}:{graph.n_queries};".encode())
@@ -134,18 +134,18 @@ def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> s
 
 
 def is_state_of(state: bytes, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> bool:
-    """Whether `train` can go on from a state with these graphs and settings."""
+    """Return whether `train` can resume from a state with these graphs and settings."""
     return unpack(state)[1].get("training_key") == training_key(graphs, settings)
 
 
 def learning_rate(settings: TrainingSettings, epoch: int) -> float:
-    """Of an epoch, from 1: half a cosine that would reach 0 after the last."""
+    """Return the learning rate of an epoch, from 1: half a cosine that reaches 0 after the last."""
     return settings.learning_rate * (1 + math.cos(math.pi * (epoch - 1) / settings.epochs)) / 2
 
 
 @dataclass
 class _Run:
-    """A training under way."""
+    """A training in progress."""
 
     encoder: "Encoder"
     optimizer: "Adam"
@@ -156,32 +156,32 @@ class _Run:
     def begin(cls, encoder: "Encoder", key: str) -> "_Run":
         from torch.optim import Adam
 
-        # one pass over each weight and its moments: a tenth of a step less than the plain form
+        # fused: one pass over each weight and its moments saves a tenth of a step
         return cls(encoder, Adam(encoder.parameters(), fused=True), key, [])
 
     @classmethod
     def resumed(cls, encoder: "Encoder", key: str, state: bytes) -> "_Run":
         from torch import from_numpy
 
-        arrays, told = unpack(state)
-        if told.get("training_key") != key:
+        arrays, metadata = unpack(state)
+        if metadata.get("training_key") != key:
             raise CheckpointError(
-                f"training state of {len(told.get('log', []))} epochs belongs to other graphs or "
-                "settings; begin anew without it"
+                f"training state of {len(metadata.get('log', []))} epochs belongs to other graphs "
+                "or settings; start without a state"
             )
         run = cls.begin(encoder.load_arrays(arrays), key)
         for name, weight in run.encoder.named_parameters():
             run.optimizer.state[weight] = {
-                part: from_numpy(arrays[f"adam.{part}.{name}"]).to(weight.device) for part in _ADAM
+                slot: from_numpy(arrays[f"adam.{slot}.{name}"]).to(weight.device) for slot in _ADAM
             }
-        run.log = [Epoch(**row) for row in told["log"]]
+        run.log = [Epoch(**row) for row in metadata["log"]]
         return run
 
     def state(self) -> bytes:
         arrays = self.encoder.arrays()
         for name, weight in self.encoder.named_parameters():
             kept = self.optimizer.state[weight]
-            arrays |= {f"adam.{part}.{name}": kept[part].cpu().numpy() for part in _ADAM}
+            arrays |= {f"adam.{slot}.{name}": kept[slot].cpu().numpy() for slot in _ADAM}
         return pack(arrays, {"training_key": self.key, "log": [asdict(row) for row in self.log]})
 
 
@@ -189,7 +189,7 @@ _ADAM = ("step", "exp_avg", "exp_avg_sq")
 
 
 def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings) -> Epoch:
-    """One pass over all graphs."""
+    """Run one pass over all graphs."""
     from gsum_assets.gor.encoders import seeded
 
     start, number = time.perf_counter(), len(run.log) + 1
@@ -228,11 +228,12 @@ def _batches(
 
 
 def _dimension(graphs: Sequence[RecordGraph]) -> int:
-    """Of all embeddings."""
+    """Return the common length of all embeddings; raise ValueError if they differ."""
     if not graphs:
         raise ValueError(
-            "gor: no document has simulated questions to learn from; if gor/node_rankings is made, "
-            "the model gave none that can be used, and the log of gor/simulated_queries tells why"
+            "gor: no document has simulated questions to learn from; if gor/node_rankings is "
+            "materialized, the model wrote none that can be used, and the log of "
+            "gor/simulated_queries says why"
         )
     first = graphs[0]
     for graph in graphs:

@@ -1,4 +1,4 @@
-"""The methods of the family by name: what each changes of the settings."""
+"""Methods of the family by name, with the settings that each changes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from gsum_assets.gor.settings import TrainingSettings
 Change = Mapping[str, Mapping[str, Any]]
 
 WITHOUT_NETWORK = ("thought-retriever", "node2vec")
-"""Baselines that know the records and train nothing."""
+"""Baselines that use the records without training a network."""
 
 SUPERVISED = "gor-supervised"
 
@@ -46,8 +46,8 @@ VARIANTS = (*_CHANGES, *WITHOUT_NETWORK)
 
 
 def training_settings(variant: str, settings: TrainingSettings) -> TrainingSettings:
-    """The corpus's settings as a variant changes them."""
+    """Return the corpus's settings with the changes of a variant."""
     values = settings.model_dump()
-    for part, changed in _CHANGES[variant].items():
-        values[part] |= changed
+    for section, changed in _CHANGES[variant].items():
+        values[section] |= changed
     return TrainingSettings.model_validate(values)

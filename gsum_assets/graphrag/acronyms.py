@@ -1,4 +1,4 @@
-"""Acronyms that a text explains: "Tennessee Valley Authority (TVA)", "TVA (Tennessee Valley …)"."""
+"""Acronyms defined in a text: "Tennessee Valley Authority (TVA)", "TVA (Tennessee Valley …)"."""
 
 import re
 import unicodedata
@@ -28,28 +28,28 @@ _SMALL = word_set(
 
 
 class Explained(NamedTuple):
-    """An acronym and what it is short for, both as they are written."""
+    """An acronym and its long form as written."""
 
     short: str
     long: str
 
     @property
     def letters(self) -> str:
-        """The acronym without marks and case; what is compared."""
+        """The letters of the acronym without case, for comparison."""
         return _letters(self.short).casefold()
 
 
 def is_acronym(name: str) -> bool:
-    """Whether a name is written as an acronym: two to ten letters, two of them capitals."""
+    """Return whether a name is written as an acronym: two to ten letters, two of them capitals."""
     letters = _letters(name)
     capitals = sum(letter.isupper() for letter in letters)
     return len(letters) <= _MOST_LETTERS and capitals >= 2 and not re.search(r"[\s\d_]", name)
 
 
 def explained(text: str) -> Iterator[Explained]:
-    """The acronyms that a text explains by brackets, on either side.
+    """Yield the acronyms that a text defines with brackets, in either order.
 
-    The letters are the initials in order; small words and what follows a hyphen may be skipped.
+    The letters are the initials in order; small words and words after a hyphen may be skipped.
     """
     for bracket in _BRACKETS.finditer(text):
         inside = _INSIDE.match(bracket[1])
@@ -60,22 +60,22 @@ def explained(text: str) -> Iterator[Explained]:
                 yield Explained(inside[1], long)
         before = _BEFORE.search(text, max(0, bracket.start() - 32), bracket.start())
         if before and is_acronym(before[1]):
-            for part in _parts(bracket[1]):
-                if _long_form(part, before[1]) == part:
-                    yield Explained(before[1], part)
+            for clause in _shorter_texts(bracket[1]):
+                if _long_form(clause, before[1]) == clause:
+                    yield Explained(before[1], clause)
                     break
 
 
-def _parts(inside: str) -> Iterator[str]:
-    """What stands in brackets, then without its last clause, and so on."""
-    part = inside.strip()
-    while part:
-        yield part.strip(_QUOTES)
-        part = part[: max(part.rfind(","), part.rfind(";"), 0)].rstrip()
+def _shorter_texts(inside: str) -> Iterator[str]:
+    """Yield a bracketed text, then the text without its last clause, and so on."""
+    clause = inside.strip()
+    while clause:
+        yield clause.strip(_QUOTES)
+        clause = clause[: max(clause.rfind(","), clause.rfind(";"), 0)].rstrip()
 
 
 def _long_form(text: str, short: str) -> str:
-    """The end of `text` whose initials are the letters of `short`; empty: there is none."""
+    """Return the end of `text` whose initials are the letters of `short`, or an empty text."""
     letters = _letters(short).casefold()
     if len(short) > 2 and short[-1] == "s" and short[:-1].isupper():
         letters = letters[:-1]  # NGOs
@@ -85,24 +85,24 @@ def _long_form(text: str, short: str) -> str:
 
 
 def _start(letters: str, words: Sequence[re.Match[str]]) -> int | None:
-    """Place of the word that has the first letter; the last word has the last one.
+    """Return the index of the word for the first letter; the last word is for the last letter.
 
-    From the end, the words that `n` letters may have been met by: small ones are rather skipped,
-    so that "Bank of America" is found for BOA and for BA, and begins with no small word.
+    Letters are matched from the end, skipping small words where possible, so that "Bank of America"
+    is found for BOA and for BA, and does not begin with a small word.
     """
     if not words or _initial(words[-1]["word"]) != letters[-1]:
         return None
     reached = {len(words) - 1}
     for letter in reversed(letters[:-1]):
         earlier = set()
-        for place in reached:
-            for nearer in range(place - 1, -1, -1):
+        for index in reached:
+            for nearer in range(index - 1, -1, -1):
                 if _initial(words[nearer]["word"]) == letter:
                     earlier.add(nearer)
                 if not _is_small(words[nearer]):
                     break
         reached = earlier
-    begins = [place for place in reached if words[place]["word"].casefold() not in _SMALL - {"the"}]
+    begins = [index for index in reached if words[index]["word"].casefold() not in _SMALL - {"the"}]
     return max(begins, default=None)
 
 

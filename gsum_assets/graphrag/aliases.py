@@ -1,7 +1,7 @@
-"""Names that stand for one entity, merged where the corpus itself speaks for it (ours).
+"""Merging of names of one entity where the corpus has evidence for it (ours).
 
-A wrong merge costs more than a missed one: it joins what two entities do and spreads from there
-into communities and reports. So where a name may belong to two, it stays an entity of its own.
+A wrong merge costs more than a missed one, since it affects communities and reports. A name that
+may belong to two entities therefore stays separate.
 """
 
 from collections import defaultdict
@@ -18,26 +18,27 @@ from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
-_NO_PERSONS = {"organization", "place", "event"}  # the embedded model calls anything a thing
+# without "thing", which the extractive model assigns to any entity
+_NO_PERSONS = {"organization", "place", "event"}
 
 
 def entity_id(name_key: str) -> str:
-    """Id of the entity whose own name has this key, 32 hex digits."""
+    """Return the id of the entity whose own name has this key, 32 hex digits."""
     return hash_texts(["entity", name_key])
 
 
 def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> pa.Table:
-    """The entity that each name stands for.
+    """Return the entity of each name.
 
-    - title: two names of persons differ by titles alone, "Dr Lin" and "Lin", and a document has
+    - title: two names of persons differ only by titles, "Dr Lin" and "Lin", and a document has
       both; a name of one word must have a title in every document that has it.
-    - short form: a name of one word, with titles or without, begins or ends exactly one other
-      name of a person, "Lin" and "Mei Lin", and each of its documents has that, too.
-    - acronym: a chunk explains it in brackets, and no chunk explains it otherwise.
+    - short form: a name of one word, with or without titles, begins or ends exactly one other
+      name of a person, "Lin" and "Mei Lin", which all of its documents have, too.
+    - acronym: a chunk defines it in brackets, and no chunk defines it differently.
 
-    Neither of the first two holds for a word that can be the name of several: where titles or
-    longer names differ, and where a title that tells persons apart, as in "Mr Lin", is not known of
-    "Mei Lin". All rules see the whole corpus, so that a new document may part what was merged.
+    The first two do not apply to a word that may name several persons: if titles or longer names
+    differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". All rules
+    use the whole corpus, so that a new document may undo a merge.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
 
 
 def _may_be_person(name: Name) -> bool:
-    """Whether it may be a person, and so rival another, though types are not always right."""
+    """Return whether a name may be that of a person, since types are not reliable."""
     is_unclear = not {PERSON, "", OTHER}.isdisjoint(name.types)
     return is_unclear or (name.person.has_capitals and not name.types.keys() <= _NO_PERSONS)
 
@@ -92,17 +93,17 @@ def _is_merged(name: Name) -> bool:
 
 
 def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
-    """Whether all that bear a name, with titles and without, can be one person.
+    """Return whether all forms of a name, with and without titles, may be one person.
 
     Parameters
     ----------
-    bearers : of one bare name.
-    full : of a longer name that begins or ends with it, if there is one.
+    bearers : forms of one bare name.
+    full : forms of a longer name that begins or ends with it, if any.
     """
     known = {title for one in full for title in one.person.telling}
     if full and any(not one.person.telling <= known for one in bearers):
         return False
-    # a word may be the name of a doctor and of a captain; a full name is rather one person's
+    # a single word may name a doctor and a captain; a full name is more likely one person's
     is_single = bearers[0].person.is_single
     kinds = {one.titles if is_single else one.telling for one in (n.person for n in bearers)}
     ordered = sorted(kinds | {one.person.titles for one in full}, key=len)
@@ -110,25 +111,31 @@ def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
 
 
 def _decided(bearers: Sequence[Name], full: Sequence[Name]) -> list[Name]:
-    """Leave out "Lin" where "Dr Lin" and "Mei Lin" stand beside it and may be two persons."""
-    documents = {document for one in full for document in one.places}
-    titled = [one for one in bearers if one.person.titles and not one.places.keys() <= documents]
+    """Return forms without "Lin" if "Dr Lin" and "Mei Lin" occur with it and may be two persons."""
+    documents = {document for one in full for document in one.chunks_by_document}
+    titled = [
+        one
+        for one in bearers
+        if one.person.titles and not one.chunks_by_document.keys() <= documents
+    ]
     return [
         one
         for one in bearers
         if one.person.titles
-        or one.places.keys().isdisjoint(documents)
-        or all(one.places.keys().isdisjoint(other.places) for other in titled)
+        or one.chunks_by_document.keys().isdisjoint(documents)
+        or all(
+            one.chunks_by_document.keys().isdisjoint(other.chunks_by_document) for other in titled
+        )
     ]
 
 
 def _join_titles(forms: Sequence[Name], groups: Groups) -> None:
-    """Merge names that differ by titles alone."""
-    titled = {document for one in forms if one.person.titles for document in one.places}
+    """Merge names that differ only by titles."""
+    titled = {document for one in forms if one.person.titles for document in one.chunks_by_document}
     present: defaultdict[str, list[Name]] = defaultdict(list)
     for one in forms if len(forms) > 1 else ():
-        if one.person.titles or not one.person.is_single or one.places.keys() <= titled:
-            for document in one.places:
+        if one.person.titles or not one.person.is_single or one.chunks_by_document.keys() <= titled:
+            for document in one.chunks_by_document:
                 present[document].append(one)
     for document in sorted(present):
         first, *others = present[document]
@@ -137,37 +144,45 @@ def _join_titles(forms: Sequence[Name], groups: Groups) -> None:
 
 
 def _join_short_forms(forms: Sequence[Name], full: Sequence[Name], groups: Groups) -> None:
-    """Merge names of one word with the one person whose full name holds it."""
+    """Merge names of one word with the only person whose full name contains them."""
     if not full or {one.key for one in full} - set(groups.group(full[0].key)):
-        return  # nothing says that these are one
-    documents = {document for one in full for document in one.places}
+        return  # no evidence that these are one person
+    documents = {document for one in full for document in one.chunks_by_document}
     by_key = {one.key: one for one in forms}
     for one in sorted(forms, key=Name.rank, reverse=True):  # those without titles first
         merged = [by_key[key] for key in groups.group(one.key) if key in by_key]
-        if one.person.has_capitals and all(m.places.keys() <= documents for m in merged):
-            beside = [other for other in full if not one.places.keys().isdisjoint(other.places)]
+        if one.person.has_capitals and all(
+            m.chunks_by_document.keys() <= documents for m in merged
+        ):
+            beside = [
+                other
+                for other in full
+                if not one.chunks_by_document.keys().isdisjoint(other.chunks_by_document)
+            ]
             _join("short form", one, min(beside, key=Name.rank), groups)
 
 
 def _join(rule: str, one: Name, other: Name, groups: Groups) -> None:
-    """Merge two names, with the documents that have both as evidence."""
+    """Merge two names, with evidence from the documents that have both."""
     if not groups.may_join(one.key, other.key):
         return
     found: list[str] = []
-    for document in sorted(one.places.keys() & other.places.keys()):
-        places = one.places[document], other.places[document]
-        both = places[0] & places[1]
-        found += [min(both)] if both else sorted(map(min, places))
+    for document in sorted(one.chunks_by_document.keys() & other.chunks_by_document.keys()):
+        pair = one.chunks_by_document[document], other.chunks_by_document[document]
+        both = pair[0] & pair[1]
+        found += [min(both)] if both else sorted(map(min, pair))
         if len(found) >= _MOST_EVIDENCE:
             break
     groups.join(one.key, other.key, Link(rule, sorted(found[:_MOST_EVIDENCE])))
 
 
 def _join_acronyms(names: Mapping[str, Name], chunks: pa.Table, groups: Groups) -> None:
-    """Merge acronyms, and names such as "Long Form (LF)", with what they are said to stand for."""
-    # letters to long form to acronym to the chunks that say so
+    """Merge acronyms, and names such as "Long Form (LF)", with their long forms."""
+    # letters -> long form -> acronym -> chunks that define it
     said: defaultdict[str, dict[str, dict[str, set[str]]]] = defaultdict(dict)
-    whole: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # names that say it
+    whole: defaultdict[tuple[str, str], list[str]] = defaultdict(
+        list
+    )  # names that contain the definition
     for text, where, name in _texts(names, chunks):
         for one in explained(text):
             long = name_key(one.long).removeprefix("the ")
@@ -188,7 +203,7 @@ def _join_acronyms(names: Mapping[str, Name], chunks: pa.Table, groups: Groups) 
 def _texts(
     names: Mapping[str, Name], chunks: pa.Table
 ) -> Iterator[tuple[str, Collection[str], str]]:
-    """Texts with brackets: those of chunks, and names; their chunks; and a name's key."""
+    """Yield texts with brackets, of chunks and names, with their chunks and the name's key."""
     for chunk, text in zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True):
         if "(" in text or "（" in text:
             yield text, (chunk,), ""
@@ -204,7 +219,7 @@ def _join_said(one: Name, full: Name, where: Collection[str], groups: Groups) ->
 
 
 def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
-    """Rows of names that are one entity's; each is explained by the link towards its own name."""
+    """Yield the rows of the names of one entity, each with the link towards the own name."""
     by_key = {name.key: name for name in group}
     own = min(group, key=Name.rank).key
     found: dict[str, Link] = {own: Link("own", ())}

@@ -1,4 +1,4 @@
-"""What should be true of what chunks name and tell, and of the graph that is merged from it."""
+"""Checks of mentions in chunks, and of the graph merged from them."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import shorten
@@ -11,28 +11,28 @@ from gsum_assets.checks.references import are_among, lacking, times_among, unnes
 from gsum_assets.graphrag import report_checks
 from gsum_resources.arrow import pc
 
-_INVENTED = 0.5  # share of names that no text holds, beyond which a model makes them up
+_INVENTED = 0.5  # share of names absent from the text beyond which a model invents names
 _STATES = ("true", "false", "suspected")
 _WEAKEST, _STRONGEST = 1, 10
 _REASON = 200  # characters
 
 
 def no_malformed_replies(extractions: pa.Table, corpus: str) -> Finding:
-    """No chunk got a malformed reply."""
+    """Check that no chunk got a malformed reply."""
     is_malformed = pc.greater(pc.list_value_length(extractions["problems"]), 0)
     wrong = extractions.filter(is_malformed).select(["chunk_id", "document_id", "problems"])
     first = wrong["problems"][0][0].as_py() if wrong.num_rows else ""
     return found(
         count(extractions.num_rows, "chunk"),
         wrong,
-        f"got malformed replies, of which no more than the valid items are kept (first: "
-        f"{shorten(first, _REASON, placeholder=' …')}); `gsum run {corpus}` asks for these once "
-        "more; if they stay, choose another model or structured_output in gsum.toml, [llm]",
+        f"got malformed replies, of which only the valid items are kept (first: "
+        f"{shorten(first, _REASON, placeholder=' …')}); `gsum run {corpus}` requests these once "
+        "more; if that fails, choose another model or structured_output in gsum.toml, [llm]",
     )
 
 
 def of_chunks(mentions: pa.Table, chunks: pa.Table) -> Finding:
-    """Each mention is of a chunk that exists.
+    """Check that the chunk of each mention exists.
 
     Parameters
     ----------
@@ -41,27 +41,27 @@ def of_chunks(mentions: pa.Table, chunks: pa.Table) -> Finding:
     return found(
         count(mentions.num_rows, "mention"),
         lacking(mentions, ["chunk_id"], chunks),
-        "are of no chunk that exists; materialize graphrag/entity_mentions again",
+        "belong to no existing chunk; materialize graphrag/entity_mentions again",
     )
 
 
 def names_in_text(mentions: pa.Table) -> Finding:
-    """Most names that a model found stand in their chunks; a person's own file may say others."""
+    """Check that most names found by a model occur in their chunks; files may have other names."""
     by_model = mentions.filter(pc.not_equal(mentions["model"], ""))
     absent = by_model.filter(pc.invert(by_model["is_verbatim"]))
-    looked_at = count(by_model.num_rows, "mention")
+    examined = count(by_model.num_rows, "mention")
     if absent.num_rows <= _INVENTED * by_model.num_rows:
-        return Finding(looked_at)
+        return Finding(examined)
     return found(
-        looked_at,
+        examined,
         absent.select(["chunk_id", "document_id", "name", "model"]),
-        "have a name that the text of their chunk does not hold: the model makes names up, or "
-        "translates them; choose another one in gsum.toml, [llm]",
+        "have a name that the text of their chunk does not contain: the model invents or "
+        "translates names; choose another one in gsum.toml, [llm]",
     )
 
 
 def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
-    """Both ends of a relationship are mentioned in its chunk, and differ; strength is 1 to 10.
+    """Check that a relationship joins two names mentioned in its chunk, with a valid strength.
 
     Parameters
     ----------
@@ -77,22 +77,22 @@ def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
     ]
     strength = shown["strength"]
     is_strength = pc.and_(pc.greater_equal(strength, _WEAKEST), pc.less_equal(strength, _STRONGEST))
-    looked_at = count(relationships.num_rows, "relationship")
+    examined = count(relationships.num_rows, "relationship")
     remedy = "materialize graphrag/relationship_mentions again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(pc.and_(*mentioned))),
                 f"have an end that their chunk does not mention; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.equal(shown["source_key"], shown["target_key"])),
                 f"join a name to itself; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(is_strength)),
                 f"have a strength that is not {_WEAKEST} to {_STRONGEST}; {remedy}",
             ),
@@ -101,7 +101,7 @@ def join_mentions(relationships: pa.Table, mentions: pa.Table) -> Finding:
 
 
 def about_mentions(claims: pa.Table, mentions: pa.Table) -> Finding:
-    """A claim's subject is mentioned in its chunk; it is true, false or suspected.
+    """Check that a claim's subject is mentioned in its chunk, and its status is valid.
 
     Parameters
     ----------
@@ -109,17 +109,17 @@ def about_mentions(claims: pa.Table, mentions: pa.Table) -> Finding:
     """
     shown = claims.select(["chunk_id", "document_id", "subject_key", "status", "description"])
     is_state = pc.is_in(shown["status"], value_set=pa.array(_STATES))
-    looked_at = count(claims.num_rows, "claim")
+    examined = count(claims.num_rows, "claim")
     remedy = "materialize graphrag/claims again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 lacking(shown, ["chunk_id", "subject_key"], mentions, ["chunk_id", "name_key"]),
-                f"are about what their chunk does not mention; {remedy}",
+                f"have a subject that their chunk does not mention; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(is_state)),
                 f"have a status other than {', '.join(_STATES)}; {remedy}",
             ),
@@ -128,7 +128,7 @@ def about_mentions(claims: pa.Table, mentions: pa.Table) -> Finding:
 
 
 def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Finding:
-    """Every name stands for an entity, which has one name of its own; merges have evidence.
+    """Check that every name has an entity, each entity one own name, and every merge evidence.
 
     Parameters
     ----------
@@ -143,24 +143,24 @@ def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Fi
         ["name_key", "entity_id", "rule", "evidence_chunk_ids"]
     )
     evidence = unnested(merged, ["name_key", "rule"], "evidence_chunk_ids", "chunk_id")
-    looked_at = count(aliases.num_rows, "name")
+    examined = count(aliases.num_rows, "name")
     remedy = "materialize graphrag/aliases again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 lacking(aliases.select(["name_key", "entity_id"]), ["name_key"], names),
-                f"are mentioned nowhere; {remedy}",
+                f"have no mention; {remedy}",
             ),
             found(
                 count(names.num_rows, "mentioned name"),
                 lacking(names, ["name_key"], aliases),
-                f"stand for no entity; {remedy}",
+                f"have no entity; {remedy}",
             ),
             found(
                 count(entities.num_rows, "entity", "entities"),
                 entities.filter(pc.not_equal(n_own, 1)),
-                f"have no name of their own, or several; {remedy}",
+                f"have no own name, or several; {remedy}",
             ),
             found(
                 count(merged.num_rows, "merged name"),
@@ -170,14 +170,14 @@ def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Fi
             found(
                 count(evidence.num_rows, "piece of evidence", "pieces of evidence"),
                 lacking(evidence, ["chunk_id"], chunks),
-                f"are no chunk that exists; {remedy}",
+                f"are not existing chunks; {remedy}",
             ),
         ]
     )
 
 
 def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table) -> Finding:
-    """An entity names the chunks that mention it, and is described where one of them describes it.
+    """Check that entities list the chunks that mention them, and have a description from these.
 
     Parameters
     ----------
@@ -190,18 +190,18 @@ def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table
             "chunk_id": mentions["chunk_id"],
             "description": mentions["description"],
         }
-    ).drop_null()  # names that stand for no entity: `names_resolve` tells of them
+    ).drop_null()  # names without an entity are reported by `names_resolve`
     listed = unnested(entities, ["entity_id", "name"], "chunk_ids", "chunk_id")
     shown = entities.select(["entity_id", "name"])
     described = said.filter(pc.not_equal(said["description"], ""))
     is_bare = pc.equal(entities["description"], "")
     pair = ["entity_id", "chunk_id"]
-    looked_at = count(entities.num_rows, "entity", "entities")
+    examined = count(entities.num_rows, "entity", "entities")
     remedy = "materialize graphrag/entities again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.and_(is_bare, are_among(shown, ["entity_id"], described))),
                 f"have no description though a chunk describes them; {remedy}",
             ),
@@ -213,7 +213,7 @@ def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table
             found(
                 count(said.num_rows, "mention"),
                 lacking(said.select(pair), pair, listed),
-                f"are of an entity that does not name their chunk; {remedy}",
+                f"have an entity that does not list their chunk; {remedy}",
             ),
         ]
     )
@@ -222,7 +222,7 @@ def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table
 def join_entities(
     relationships: pa.Table, entities: pa.Table, mentions: pa.Table, aliases: pa.Table
 ) -> Finding:
-    """Ends exist and differ; weights count mentions, and entities' degrees relationships.
+    """Check that ends exist and differ, and that weights and degrees are correct counts.
 
     Parameters
     ----------
@@ -234,31 +234,35 @@ def join_entities(
     shown = relationships.select(["relationship_id", *ends, "weight"])
     known = [are_among(shown, [end], entities, ["entity_id"]) for end in ends]
     is_loop = pc.equal(*(shown[end] for end in ends))
-    told = _pairs(*(_entity_ids(mentions[end], aliases) for end in ("source_key", "target_key")))
-    told = told.filter(pc.not_equal(*told.columns))  # two names of one entity are not related
+    mentioned_pairs = _pairs(
+        *(_entity_ids(mentions[end], aliases) for end in ("source_key", "target_key"))
+    )
+    mentioned_pairs = mentioned_pairs.filter(
+        pc.not_equal(*mentioned_pairs.columns)
+    )  # two names of one entity are not related
     pairs = _pairs(*(shown[end] for end in ends))
-    n_told = times_among(pairs, pairs.column_names, told)
+    n_pair_mentions = times_among(pairs, pairs.column_names, mentioned_pairs)
     of_ends = pa.concat_tables(shown.select([end]).rename_columns(["entity_id"]) for end in ends)
     n_related = times_among(entities, ["entity_id"], of_ends)
-    looked_at = count(relationships.num_rows, "relationship")
+    examined = count(relationships.num_rows, "relationship")
     remedy = "materialize graphrag/relationships again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(pc.and_(*known))),
-                f"have an end that is no entity; {remedy}",
+                f"have an end that is not an entity; {remedy}",
             ),
-            found(looked_at, shown.filter(is_loop), f"join an entity to itself; {remedy}"),
+            found(examined, shown.filter(is_loop), f"join an entity to itself; {remedy}"),
             found(
-                looked_at,
-                shown.filter(pc.not_equal(shown["weight"], n_told)),
+                examined,
+                shown.filter(pc.not_equal(shown["weight"], n_pair_mentions)),
                 f"have a weight that is not the number of their mentions; {remedy}",
             ),
             found(
-                count(told.num_rows, "mention"),
-                lacking(told, told.column_names, pairs),
-                f"are of entities that no relationship joins; {remedy}",
+                count(mentioned_pairs.num_rows, "mention"),
+                lacking(mentioned_pairs, mentioned_pairs.column_names, pairs),
+                f"have entities that no relationship joins; {remedy}",
             ),
             found(
                 count(entities.num_rows, "entity", "entities"),
@@ -271,16 +275,19 @@ def join_entities(
 
 
 def _entity_ids(keys: pa.ChunkedArray, aliases: pa.Table) -> pa.ChunkedArray:
-    """The entity that each name stands for; null: none."""
-    place = pc.index_in(keys, value_set=aliases["name_key"].combine_chunks())
-    return pc.take(aliases["entity_id"], place)
+    """Return the entity of each name; null if there is none."""
+    index = pc.index_in(keys, value_set=aliases["name_key"].combine_chunks())
+    return pc.take(aliases["entity_id"], index)
 
 
 def _pairs(sources: pa.ChunkedArray, targets: pa.ChunkedArray) -> pa.Table:
-    """The two entities of each row that has both, in the order of their ids."""
+    """Return the two entities of each row, in the order of their ids, without incomplete rows."""
     is_swapped = pc.greater(sources, targets)
-    one, other = pc.if_else(is_swapped, targets, sources), pc.if_else(is_swapped, sources, targets)
-    return pa.table({"one_id": one, "other_id": other}).drop_null()
+    first, second = (
+        pc.if_else(is_swapped, targets, sources),
+        pc.if_else(is_swapped, sources, targets),
+    )
+    return pa.table({"one_id": first, "other_id": second}).drop_null()
 
 
 _NAMED_IN = ["chunk_id", "name_key"]
@@ -290,7 +297,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "no_malformed_replies",
             "No chunk got a malformed reply.",
-            lambda part: no_malformed_replies(part.rows(), part.corpus),
+            lambda partition: no_malformed_replies(partition.rows(), partition.corpus),
             warns=True,
         )
     ],
@@ -298,16 +305,16 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "of_chunks",
             "Each mention is of a chunk that exists.",
-            lambda part: of_chunks(
-                part.rows(columns=["chunk_id", "document_id", "name"]),
-                part.rows("chunks", ["chunk_id"]),
+            lambda partition: of_chunks(
+                partition.rows(columns=["chunk_id", "document_id", "name"]),
+                partition.rows("chunks", ["chunk_id"]),
             ),
         ),
         Check(
             "names_in_text",
-            "Of the names that a model found, at least half stand in their chunks.",
-            lambda part: names_in_text(
-                part.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
+            "At least half of the names found by a model occur in their chunks.",
+            lambda partition: names_in_text(
+                partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
             ),
             warns=True,
         ),
@@ -316,8 +323,8 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "join_mentions",
             "Both ends are mentioned in the same chunk, and differ; strength is 1 to 10.",
-            lambda part: join_mentions(
-                part.rows(), part.rows("graphrag.entity_mentions", _NAMED_IN)
+            lambda partition: join_mentions(
+                partition.rows(), partition.rows("graphrag.entity_mentions", _NAMED_IN)
             ),
         )
     ],
@@ -325,57 +332,59 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "about_mentions",
             "A claim's subject is mentioned in its chunk; it is true, false or suspected.",
-            lambda part: about_mentions(
-                part.rows(), part.rows("graphrag.entity_mentions", _NAMED_IN)
+            lambda partition: about_mentions(
+                partition.rows(), partition.rows("graphrag.entity_mentions", _NAMED_IN)
             ),
         )
     ],
     "graphrag.aliases": [
         Check(
             "names_resolve",
-            "Every name that is mentioned stands for an entity; each entity has one name of its "
-            "own, and others by evidence in chunks that exist.",
-            lambda part: names_resolve(
-                part.rows(),
-                part.rows("graphrag.entity_mentions", ["name_key"]),
-                part.rows("chunks", ["chunk_id"]),
+            "Every mentioned name has an entity; each entity has one own name, and others with "
+            "evidence in existing chunks.",
+            lambda partition: names_resolve(
+                partition.rows(),
+                partition.rows("graphrag.entity_mentions", ["name_key"]),
+                partition.rows("chunks", ["chunk_id"]),
             ),
         )
     ],
     "graphrag.entities": [
         Check(
             "stand_for_mentions",
-            "An entity names the chunks that mention it by one of its names, and is described "
-            "where one of them describes it.",
-            lambda part: stand_for_mentions(
-                part.rows(columns=["entity_id", "name", "description", "chunk_ids"]),
-                part.rows("graphrag.entity_mentions", [*_NAMED_IN, "description"]),
-                part.rows("graphrag.aliases", ["name_key", "entity_id"]),
+            "An entity lists the chunks that mention it, and has a description if one of them "
+            "describes it.",
+            lambda partition: stand_for_mentions(
+                partition.rows(columns=["entity_id", "name", "description", "chunk_ids"]),
+                partition.rows("graphrag.entity_mentions", [*_NAMED_IN, "description"]),
+                partition.rows("graphrag.aliases", ["name_key", "entity_id"]),
             ),
         )
     ],
     "graphrag.relationships": [
         Check(
             "join_entities",
-            "Each joins two entities and weighs as much as it has mentions; an entity's degree is "
-            "the number of its relationships.",
-            lambda part: join_entities(
-                part.rows(columns=["relationship_id", "source_id", "target_id", "weight"]),
-                part.rows("graphrag.entities", ["entity_id", "name", "degree"]),
-                part.rows("graphrag.relationship_mentions", ["source_key", "target_key"]),
-                part.rows("graphrag.aliases", ["name_key", "entity_id"]),
+            "Each joins two entities, and its weight is its number of mentions; an entity's degree "
+            "is the number of its relationships.",
+            lambda partition: join_entities(
+                partition.rows(columns=["relationship_id", "source_id", "target_id", "weight"]),
+                partition.rows("graphrag.entities", ["entity_id", "name", "degree"]),
+                partition.rows("graphrag.relationship_mentions", ["source_key", "target_key"]),
+                partition.rows("graphrag.aliases", ["name_key", "entity_id"]),
             ),
         )
     ],
     "graphrag.communities": [
         Check(
             "cover_entities",
-            "Each level shows every entity once; parts make up their community; a community names "
-            "the relationships with both ends in it.",
-            lambda part: report_checks.cover_entities(
-                part.rows(),
-                part.rows("graphrag.entities", ["entity_id"]),
-                part.rows("graphrag.relationships", ["relationship_id", "source_id", "target_id"]),
+            "Each level has every entity once; the children of a community have its entities; a "
+            "community lists the relationships with both ends in it.",
+            lambda partition: report_checks.cover_entities(
+                partition.rows(),
+                partition.rows("graphrag.entities", ["entity_id"]),
+                partition.rows(
+                    "graphrag.relationships", ["relationship_id", "source_id", "target_id"]
+                ),
             ),
         )
     ],
@@ -383,10 +392,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "every_community_reported",
             "Each community has a report.",
-            lambda part: report_checks.every_community_reported(
-                part.rows(columns=["community_id"]),
-                part.rows("graphrag.communities"),
-                part.corpus,
+            lambda partition: report_checks.every_community_reported(
+                partition.rows(columns=["community_id"]),
+                partition.rows("graphrag.communities"),
+                partition.corpus,
             ),
             warns=True,
         )
@@ -394,12 +403,12 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "graphrag.findings": [
         Check(
             "cite_what_supports",
-            "Each finding cites chunks that exist; each of these mentions one of its entities, "
-            "and each of its entities is mentioned by one of these.",
-            lambda part: report_checks.cite_what_supports(
-                part.rows(),
-                part.rows("graphrag.entities", ["entity_id", "chunk_ids"]),
-                part.rows("chunks", ["chunk_id"]),
+            "Each finding cites existing chunks, each of which mentions one of its entities, and "
+            "each of its entities is mentioned by one of them.",
+            lambda partition: report_checks.cite_what_supports(
+                partition.rows(),
+                partition.rows("graphrag.entities", ["entity_id", "chunk_ids"]),
+                partition.rows("chunks", ["chunk_id"]),
             ),
         )
     ],
@@ -407,10 +416,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "finite",
             "Each entity and each report has one vector, finite and of unit length.",
-            lambda part: report_checks.finite(
-                part.rows(),
-                part.rows("graphrag.entities", ["entity_id"]),
-                part.rows("graphrag.community_reports", ["community_id"]),
+            lambda partition: report_checks.finite(
+                partition.rows(),
+                partition.rows("graphrag.entities", ["entity_id"]),
+                partition.rows("graphrag.community_reports", ["community_id"]),
             ),
         )
     ],
@@ -418,15 +427,15 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "in_range",
             "Helpfulness is 0 to 100.",
-            lambda part: report_checks.in_range(part.rows()),
+            lambda partition: report_checks.in_range(partition.rows()),
         )
     ],
     "graphrag.reduced_contexts": [
         Check(
             "ranks_consecutive",
             "The ranks of each question's context count up from 1.",
-            lambda part: report_checks.ranks_consecutive(
-                part.rows(columns=["query_id", "sample", "rank"])
+            lambda partition: report_checks.ranks_consecutive(
+                partition.rows(columns=["query_id", "sample", "rank"])
             ),
         )
     ],

@@ -1,4 +1,4 @@
-"""What a report's finding rests on: passages that were shown, and the chunks behind them."""
+"""Support of a report's findings: cited passages of the prompt, and their chunks."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.graphrag.elements import Element, Elements
 from gsum_assets.graphrag.schemas import Finding
 
-_MOST_CITED = 10  # chunks that a finding cites, and one for each entity that these do not mention
+_MOST_CITED = 10  # chunks per finding, plus one for each entity that these do not mention
 
 
 class Citations:
-    """Which entities and chunks support a finding.
+    """The entities and chunks that support findings.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ class Citations:
         self._elements = elements
         self._keys = {i: name_key(name) for i, name in zip(ids, names, strict=True)}
         self._chunks_of = {i: frozenset(c) for i, c in zip(ids, chunk_ids, strict=True)}
-        placed = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
-        self._document_of = dict(zip(*placed, strict=True))
+        columns_of = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
+        self._document_of = dict(zip(*columns_of, strict=True))
 
     def cited(self, finding: Finding, shown: Sequence[Element]) -> list[Element]:
-        """The passages that a finding names; else the entities among them that it mentions.
+        """Return the passages that a finding cites, or else the entities in them that it mentions.
 
-        A passage that rests on no chunk, a report whose findings have no support, is not cited.
+        A passage without chunks (a report whose findings have no support) is not cited.
         """
         numbers = dict.fromkeys(n for n in finding.references if 1 <= n <= len(shown))
         if named := [shown[n - 1] for n in numbers if shown[n - 1].chunk_ids]:
@@ -43,7 +43,7 @@ class Citations:
         return [self._elements.entities[e] for e in ids if holds(said, self._keys[e])]
 
     def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
-        """Entities, chunks and documents of a finding: few chunks that mention many of them.
+        """Return entities, chunks and documents of a finding, preferring chunks with many entities.
 
         Every chunk mentions one of the entities, and every entity is mentioned by one of the
         chunks.

@@ -1,8 +1,8 @@
-"""The views `graphrag_compat`: our tables under the names and columns of Microsoft GraphRAG 3.x.
+"""The views `graphrag_compat`: our tables with the names and columns of Microsoft GraphRAG 3.x.
 
 Columns, their order and types are those of the package's output files (graphrag 3.3.0,
-`data_model/schemas.py`), each after our `corpus`. What is not known here is null. The package's
-query code asks for three things that are easy to miss: ends of relationships and subjects of
+`data_model/schemas.py`), each preceded by our `corpus`. Unknown values are null. The package's
+query code has three requirements that are easy to miss: ends of relationships and subjects of
 claims are titles of entities, titles of communities are unique, and types are in capitals.
 """
 
@@ -17,7 +17,7 @@ SELECT corpus, entity_id AS id,
 FROM graphrag.entities
 """
 
-# LEFT JOIN keeps the order of the joins: DuckDB, left to choose, pairs all entities of a corpus
+# LEFT JOIN keeps the order of the joins; otherwise DuckDB pairs all entities of a corpus
 _RELATIONSHIPS = """
 SELECT r.corpus, relationship_id AS id,
        row_number() OVER (PARTITION BY r.corpus ORDER BY combined_degree DESC, relationship_id) - 1

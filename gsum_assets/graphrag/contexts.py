@@ -1,4 +1,4 @@
-"""What an answer is made from: reports of a level, all chunks, or the nearest ones (3.3)."""
+"""Contexts of answers: reports of a level, all chunks, or the nearest ones (3.3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ from gsum_resources.content_hash import hash_texts
 
 
 def all_reports(index: Index, level: int, seed: int) -> Choose:
-    """All reports of a level, shuffled; of one document, what they find there (paper, 2.6)."""
+    """Return the choice of all reports of a level within the scope, shuffled (paper, 2.6)."""
     known: dict[str | None, list[Passage]] = {}
 
     def choose(query: dict) -> Sequence[Passage]:
@@ -30,7 +30,7 @@ def all_reports(index: Index, level: int, seed: int) -> Choose:
 
 
 def all_chunks(chunks: pa.Table, seed: int) -> Choose:
-    """All chunks of the scope, shuffled: text summarization without an index (3.3, TS)."""
+    """Return the choice of all chunks of the scope, shuffled: text summarization (3.3, TS)."""
     shuffled = sorted(chunks.to_pylist(), key=lambda row: _draw(seed, row["chunk_id"]))
 
     def choose(query: dict) -> Sequence[Passage]:
@@ -47,7 +47,7 @@ def nearest_chunks(
     max_words: int,
     count_tokens: CountTokens,
 ) -> Choose:
-    """The best chunks up to the prompt's length: semantic search (3.3, SS)."""
+    """Return the choice of the best chunks up to the prompt's length: semantic search (3.3, SS)."""
     best = best_chunks(rankings, chunks)
     sizes = lengths(chunks["text"].to_pylist(), count_tokens)
 
@@ -59,7 +59,7 @@ def nearest_chunks(
 
 
 def best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[Passage]]:
-    """The ranked chunks of each question, best first."""
+    """Return the ranked chunks of each question, best first."""
     known = {row["chunk_id"]: row for row in chunks.to_pylist()}
     found: dict[str, list[Passage]] = {}
     for row in rankings.sort_by("rank").to_pylist():
@@ -72,7 +72,7 @@ def best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[P
 def within(
     passages: Sequence[Passage], sizes: Mapping[str, int], tokens: int, mark: int
 ) -> Iterator[Passage]:
-    """The first passages, as many as fit together."""
+    """Yield the first passages that fit together."""
     for passage in passages:
         tokens -= sizes[passage.text] + mark
         if tokens < 0:
@@ -81,12 +81,12 @@ def within(
 
 
 def chunk_passage(row: dict, score: float = 0.0) -> Passage:
-    """A row of `chunks` as a passage."""
+    """Return a row of `chunks` as a passage."""
     return Passage(
         row["chunk_id"], "chunk", row["text"], score, row["document_id"], row["position"]
     )
 
 
 def _draw(seed: int, item_id: str) -> str:
-    """A random place of its own for each: what is new moves nothing else."""
+    """Return a random sort key that does not depend on other items."""
     return hash_texts([str(seed), item_id])

@@ -1,4 +1,4 @@
-"""Several descriptions of one thing merged into one (paper, 2.3)."""
+"""Merging of several descriptions into one (paper, 2.3)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,12 +6,7 @@ from typing import Any
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
-from gsum_assets.evaluation.question_contexts import (
-    NO_USAGE,
-    added,
-    spent,
-    why,
-)
+from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
@@ -20,14 +15,14 @@ from gsum_resources.protocols import Completion, LanguageModel, Request
 
 @dataclass
 class Described:
-    """A thing and its descriptions, which become one.
+    """An entity or relationship and its descriptions, which are merged into one.
 
     Attributes
     ----------
-    name : as a model is told it.
+    name : name in the prompt.
     texts : distinct descriptions, in reading order.
-    taken : what merging took.
-    problem : why they were not merged; they are joined then.
+    taken : usage of the requests.
+    problem : why they were not merged but joined; empty if they were.
     """
 
     name: str
@@ -48,21 +43,22 @@ def merge_descriptions(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> list[str]:
-    """Leave each thing with one description; only what has several is asked about.
+    """Merge the descriptions of each thing that has several.
 
-    What does not fit into one prompt is merged by parts, then the parts are. Where no valid reply
-    comes, the descriptions are joined and cut.
+    Descriptions that do not fit into one prompt are merged in batches, then the results are merged.
+    Without a valid reply, the descriptions are joined and cut.
 
     Returns
     -------
-    A line for each thing whose descriptions could not be merged.
+    list[str]
+        A line for each thing whose descriptions could not be merged.
     """
     while open_things := [thing for thing in things.values() if len(thing.texts) > 1]:
-        parts = list(_parts(open_things, settings, count_tokens, prompts))
-        replies = model.complete([request for *_, request in parts if request])
+        batches = list(_batches(open_things, settings, count_tokens, prompts))
+        replies = model.complete([request for *_, request in batches if request])
         merged = iter(replies)
         texts: dict[int, list[str]] = {id(thing): [] for thing in open_things}
-        for thing, passages, request in parts:
+        for thing, passages, request in batches:
             if request is None:
                 texts[id(thing)] += passages
                 continue
@@ -79,16 +75,16 @@ def merge_descriptions(
     return [thing.problem for thing in things.values() if thing.problem]
 
 
-def _parts(
+def _batches(
     things: Sequence[Described],
     settings: MergingSettings,
     count_tokens: CountTokens,
     prompts: Prompts,
 ) -> Iterator[tuple[Described, list[str], Request | None]]:
-    """What goes into one prompt; a part of one text alone is not asked about."""
+    """Yield the batches of descriptions, with a request for those of several texts."""
     sizes = lengths((text for thing in things for text in thing.texts), count_tokens)
     for thing in things:
-        # a name in a script of a piece a letter, twice, would leave no room
+        # cut, as a long name in a script with one word piece per letter would leave no room
         name = cut_to_tokens(thing.name, settings.prompt_tokens // 4, count_tokens)
         bare = Request(
             task="answer",
@@ -97,7 +93,7 @@ def _parts(
             max_words=settings.max_words,
         )
         room = room_for(bare, len(thing.texts), settings.prompt_tokens, count_tokens)
-        # two fit at least, so that every round leaves fewer
+        # at least two fit, so that every round reduces their number
         most = room.tokens // 2 - room.mark
         texts = [
             text if sizes[text] <= most else cut_to_tokens(text, most, count_tokens)
@@ -106,7 +102,7 @@ def _parts(
         found = packs(
             texts, [min(sizes[text], most) + room.mark for text in thing.texts], room.tokens
         )
-        for places in found:
-            passages = [texts[place] for place in places]
-            asked = replace(bare, passages=tuple(passages)) if passages[1:] else None
-            yield thing, passages, asked
+        for indices in found:
+            passages = [texts[index] for index in indices]
+            request = replace(bare, passages=tuple(passages)) if passages[1:] else None
+            yield thing, passages, request

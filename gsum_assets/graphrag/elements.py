@@ -1,4 +1,4 @@
-"""What a community consists of, as a model reads it, and what of it fits into a prompt (2.5)."""
+"""Elements of communities as texts for prompts, and their selection by length (2.5)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +12,14 @@ from gsum_assets.graphrag.merge import by_document, entities_by_name
 
 @dataclass(frozen=True)
 class Element:
-    """An entity, a relationship, a claim, or a report on a part of a community.
+    """An entity, a relationship, a claim, or a report on a child community.
 
     Attributes
     ----------
-    text : as a model reads it.
-    size : its word pieces.
-    entity_ids : entities that it speaks of.
-    chunk_ids : chunks that it rests on; each mentions one of these entities at least.
+    text : text for the prompt.
+    size : length of the text, word pieces.
+    entity_ids : entities that it is about.
+    chunk_ids : chunks that support it; each mentions at least one of these entities.
     """
 
     text: str
@@ -34,10 +34,10 @@ class Elements:
 
     Attributes
     ----------
-    entities : by entity_id.
-    relationships : by relationship_id.
-    claims : of each entity, in reading order.
-    degrees : of each entity.
+    entities : entities by entity_id.
+    relationships : relationships by relationship_id.
+    claims : claims by entity_id, in reading order.
+    degrees : degrees by entity_id.
     """
 
     entities: Mapping[str, Element]
@@ -46,10 +46,10 @@ class Elements:
     degrees: Mapping[str, int]
 
     def of(self, community: Mapping) -> list[Element]:
-        """A community's elements, those that matter most first.
+        """Return the elements of a community, most important first.
 
-        Relationships come by the summed degree of their ends, each behind its ends and their
-        claims; what has no relationship inside the community comes last.
+        Relationships are ordered by the total degree of their ends, each after its ends and their
+        claims; entities without a relationship inside the community come last.
         """
         first = sorted(
             (self.relationships[i] for i in community["relationship_ids"]),
@@ -76,7 +76,7 @@ def elements_of(
     aliases: pa.Table,
     count_tokens: CountTokens,
 ) -> Elements:
-    """The elements of a corpus from the rows of these tables."""
+    """Return the elements of a corpus from the rows of these tables."""
     known = {row["entity_id"]: row for row in entities.to_pylist()}
     related = {row["relationship_id"]: row for row in relationships.to_pylist()}
     claimed: dict[str, dict[str, Element]] = defaultdict(dict)
@@ -106,26 +106,26 @@ def elements_of(
 
 
 def entity_text(entity: Mapping) -> str:
-    """An entity as a model reads it: its name is a line that nobody takes for a sentence."""
+    """Return the text of an entity, with its name on a separate line."""
     kind = f" ({entity['type']})" if entity["type"] else ""
     return f"{entity['name']}{kind}:\n{entity['description']}".strip()
 
 
 def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) -> str:
-    """A relationship as a model reads it."""
+    """Return the text of a relationship."""
     source, target = (entities[relationship[end]]["name"] for end in ("source_id", "target_id"))
     return f"{source} and {target}:\n{relationship['description']}".strip()
 
 
 def claim_text(claim: Mapping, subject: str) -> str:
-    """A claim as a model reads it."""
+    """Return the text of a claim."""
     status = "" if claim["status"] == "true" else f", {claim['status']}"
     dates = " to ".join(d for d in (claim["start_date"], claim["end_date"]) if d)
     return f"Claim about {subject}{status}:\n{claim['description']}{f' ({dates})' if dates else ''}"
 
 
 def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
-    """The first elements, as many as fit together."""
+    """Return the first elements that fit together."""
     found, used = [], 0
     for element in elements:
         used += element.size + room.mark
@@ -136,5 +136,5 @@ def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
 
 
 def total(elements: Sequence[Element], room: Room) -> int:
-    """Word pieces of a prompt's passages."""
+    """Return the length of elements as passages of a prompt, word pieces."""
     return sum(element.size + room.mark for element in elements)

@@ -1,7 +1,7 @@
-"""The entity graph as GraphML, for Gephi, networkx, yEd and whatever else reads it.
+"""Export of the entity graph as GraphML, for Gephi, networkx, yEd and other programs.
 
-Nodes are entities, edges the relationships between them. XML cannot hold every character that a
-document can: those it forbids (Char, section 2.2 of the XML 1.0 specification) are left out.
+Nodes are entities, edges the relationships between them. Characters that XML forbids (Char, section
+2.2 of the XML 1.0 specification) are removed.
 """
 
 import io
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import networkx as nx
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_BETWEEN = "; "  # ids joined to one text: GraphML knows no lists
+_BETWEEN = "; "  # separator of ids, since GraphML has no lists
 
 
 def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
-    """The entity graph of `corpus` as it is stored.
+    """Return the stored entity graph of `corpus`.
 
     Raises
     ------
@@ -39,13 +39,12 @@ def read_entity_graph(store: ParquetStore, corpus: str) -> "nx.Graph":
 
 
 def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Table) -> "nx.Graph":
-    """An undirected graph of plain attributes, from tables `graphrag.*` of one corpus.
+    """Return an undirected graph with scalar attributes, from tables `graphrag.*` of one corpus.
 
-    Nodes, by `entity_id`, have name, label (the name once more: what Gephi shows), type,
-    description, degree, n_mentions, documents, and for each level L that they have a community in,
-    its number and title: `community_L` and `community_L_title`. Edges have weight, strength,
-    description, chunks and relationship_id. Order of rows does not matter; texts are without the
-    characters that XML forbids.
+    Nodes, by `entity_id`, have name, label (the name again, for Gephi), type, description, degree,
+    n_mentions, documents, and for each level L with a community of theirs, its number and title:
+    `community_L` and `community_L_title`. Edges have weight, strength, description, chunks and
+    relationship_id. The result does not depend on the order of rows.
     """
     import networkx as nx
 
@@ -76,11 +75,11 @@ def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Ta
 
 
 def graphml(graph: "nx.Graph") -> bytes:
-    """`graph` as a GraphML file, UTF-8: the same tables give the same bytes."""
+    """Return `graph` as a GraphML file in UTF-8; equal tables give equal bytes."""
     import networkx as nx
 
     file = io.BytesIO()
-    # `write_graphml` takes lxml where that happens to be installed, whose bytes differ
+    # `write_graphml` uses lxml if it is installed, whose bytes differ
     nx.write_graphml_xml(graph, file, edge_id_from_attribute="relationship_id")
     return file.getvalue()
 
@@ -102,7 +101,7 @@ def _read(store: ParquetStore, corpus: str, name: str) -> pa.Table:
 
 
 def _memberships(communities: pa.Table) -> dict[str, dict[str, Any]]:
-    """Attributes of each entity that say which communities it is in, coarsest level first."""
+    """Return the attributes for the communities of each entity, coarsest level first."""
     found: dict[str, dict[str, Any]] = {}
     for row in sorted(communities.to_pylist(), key=lambda row: row["number"]):
         for entity_id in row["entity_ids"]:
@@ -113,5 +112,5 @@ def _memberships(communities: pa.Table) -> dict[str, dict[str, Any]]:
 
 
 def _allowed(attributes: dict[str, Any]) -> dict[str, Any]:
-    """The same without characters that XML forbids."""
+    """Return attributes without characters that XML forbids."""
     return {k: _FORBIDDEN.sub("", v) if isinstance(v, str) else v for k, v in attributes.items()}

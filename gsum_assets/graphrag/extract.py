@@ -1,8 +1,8 @@
 """Entities, relationships and claims of every chunk (paper, 2.2).
 
-One request extracts all three; a gleaning shows what was found and asks for what was missed, and
-an empty reply says that nothing was. That is one request a gleaning: the paper first asks whether
-anything was missed, and then for it.
+One request extracts all three. A gleaning is one more request that shows the entities found and
+requests missing ones; an empty reply means that nothing was missed. The paper uses two requests for
+a gleaning: whether anything was missed, then what.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.question_contexts import NO_USAGE, added, spent
+from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
@@ -28,13 +28,13 @@ _MAX_WORDS = 300  # of a reply, names and brackets aside
 
 @dataclass
 class ChunkGraph:
-    """What is known of one chunk, in the order in which it was found.
+    """The extracted graph of one chunk, in the order of extraction.
 
     Attributes
     ----------
-    chunk : its row of `chunks`.
+    chunk : row of `chunks`.
     entities, relationships, claims : rows of the tables of mentions.
-    problems : what was left out of a malformed reply.
+    failures : items left out of malformed replies.
     """
 
     chunk: Mapping[str, Any]
@@ -50,7 +50,7 @@ class ChunkGraph:
         self._text_key = name_key(self.chunk["text"])
 
     def entity(self, name: str, kind: str, description: str, nth: int, model: str) -> None:
-        """Take a mention; what another round says of a known name is left aside."""
+        """Add a mention; descriptions of known names in later rounds are ignored."""
         key, description = name_key(name), _one_line(description)
         known = self.entities.get(key)
         if known is None:
@@ -64,7 +64,7 @@ class ChunkGraph:
     def relationship(
         self, ends: tuple[str, str], description: str, strength: int, nth: int, model: str
     ) -> None:
-        """Take a relationship, and its ends where nothing else names them."""
+        """Add a relationship, and its ends if they are not mentioned otherwise."""
         source, target = (name_key(end) for end in ends)
         for end in ends:
             if name_key(end) not in self.entities:
@@ -85,16 +85,16 @@ class ChunkGraph:
             known["strength"] = max(known["strength"], strength)
 
     def claim(self, claim: Any, nth: int, model: str) -> None:
-        """Take a claim, and its subject where nothing else names it."""
+        """Add a claim, and its subject if it is not mentioned otherwise."""
         subject, said = name_key(claim.subject), _one_line(claim.description)
         if (subject, said) in self.claims:
             return
         if subject not in self.entities:
             self.entity(claim.subject, "", "", nth, model)
-        other = name_key(claim.object)
+        object_key = name_key(claim.object)
         self.claims[subject, said] = {
             "subject_key": subject,
-            "object_key": other if other and other != subject else None,
+            "object_key": object_key if object_key and object_key != subject else None,
             "type": _one_line(claim.type).lower(),
             "status": claim.status,
             "description": said,
@@ -106,7 +106,7 @@ class ChunkGraph:
         }
 
     def size(self) -> int:
-        """How much is known."""
+        """Return the number of items."""
         return len(self.entities) + len(self.relationships) + len(self.claims)
 
 
@@ -116,10 +116,10 @@ def extract(
     settings: ExtractionSettings,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` what each chunk names and tells, and up to `gleanings` times what was missed.
+    """Extract entities, relationships and claims of each chunk by `model`, with gleanings.
 
-    Each round goes out for all chunks together; a chunk whose last round brought nothing new, or
-    was malformed, is not asked further. What a malformed reply holds of good items is kept.
+    The requests of each round are sent for all chunks together; a chunk whose last round had
+    nothing new, or failed, gets no further ones. Valid items of malformed replies are kept.
 
     Parameters
     ----------
@@ -128,22 +128,22 @@ def extract(
     Returns
     -------
     Result
-        Rows ordered by document, chunk and place.
+        Rows ordered by document, chunk and position.
     """
     schema = extraction_schema(tuple(settings.entity_types), settings.claims)
     graphs = [ChunkGraph(row) for row in _in_order(chunks)]
-    asked = [graph for graph in graphs if graph.chunk["text"].strip()]
+    open_graphs = [graph for graph in graphs if graph.chunk["text"].strip()]
     for nth in range(settings.gleanings + 1):
-        asked = [graph for graph in asked if graph.is_open]
-        requests = [_request(graph, nth, schema, settings, prompts) for graph in asked]
+        open_graphs = [graph for graph in open_graphs if graph.is_open]
+        requests = [_request(graph, nth, schema, settings, prompts) for graph in open_graphs]
         replies = model.complete(requests)
-        for graph, reply in zip(asked, replies, strict=True):
+        for graph, reply in zip(open_graphs, replies, strict=True):
             _take(graph, reply, nth, schema)
     return tabulated(graphs)
 
 
 def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
-    """Rows of four tables, and a line for each chunk that was not read well."""
+    """Return the rows of four tables, and a line for each chunk with failures."""
     rows: dict[str, list[dict]] = {
         name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
     }
@@ -151,8 +151,8 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
         own = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
         found = (graph.entities, graph.relationships, graph.claims)
         for table, mentions in zip(list(rows)[1:], found, strict=True):
-            for place, mention in enumerate(mentions.values()):
-                rows[table].append({**own, "position": place, **mention})
+            for index, mention in enumerate(mentions.values()):
+                rows[table].append({**own, "position": index, **mention})
         counts = zip(("n_entities", "n_relationships", "n_claims"), map(len, found), strict=True)
         rows["extractions"].append(
             {**own, "n_rounds": graph.n_rounds, **dict(counts), "problems": graph.failures}
@@ -203,7 +203,7 @@ def _request(
 
 
 def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:
-    """Add what a reply tells; a chunk of which nothing new came is not asked further."""
+    """Add the items of a reply, and close a chunk whose reply has nothing new."""
     before = graph.size()
     graph.taken = added(graph.taken, spent(reply))
     graph.n_rounds += isinstance(reply, Completion)
@@ -211,13 +211,13 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
     found, problem = usable(reply, schema)
     graph.failures += [problem] if problem else []
     if found is not None:
-        for one in found.entities:
-            graph.entity(one.name, one.type, one.description, nth, reply.model)
-        for one in found.relationships:
-            ends = (one.source, one.target)
-            graph.relationship(ends, one.description, one.strength, nth, reply.model)
-        for one in getattr(found, "claims", ()):
-            graph.claim(one, nth, reply.model)
+        for item in found.entities:
+            graph.entity(item.name, item.type, item.description, nth, reply.model)
+        for item in found.relationships:
+            ends = (item.source, item.target)
+            graph.relationship(ends, item.description, item.strength, nth, reply.model)
+        for item in getattr(found, "claims", ()):
+            graph.claim(item, nth, reply.model)
     graph.is_open = isinstance(reply, Completion) and graph.size() > before
 
 
@@ -225,8 +225,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _joined(one: str, other: str) -> str:
-    """Both texts, unless one holds the other."""
-    if other in one:
-        return one
-    return other if one in other else f"{one} {other}"
+def _joined(left: str, right: str) -> str:
+    """Return both texts joined, or the longer one if it contains the other."""
+    if right in left:
+        return left
+    return right if left in right else f"{left} {right}"

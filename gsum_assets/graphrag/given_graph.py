@@ -1,8 +1,8 @@
-"""Takes entities and relationships from two Parquet files of the corpus folder, not from a model.
+"""Entities and relationships from two Parquet files of the corpus folder instead of a model.
 
-The columns are those that Microsoft's GraphRAG writes, so that its output can be carried over. Its
-ids of text units are not ours: what names no chunk of ours is located by its name. What is said of
-a chunk rests on the files and on that chunk alone, so buckets may be made together or apart.
+The columns are those of Microsoft's GraphRAG, so that its output can be imported. Its ids of text
+units differ from our chunk ids: rows without a chunk_id of ours are located by name. The mentions
+of a chunk depend only on the files and that chunk, so buckets can be computed separately.
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.graphrag.extract import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
     EntityRow,
-    Place,
+    Location,
     RelationshipRow,
     Row,
     examples,
@@ -34,39 +34,39 @@ _Value = TypeVar("_Value", str, tuple[str, str])
 
 @dataclass(frozen=True)
 class GivenEntity:
-    """What the rows of one name say, and where each says that it stands."""
+    """The combined rows of one name, and their locations."""
 
     name: str
     type: str
     description: str
-    places: tuple[Place, ...]
+    locations: tuple[Location, ...]
 
 
 @dataclass(frozen=True)
 class GivenRelationship:
-    """What the rows of one pair of names say; `strength` from 1 (loose) to 10 (essential)."""
+    """The combined rows of one pair of names; `strength` is 1 (loose) to 10 (essential)."""
 
     source: str
     target: str
     description: str
     strength: int
-    places: tuple[Place, ...]
+    locations: tuple[Location, ...]
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The name_key of source and target."""
+        """name_key of source and target."""
         return name_key(self.source), name_key(self.target)
 
 
 @dataclass(frozen=True)
 class Given:
-    """What the files hold.
+    """Content of the files.
 
     Attributes
     ----------
-    entities : by name_key, in its order.
-    relationships : in the order of their ends.
-    problems : a line for each file with rows that cannot be used.
+    entities : entities by name_key, sorted.
+    relationships : relationships, sorted by their ends.
+    failures : a line for each file with invalid rows.
     """
 
     entities: Mapping[str, GivenEntity]
@@ -75,15 +75,14 @@ class Given:
 
 
 def read_given(folder: Path) -> Given | None:
-    """The graph in `graph/` of a corpus folder, or None where there is none.
+    """Return the graph in `graph/` of a corpus folder, or None if there is none.
 
-    Rows of one name are united, and so are those of one pair; rows that cannot be used are left
-    out.
+    Rows of one name or one pair are combined; invalid rows are left out.
 
     Raises
     ------
     CorpusError
-        If one of the files stands alone, is not Parquet or lacks a column.
+        If only one of the files exists, or a file is not Parquet or lacks a column.
     """
     missing = [name for name in GRAPH_FILES if not (folder / name).is_file()]
     if len(missing) == len(GRAPH_FILES):
@@ -91,25 +90,27 @@ def read_given(folder: Path) -> Given | None:
     if missing:
         (there,) = set(GRAPH_FILES) - set(missing)
         raise CorpusError(
-            f"{folder / there} stands alone; put {missing[0]} beside it, or remove it to have the "
-            "graph extracted"
+            f"{folder / there} exists without {missing[0]}; add that file, or remove the first to "
+            "have the graph extracted"
         )
-    entities, entity_slips = good_rows(folder, _ENTITIES, EntityRow)
-    relationships, slips = good_rows(folder, _RELATIONSHIPS, RelationshipRow)
-    return Given(_entities(entities), _relationships(relationships), [*entity_slips, *slips])
+    entities, entity_errors = good_rows(folder, _ENTITIES, EntityRow)
+    relationships, relationship_errors = good_rows(folder, _RELATIONSHIPS, RelationshipRow)
+    return Given(
+        _entities(entities), _relationships(relationships), [*entity_errors, *relationship_errors]
+    )
 
 
 def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Result:
-    """What a given graph says of each chunk, in the shape of an extraction that asked no model.
+    """Return the mentions of a given graph in each chunk, in the form of an extraction result.
 
-    An entity is mentioned in the chunks that its rows name, or else in those that hold its name,
-    and wherever a relationship of it is told. A relationship is told in the chunks that its rows
-    name, or else in those that mention both ends.
+    An entity is mentioned in the chunks listed in its rows, or else in those that contain its name,
+    and in all chunks of its relationships. A relationship is mentioned in the chunks listed in its
+    rows, or else in those that mention both ends.
 
     Parameters
     ----------
     chunks : chunk_id, document_id, position, text of one corpus, in any order.
-    is_whole : whether these are all chunks of the corpus: only then what is found nowhere is
+    is_whole : whether these are all chunks of the corpus; only then are rows without a chunk
         reported.
 
     Returns
@@ -120,71 +121,73 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
     order = [("document_id", "ascending"), ("position", "ascending")]
     columns = ["chunk_id", "document_id", "position", "text"]
     graphs = [ChunkGraph(row) for row in chunks.select(columns).sort_by(order).to_pylist()]
-    mentioned, told = _located(given, [graph.chunk for graph in graphs])
+    mentioned, numbers_of_pairs = _located(given, [graph.chunk for graph in graphs])
     for key, entity in given.entities.items():
         for number in mentioned[key]:
             graphs[number].entity(entity.name, entity.type, entity.description, 0, "")
-    for one, numbers in zip(given.relationships, told, strict=True):
+    for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
         for number in numbers:
             names = (one.source, one.target)
             graphs[number].relationship(names, one.description, one.strength, 0, "")
-    unfound = _unfound(given, mentioned, told) if is_whole else []
+    unfound = _unfound(given, mentioned, numbers_of_pairs) if is_whole else []
     return tabulated(graphs)._replace(failures=[*given.failures, *unfound])
 
 
 def _located(
     given: Given, chunks: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Set[int]], list[Set[int]]]:
-    """The numbers of the chunks that mention each entity, and that tell each relationship."""
+    """Return the numbers of the chunks that mention each entity and each relationship."""
     ends = {end for one in given.relationships for end in one.ends}
     texts = [name_key(chunk["text"]) for chunk in chunks]
     mentioned: dict[str, Set[int]] = dict(texts_holding({*given.entities, *ends}, texts))
     standing = _finder(chunks)
     for key, entity in given.entities.items():
-        mentioned[key] = standing(entity.places, mentioned[key])
-    told = [
-        standing(one.places, mentioned[one.ends[0]] & mentioned[one.ends[1]])
+        mentioned[key] = standing(entity.locations, mentioned[key])
+    numbers_of_pairs = [
+        standing(one.locations, mentioned[one.ends[0]] & mentioned[one.ends[1]])
         for one in given.relationships
     ]
-    for one, numbers in zip(given.relationships, told, strict=True):
+    for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
         for end in one.ends:
             mentioned[end] = mentioned[end] | numbers
-    return mentioned, told
+    return mentioned, numbers_of_pairs
 
 
 def _finder(
     chunks: Sequence[Mapping[str, Any]],
-) -> Callable[[Iterable[Place], Collection[int]], Set[int]]:
-    """Tells which chunks rows stand in, given the numbers of those that hold the names."""
+) -> Callable[[Iterable[Location], Collection[int]], Set[int]]:
+    """Return a function from locations, and chunks that contain the names, to chunk numbers."""
     number_of = {chunk["chunk_id"]: number for number, chunk in enumerate(chunks)}
 
-    def standing(places: Iterable[Place], named: Collection[int]) -> Set[int]:
+    def standing(locations: Iterable[Location], named: Collection[int]) -> Set[int]:
         found: set[int] = set()
-        for place in places:
-            if place.chunk_ids:
-                found.update(number_of[i] for i in place.chunk_ids if i in number_of)
-            elif not place.document_ids:
+        for location in locations:
+            if location.chunk_ids:
+                found.update(number_of[i] for i in location.chunk_ids if i in number_of)
+            elif not location.document_ids:
                 found.update(named)
             else:
-                found.update(n for n in named if chunks[n]["document_id"] in place.document_ids)
+                found.update(n for n in named if chunks[n]["document_id"] in location.document_ids)
         return found
 
     return standing
 
 
 def _unfound(
-    given: Given, mentioned: Mapping[str, Collection[int]], told: Sequence[Collection[int]]
+    given: Given,
+    mentioned: Mapping[str, Collection[int]],
+    numbers_of_pairs: Sequence[Collection[int]],
 ) -> Iterator[str]:
-    """A line for the entities, and one for the relationships, that no chunk has."""
+    """Yield a line for the entities, and one for the relationships, without a chunk."""
     entities = [f"'{one.name}'" for key, one in given.entities.items() if not mentioned[key]]
     pairs = [
         f"'{one.source}' and '{one.target}'"
-        for one, numbers in zip(given.relationships, told, strict=True)
+        for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True)
         if not numbers
     ]
     for file, what, missed, n_all in (
         (_ENTITIES, "entities are in no chunk", entities, len(given.entities)),
-        (_RELATIONSHIPS, "relationships have both ends in no chunk", pairs, len(told)),
+        (_RELATIONSHIPS, "relationships have both ends in no chunk", pairs, len(numbers_of_pairs)),
     ):
         if missed:
             yield (
@@ -203,7 +206,7 @@ def _entities(rows: Iterable[EntityRow]) -> dict[str, GivenEntity]:
             _commonest(row.title for row in found),
             _commonest(row.type for row in found),
             _united(found),
-            _places(found),
+            _locations(found),
         )
         for key, found in sorted(by_key.items())
     }
@@ -217,17 +220,19 @@ def _relationships(rows: Iterable[RelationshipRow]) -> list[GivenRelationship]:
     for _, found in sorted(by_ends.items()):
         source, target = _commonest((row.source, row.target) for row in found)
         strength = max(_strength(row.weight) for row in found)
-        united.append(GivenRelationship(source, target, _united(found), strength, _places(found)))
+        united.append(
+            GivenRelationship(source, target, _united(found), strength, _locations(found))
+        )
     return united
 
 
 def _strength(weight: float) -> int:
-    """The weight within 1 to 10; 1 where it is not a number."""
+    """Return the weight clipped to 1 to 10; 1 for NaN."""
     return round(min(10.0, max(1.0, weight)))
 
 
 def _commonest(values: Iterable[_Value]) -> _Value:
-    """Of the values that say something, the most frequent, then the first in order."""
+    """Return the most frequent value that is not empty, ties in sorted order."""
     counts = Counter(values)
     return min(counts, key=lambda value: (not value, -counts[value], value))
 
@@ -236,5 +241,5 @@ def _united(rows: Iterable[Row]) -> str:
     return " ".join(sorted({row.description for row in rows} - {""}))
 
 
-def _places(rows: Iterable[Row]) -> tuple[Place, ...]:
-    return tuple(sorted({row.place() for row in rows}))
+def _locations(rows: Iterable[Row]) -> tuple[Location, ...]:
+    return tuple(sorted({row.location() for row in rows}))

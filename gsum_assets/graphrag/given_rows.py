@@ -1,4 +1,4 @@
-"""Rows of a given graph, each checked for itself: what cannot be used never loses the rest."""
+"""Validation of the rows of a given graph, one by one, so that invalid rows are skipped."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,9 @@ from gsum_assets.corpus.records import cells
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.graphrag.schemas import Name, Relationship
 
-_CHUNK_ID = re.compile(r"c[0-9a-f]{20}")  # as `chunk.py` makes them; the package's have 128 digits
+_CHUNK_ID = re.compile(
+    r"c[0-9a-f]{20}"
+)  # ids by `chunk.py`; those of Microsoft's package have 128 digits
 _SHOWN = 3  # examples in a message
 
 
@@ -36,10 +38,10 @@ _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.low
 
 
 @dataclass(frozen=True, order=True)
-class Place:
-    """Where a row says that it stands: in chunks of ours, or else in documents; none: anywhere.
+class Location:
+    """Location of a row: chunk ids of ours, or else documents; neither: anywhere.
 
-    Ids are in ascending order.
+    Ids are sorted.
     """
 
     chunk_ids: tuple[str, ...] = ()
@@ -47,9 +49,11 @@ class Place:
 
 
 class Row(BaseModel):
-    """What rows of both files have."""
+    """Fields of the rows of both files."""
 
-    needs: ClassVar[tuple[tuple[str, ...], ...]]  # columns, each with other names for it
+    needs: ClassVar[
+        tuple[tuple[str, ...], ...]
+    ]  # required columns, each with its alternative names
     may_have: ClassVar[tuple[str, ...]] = ("text_unit_ids", "document_ids")
 
     description: _OneLine = ""
@@ -61,10 +65,10 @@ class Row(BaseModel):
     def _without_nulls(cls, row: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in row.items() if value is not None}
 
-    def place(self) -> Place:
-        """Ids of chunks count where they have the form of ours, be they of this bucket or not."""
+    def location(self) -> Location:
+        """Return the location, with all chunk ids of our form, also those of other buckets."""
         ours = {chunk_id for chunk_id in self.text_unit_ids if _CHUNK_ID.fullmatch(chunk_id)}
-        return Place(tuple(sorted(ours)), tuple(sorted(set(self.document_ids))))
+        return Location(tuple(sorted(ours)), tuple(sorted(set(self.document_ids))))
 
 
 class EntityRow(Row):
@@ -90,36 +94,36 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow], list[str]]:
-    """The rows of a file that can be used, and a line on the others if there are any.
+    """Return the valid rows of a file, and a line on the others if there are any.
 
     Parameters
     ----------
     folder : the corpus folder.
-    name : of the file, relative to it.
+    name : path of the file, relative to the folder.
 
     Raises
     ------
     CorpusError
         If the file is not Parquet or lacks a column.
     """
-    good, slips, number = [], [], 0
+    good, errors, number = [], [], 0
     for number, row in enumerate(_rows(folder / name, model), start=1):
         try:
             good.append(model.model_validate(row))
         except ValidationError as error:
-            slips.append(f"row {number}: {_told(error)}")
-    left_out = f"{name}: {len(slips):,} of {number:,} rows left out ({examples(slips)})"
-    return good, [f"{left_out}; correct them"] if slips else []
+            errors.append(f"row {number}: {_first_error(error)}")
+    left_out = f"{name}: {len(errors):,} of {number:,} rows left out ({examples(errors)})"
+    return good, [f"{left_out}; correct them"] if errors else []
 
 
 def examples(items: Iterable[str]) -> str:
-    """The first few, and whether there are more."""
+    """Return the first few items as text, with "…" if there are more."""
     first = list(islice(items, _SHOWN + 1))
     return "; ".join([*first[:_SHOWN], *(["…"] if len(first) > _SHOWN else [])])
 
 
 def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
-    """The rows as plain values, texts as bytes: Arrow does not vouch for their UTF-8."""
+    """Yield the rows as plain values, with texts as bytes, since Arrow does not validate UTF-8."""
     try:
         with file.open("rb") as stream:
             source = pq.ParquetFile(stream)
@@ -128,17 +132,19 @@ def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
             table = source.read(columns=used)
             columns = {name: cells(table[name]) for name in used}
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
-        # Arrow reports damage as a plain OSError; its subclasses come from disk or network.
+        # Arrow reports corrupt files as a plain OSError; subclasses are errors of disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:
             raise
         reason = str(error).splitlines()[0]
-        raise CorpusError(f"{file} is not readable as Parquet ({reason}); write it anew") from error
+        raise CorpusError(
+            f"{file} is not readable as Parquet ({reason}); write it again"
+        ) from error
     for row in zip(*columns.values(), strict=True):
         yield dict(zip(columns, row, strict=True))
 
 
 def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
-    """Those columns of a file that are read; `CorpusError` where one is lacking."""
+    """Return the columns of a file to read; raise `CorpusError` if a required one is missing."""
     for wanted in model.needs:
         if not set(wanted) & set(names):
             lacking = " or ".join(f"'{name}'" for name in wanted)
@@ -149,8 +155,8 @@ def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
     return [name for name in (*chain(*model.needs), *model.may_have) if name in names]
 
 
-def _told(error: ValidationError) -> str:
-    """The first thing that is wrong with a row."""
+def _first_error(error: ValidationError) -> str:
+    """Return the message of the first validation error of a row."""
     problem = error.errors()[0]
     message = problem["msg"].removeprefix("Value error, ")
     if not problem["loc"]:

@@ -1,4 +1,4 @@
-"""The index of GraphRAG: mentions, entities, communities, reports."""
+"""Index assets of GraphRAG: mentions, entities, communities, reports."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -33,13 +33,13 @@ _Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 
 def _extractions(inputs: Inputs) -> Result:
     chunks = inputs.table("chunks")
-    inputs.table("source_graph")  # what is made rests on these files, which only the folder has
-    if inputs.folder is None:
+    listed = inputs.table("source_graph")  # the result depends on files that the folder alone has
+    if inputs.folder is None and listed.num_rows:
         raise ValueError(
-            f"{inputs.step}: there is no corpus folder here that may bring a graph along; "
-            "run it as a step of the pipeline"
+            f"{inputs.step}: there is no corpus folder, which may have a given graph; "
+            "run this step in the pipeline"
         )
-    given = read_given(inputs.folder)
+    given = read_given(inputs.folder) if inputs.folder else None
     if given is not None:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
@@ -50,8 +50,10 @@ def _merging(inputs: Inputs) -> MergingSettings:
     return MergingSettings.model_validate(inputs.settings("graphrag.merging"))
 
 
-def _asking(inputs: Inputs, chosen: _Chosen) -> tuple[LanguageModel, _Chosen, CountTokens, Prompts]:
-    """What it takes to write from prompts of a bounded length."""
+def _writing_arguments(
+    inputs: Inputs, chosen: _Chosen
+) -> tuple[LanguageModel, _Chosen, CountTokens, Prompts]:
+    """Return the arguments of functions that write texts from prompts of bounded length."""
     model = inputs.model("language_model")
     return model, chosen, counter_for(model, chosen.prompt_tokens), inputs.prompts("graphrag")
 
@@ -65,7 +67,7 @@ def _entities(inputs: Inputs) -> Result:
         inputs.table("entity_mentions"),
         inputs.table("relationship_mentions"),
         inputs.table("aliases"),
-        *_asking(inputs, _merging(inputs)),
+        *_writing_arguments(inputs, _merging(inputs)),
     )
 
 
@@ -74,7 +76,7 @@ def _relationships(inputs: Inputs) -> Result:
         inputs.table("relationship_mentions"),
         inputs.table("aliases"),
         inputs.table("entities"),
-        *_asking(inputs, _merging(inputs)),
+        *_writing_arguments(inputs, _merging(inputs)),
     )
 
 
@@ -103,7 +105,7 @@ def _by_level(found: pa.Table) -> Mapping[str, Mapping[str, int]]:
 
 def _reports(inputs: Inputs) -> Result:
     chosen = ReportSettings.model_validate(inputs.settings("graphrag.reports"))
-    model, _, count_tokens, prompts = _asking(inputs, chosen)
+    model, _, count_tokens, prompts = _writing_arguments(inputs, chosen)
     entities = inputs.table("entities")
     elements = elements_of(
         entities,
@@ -127,57 +129,57 @@ def _embeddings(inputs: Inputs) -> pa.Table:
     return pa.table(columns, names=TABLES["graphrag.embeddings"].schema.names)
 
 
-_ASKING = ("corpus_settings", "language_model")
+_WRITING_INPUTS = ("corpus_settings", "language_model")
 
 INDEX = (
     Step(
         _extractions,
         {
-            "extractions": "What was read from each chunk, and what a malformed reply cost.",
-            "entity_mentions": "What a chunk names, before names are merged.",
-            "relationship_mentions": "What a chunk says of two entities.",
-            "claims": "What a chunk claims of an entity.",
+            "extractions": "With the number of extracted items, and errors of malformed replies.",
+            "entity_mentions": "With the name in the chunk, before names are merged.",
+            "relationship_mentions": "With the chunk's description of the relationship.",
+            "claims": "With its status, dates and quotation.",
         },
-        ("chunks", "source_graph", *_ASKING),
+        ("chunks", "source_graph", *_WRITING_INPUTS),
         pool="llm",
         code_version="3",
     ),
     Step(
         _aliases,
         {
-            "aliases": "Which names stand for one entity, and what speaks for it; the mentions "
-            "keep theirs, so that a merge can be taken back."
+            "aliases": "Names of one entity share its id, with evidence; mentions keep their "
+            "names, so that a merge can be undone."
         },
         ("entity_mentions", "chunks", "corpus_settings"),
     ),
     Step(
         _entities,
-        {"entities": "One of each name, whatever the chunks call it; descriptions are merged."},
-        ("entity_mentions", "relationship_mentions", "aliases", *_ASKING),
+        {"entities": "Mentions with its names are combined, and their descriptions merged."},
+        ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
         pool="llm",
         code_version="3",
     ),
     Step(
         _relationships,
-        {"relationships": "All that is said of two entities, merged; as heavy as chunks tell it."},
-        ("relationship_mentions", "aliases", "entities", *_ASKING),
+        {"relationships": "Descriptions are merged; the weight is the number of mentions."},
+        ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
         pool="llm",
         code_version="3",
     ),
     Step(
         _communities,
-        {"communities": "Hierarchical Leiden on every component; none is too small to be one."},
+        {"communities": "By hierarchical Leiden on every component, including single entities."},
         ("entities", "relationships", "corpus_settings"),
     ),
     Step(
         _reports,
         {
-            "community_reports": "What a community is and why it matters: what answers rest on.",
+            "community_reports": "A summary of the community, from which answers are written.",
             "findings": "With the chunks that support it.",
         },
         (
             *("entities", "relationships", "aliases", "communities"),
-            *("claims", "chunks", *_ASKING),
+            *("claims", "chunks", *_WRITING_INPUTS),
         ),
         pool="llm",
         code_version="3",
@@ -185,8 +187,8 @@ INDEX = (
     Step(
         _embeddings,
         {
-            "embeddings": "What questions are compared with: by entities in local answers, by "
-            "reports in rankings."
+            "embeddings": "Questions are compared with entities in local answers, and with reports "
+            "in rankings."
         },
         ("entities", "community_reports", "embedding_model"),
         code_version="2",

@@ -1,4 +1,4 @@
-"""The index as answers read it: reports, entities and what they rest on, by scope."""
+"""Access to the index for answers: reports, entities and their chunks, by scope."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ from gsum_resources.arrow import pc
 
 @dataclass(frozen=True)
 class Seen:
-    """A report as the scope of a question sees it.
+    """A report restricted to the scope of a question.
 
     Attributes
     ----------
-    community_id : the community.
-    rating : of the report.
-    text : the whole report; of one document, what is found in that document.
+    community_id : id of the community.
+    rating : rating of the report.
+    text : the whole report, or its findings from one document.
     """
 
     community_id: str
@@ -42,11 +42,11 @@ class Index:
     embeddings: pa.Table
 
     def reports(self, level: int, document_id: str | None) -> list[Seen]:
-        """The reports of a level's cut that say something of the scope, by community.
+        """Return the reports of a level's cut that have content in the scope, by community.
 
         Parameters
         ----------
-        document_id : the document asked about; None: the whole corpus.
+        document_id : document of the question; None: the whole corpus.
         """
         shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
         reports = self._reports
@@ -68,31 +68,31 @@ class Index:
         return found
 
     def chunks_of_reports(self, level: int) -> tuple[list[str], list[tuple[int, str]]]:
-        """Communities of a level with a report, and each pair of its place and a chunk cited."""
+        """Return the communities of a level with reports, and pairs of their index and a chunk."""
         shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
         ids = [i for i in shown if i in self._reports]
         cited = [
-            (place, chunk_id)
-            for place, community_id in enumerate(ids)
+            (index, chunk_id)
+            for index, community_id in enumerate(ids)
             for finding in self._findings.get(community_id, ())
             for chunk_id in finding["chunk_ids"]
         ]
         return ids, cited
 
     def vectors(self, kind: str, ids: Sequence[str]) -> np.ndarray:
-        """Embeddings of entities or reports, `(len(ids), dim)`."""
+        """Return the embeddings of entities or reports, `(len(ids), dim)`."""
         rows = self.embeddings.filter(pc.equal(self.embeddings["kind"], kind))
-        places = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
-        if places.null_count:
+        indices = pc.index_in(pa.array(ids, pa.string()), rows["item_id"].combine_chunks())
+        if indices.null_count:
             raise ValueError(
-                f"graphrag/embeddings: {places.null_count} of {len(ids)} {kind} vectors are "
+                f"graphrag/embeddings: {indices.null_count} of {len(ids)} {kind} vectors are "
                 "missing; materialize graphrag/embeddings again"
             )
-        return stacked(rows["embedding"])[places.to_numpy()]
+        return stacked(rows["embedding"])[indices.to_numpy()]
 
     @cached_property
     def by_id(self) -> Mapping[str, dict]:
-        """Rows of entities."""
+        """Rows of entities by entity_id."""
         return {row["entity_id"]: row for row in self.entities.to_pylist()}
 
     @cached_property

@@ -1,6 +1,6 @@
-"""What lies around the entities nearest to a question: their neighbourhood, reports and chunks.
+"""Contexts of local answers: the entities nearest to a question, their reports and chunks.
 
-After the local search of Microsoft's package, which the paper does not describe.
+This follows the local search of Microsoft's package, which the paper does not describe.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ _LEVEL = 99  # of reports: the finest
 
 
 class Around:
-    """Chooses entities near a question with their relationships, then reports, then chunks.
+    """Choice of the entities nearest to a question, their relationships, reports, and chunks.
 
-    Chunks have half of the prompt, reports a seventh, entities and relationships the rest
-    (`settings`); what one of them leaves is the next one's.
+    By default chunks have half of the prompt, reports 15%, and entities and relationships the rest;
+    space that one kind leaves is used by the next.
 
     Parameters
     ----------
-    vectors : of each question by query_id, `(dim,)`.
+    vectors : embedding of each question by query_id, `(dim,)`.
     max_words : length of an answer, words.
     """
 
@@ -54,29 +54,29 @@ class Around:
         self._scopes: dict[str | None, tuple[list[str], np.ndarray, list[Seen]]] = {}
 
     def __call__(self, query: dict) -> Sequence[Passage]:
-        """The passages of a row of `queries`, in the order in which they are read."""
+        """Return the passages of a row of `queries`, in the order in which they are read."""
         scope = query["document_id"]
         ids, vectors, seen = self._of_scope(scope)
-        asked, n = self._vectors[query["query_id"]], self._settings.n_entities
-        near = {ids[i]: cosine for i, cosine in nearest(asked, vectors, ids, n)} if ids else {}
+        vector, n = self._vectors[query["query_id"]], self._settings.n_entities
+        near = {ids[i]: cosine for i, cosine in nearest(vector, vectors, ids, n)} if ids else {}
         share_chunks, share_reports = self._settings.share_chunks, self._settings.share_reports
-        wanted = (  # each with the share of the prompt that those after it have
+        wanted = (  # each with the share of the prompt reserved for the following kinds
             (list(_entities(self._index, near, scope)), share_chunks + share_reports),
             (list(_reports(self._index, near, seen)), share_chunks),
             (list(self._best.get(query["query_id"], ())), 0.0),
         )
-        sizes = lengths((one.text for kind, _ in wanted for one in kind), self._count_tokens)
+        sizes = lengths((item.text for kind, _ in wanted for item in kind), self._count_tokens)
         room = answer_room(query, self._settings.prompt_tokens, self._max_words, self._count_tokens)
         chosen: list[Passage] = []
         left = room.tokens
         for kind, kept_free in wanted:
             taken = list(within(kind, sizes, left - int(kept_free * room.tokens), room.mark))
-            left -= sum(sizes[one.text] + room.mark for one in taken)
+            left -= sum(sizes[item.text] + room.mark for item in taken)
             chosen += taken
         return chosen
 
     def _of_scope(self, document_id: str | None) -> tuple[list[str], np.ndarray, list[Seen]]:
-        """Entities, their vectors `(n_entities, dim)`, and reports of a document or the corpus."""
+        """Return entities, their vectors `(n_entities, dim)`, and reports of a scope."""
         if document_id not in self._scopes:
             ids = (
                 list(self._index.by_id)
@@ -89,7 +89,7 @@ class Around:
 
 
 def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Iterator[Passage]:
-    """The nearest entities, then their relationships: those between them first, heaviest first."""
+    """Yield the nearest entities, then their relationships, those between them first, by weight."""
     for entity_id, cosine in near.items():
         yield Passage(entity_id, "entity", entity_text(index.by_id[entity_id]), cosine)
     related = {
@@ -110,14 +110,14 @@ def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Ite
 
 
 def _reports(index: Index, near: Mapping[str, float], seen: Sequence[Seen]) -> Iterator[Passage]:
-    """Reports of the communities that hold most of the nearest entities, best rated first.
+    """Yield the reports of communities with most of the nearest entities, ties by rating.
 
-    Like entities they are of no document, or they would be read among the chunks of theirs.
+    They have no document_id, like entities, so that they are not sorted among chunks.
     """
     members = index.members
-    held = {one.community_id: len(members[one.community_id] & near.keys()) for one in seen}
-    for one in sorted(
-        seen, key=lambda one: (-held[one.community_id], -one.rating, one.community_id)
+    held = {item.community_id: len(members[item.community_id] & near.keys()) for item in seen}
+    for item in sorted(
+        seen, key=lambda item: (-held[item.community_id], -item.rating, item.community_id)
     ):
-        if held[one.community_id]:
-            yield Passage(one.community_id, "report", one.text, one.rating)
+        if held[item.community_id]:
+            yield Passage(item.community_id, "report", item.text, item.rating)

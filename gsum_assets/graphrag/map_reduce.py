@@ -1,4 +1,4 @@
-"""Partial answers from packs of passages, and what of them the final answer reads (paper, 2.6)."""
+"""Partial answers from packs of passages, and the context of the final answer (paper, 2.6)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,8 @@ from gsum_assets.evaluation.budget import (
     lengths,
     structured_room,
 )
-from gsum_assets.evaluation.question_contexts import Question, questions_with_passages, spent
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings
@@ -27,15 +28,15 @@ from gsum_resources.llm.results import PartialAnswer
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import LanguageModel, Request
 
-_LEAST = 16  # word pieces: of a partial answer that is cut, less says nothing
+_LEAST = 16  # word pieces of a cut partial answer, below which it is useless
 
 
 @dataclass(frozen=True)
 class _Pack:
-    """Some passages of a question, asked together."""
+    """Passages of a question in one request."""
 
     question: Question
-    place: int
+    number: int
     node_ids: Sequence[str]
     request: Request
     size: int
@@ -50,10 +51,9 @@ def partial_answers(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` each question over each pack of its passages, all at once.
+    """Request an answer to each question from each pack of its passages from `model`.
 
-    A question whose passages fit into its final prompt together is not asked here: that prompt
-    answers it (ours).
+    A question whose passages all fit into its final prompt has no partial answers (ours).
 
     Parameters
     ----------
@@ -66,25 +66,25 @@ def partial_answers(
         Rows of `graphrag.partial_answers` ordered by its key.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
-    asked, rows, failures = [], [], []
+    sent, rows, failures = [], [], []
     for question in questions_with_passages(contexts, queries):
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if _fits(question, sizes, room):
             continue
         found = _packs(question, sizes, settings, count_tokens, prompts)
-        asked += found
+        sent += found
         if not found:
             failures.append(
-                f"question '{question.query_id}': it and the instructions leave no room to "
-                "passages; set prompt_tokens higher in corpus.toml, [graphrag.answers]"
+                f"question '{question.query_id}': question and instructions leave no room for "
+                "passages; raise prompt_tokens in corpus.toml, [graphrag.answers]"
             )
-    replies = model.complete([pack.request for pack in asked])
-    for pack, reply in zip(asked, replies, strict=True):
+    replies = model.complete([pack.request for pack in sent])
+    for pack, reply in zip(sent, replies, strict=True):
         partial, problem = usable(reply, PartialAnswer)
         if partial is not None:
             row = {
                 "query_id": pack.question.query_id,
-                "pack": pack.place,
+                "pack": pack.number,
                 "node_ids": pack.node_ids,
                 "n_passages": len(pack.node_ids),
                 "prompt_tokens": pack.size,
@@ -94,7 +94,7 @@ def partial_answers(
             }
             rows.append({**row, **spent(reply)})
         if problem:
-            where = f"question '{pack.question.query_id}', pack {pack.place}"
+            where = f"question '{pack.question.query_id}', pack {pack.number}"
             lost = ": no partial answer" if partial is None else ""
             failures.append(f"{where}{lost}: {problem}")
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.partial_answers"].schema), failures)
@@ -108,15 +108,16 @@ def reduced_contexts(
     max_words: int,
     count_tokens: CountTokens,
 ) -> pa.Table:
-    """The partial answers that help, most helpful first, as many as the final prompt takes.
+    """Return the helpful partial answers, most helpful first, as many as fit the final prompt.
 
     Parameters
     ----------
-    partial : rows of `graphrag.partial_answers`; a question without any reads its contexts.
+    partial : rows of `graphrag.partial_answers`; a question without any keeps its contexts.
 
     Returns
     -------
-    Rows of `graphrag.reduced_contexts` ordered by its key.
+    pa.Table
+        Rows of `graphrag.reduced_contexts` ordered by its key.
     """
     answers: dict[str, list[dict]] = {}
     for row in partial.to_pylist():
@@ -127,16 +128,16 @@ def reduced_contexts(
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if own := answers.get(question.query_id):
             rows += _reduced(question, own, room, count_tokens)
-        elif _fits(question, sizes, room):  # else it was mapped in vain
+        elif _fits(question, sizes, room):  # otherwise all its partial answers failed
             rows += [{**passage, "fate": "kept"} for passage in question.passages]
     return pa.Table.from_pylist(rows, TABLES["graphrag.reduced_contexts"].schema)
 
 
 def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) -> pa.Table:
-    """The rows of `contexts` that the final answer rests on.
+    """Return the rows of `contexts` on which the final answer depends.
 
-    These are the passages of the packs whose partial answers it reads, or all where these fitted
-    into its prompt.
+    These are the passages of the packs whose partial answers are in its prompt, or all passages if
+    they fit into the prompt themselves.
 
     Parameters
     ----------
@@ -148,13 +149,13 @@ def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) ->
         own = read.setdefault(row["query_id"], set())
         if _pack_id(row["query_id"], row["pack"]) in kept:
             own.update(row["node_ids"])
-    rests = [
+    is_used = [
         node_id in read.get(query_id, (node_id,))
         for query_id, node_id in zip(
             contexts["query_id"].to_pylist(), contexts["node_id"].to_pylist(), strict=True
         )
     ]
-    return contexts.filter(pa.array(rests, pa.bool_()))
+    return contexts.filter(pa.array(is_used, pa.bool_()))
 
 
 def _pack_id(query_id: str, pack: int) -> str:
@@ -191,12 +192,12 @@ def _packs(
     return [
         _Pack(
             question,
-            place,
+            number,
             [keys[i] for i in members],
             replace(bare, passages=tuple(texts[i] for i in members)),
             room.own + sum(lengths_of[i] for i in members),
         )
-        for place, members in enumerate(packs(keys, lengths_of, room.tokens))
+        for number, members in enumerate(packs(keys, lengths_of, room.tokens))
     ]
 
 

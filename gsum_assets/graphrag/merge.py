@@ -1,4 +1,4 @@
-"""Mentions to entities and relationships: one of each name, whatever the chunks call it (2.3)."""
+"""Merging of mentions into entities and relationships (2.3)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from gsum_resources.protocols import LanguageModel
 
 @dataclass
 class _Gathered:
-    """What all mentions of one thing say."""
+    """The combined mentions of one thing."""
 
     texts: dict[str, None] = field(default_factory=dict)
     chunks: dict[str, None] = field(default_factory=dict)
@@ -52,15 +52,15 @@ def merge_entities(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """One row of `graphrag.entities` for each, whose name most chunks write.
+    """Return one row of `graphrag.entities` for each entity.
 
-    The type is that of most mentions, of equals the smaller word; all are kept as variants.
-    Descriptions are merged by `model` where there are several.
+    The type is the most frequent one, ties by alphabet; all types are kept as variants. Several
+    descriptions are merged by `model`.
 
     Parameters
     ----------
-    mentions, relationship_mentions, aliases : rows of these tables of one corpus; of two
-        documents in any order, of one in reading order.
+    mentions, relationship_mentions, aliases : rows of these tables of one corpus, those of a
+        document in reading order.
 
     Returns
     -------
@@ -113,10 +113,9 @@ def merge_relationships(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """One row of `graphrag.relationships` for each pair, whichever end is named first.
+    """Return one row of `graphrag.relationships` for each pair of entities, in either direction.
 
-    A mention whose two names stand for one entity is left out. Parameters are those of
-    `merge_entities`.
+    Mentions between two names of one entity are left out. Parameters are those of `merge_entities`.
 
     Returns
     -------
@@ -157,17 +156,17 @@ def merge_relationships(
 
 
 def entities_by_name(aliases: pa.Table) -> dict[str, str]:
-    """entity_id of each name_key."""
+    """Return the entity_id of each name_key."""
     return dict(zip(aliases["name_key"].to_pylist(), aliases["entity_id"].to_pylist(), strict=True))
 
 
 def by_document(mentions: pa.Table) -> Iterable[dict]:
-    """Rows by document, those of one in the order that they have."""
+    """Return rows sorted by document, in their order within a document."""
     return sorted(mentions.to_pylist(), key=lambda row: row["document_id"])
 
 
 def _pairs(mentions: pa.Table, entity_of: Mapping[str, str]) -> dict[tuple[str, str], _Pair]:
-    """What is said of each two entities, by their ids in order."""
+    """Return the combined mentions of each pair of entities, by their sorted ids."""
     found: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     for mention in by_document(mentions):
         source, target = entity_of[mention["source_key"]], entity_of[mention["target_key"]]

@@ -1,4 +1,4 @@
-"""Global and local answers from the index, and both baselines."""
+"""Global and local answers from the index, and two baselines."""
 
 import pyarrow as pa
 
@@ -29,7 +29,7 @@ _INDEX = (
     "findings",
     "embeddings",
 )
-"""What `Index` takes, in its order."""
+"""Arguments of `Index`, in order."""
 
 
 def _settings(inputs: Inputs) -> AnswerSettings:
@@ -37,7 +37,7 @@ def _settings(inputs: Inputs) -> AnswerSettings:
 
 
 def _index(inputs: Inputs) -> Index:
-    """The index; of a baseline that needs none, nothing is read."""
+    """Return the index, with empty tables for a baseline that does not use it."""
     if VARIANTS[inputs.variant].reads in ("reports", "around"):
         return Index(*(inputs.table(name) for name in _INDEX))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
@@ -59,7 +59,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
 
 
 def _choice(inputs: Inputs) -> Choose:
-    """How a method chooses what a question's answer is made from."""
+    """Return the function by which a method chooses the context of a question."""
     chosen, settings = VARIANTS[inputs.variant], _settings(inputs)
     if chosen.reads == "reports":
         return all_reports(_index(inputs), chosen.level, settings.seed)
@@ -102,7 +102,7 @@ def _reduced_contexts(inputs: Inputs) -> pa.Table:
 
 
 def _read(inputs: Inputs) -> Read:
-    """The passages behind the partial answers that were kept; reports hold what supports them."""
+    """Return the passages of the kept partial answers, with the chunks that support reports."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
     rows = reduced
     if VARIANTS[inputs.variant].maps:
@@ -134,10 +134,7 @@ METHOD = Method(
         Step(_contexts, CONTEXTS, ("chunks", *_INDEX, "query_embeddings"), pool=None),
         Step(
             _partial_answers,
-            {
-                "partial_answers": "The question answered from one pack of passages, and how much "
-                "that helps."
-            },
+            {"partial_answers": "The answer from one pack of passages, with its helpfulness."},
             ("language_model",),
             pool="llm",
             code_version="3",
@@ -145,8 +142,8 @@ METHOD = Method(
         Step(
             _reduced_contexts,
             {
-                "reduced_contexts": "The most helpful partial answers, as many as one prompt "
-                "takes; passages themselves where all fit."
+                "reduced_contexts": "The most helpful partial answers that fit one prompt, or the "
+                "passages themselves if all fit."
             },
             pool="llm",
         ),

@@ -1,8 +1,8 @@
-"""Finds the texts that hold a name, for many names at once.
+"""Search of texts that contain a name, for many names at once.
 
-A name can only stand in a text that has all of the name's pieces, so only such texts are searched.
-Pieces are the runs of plain letters and digits, which `names.holds` never finds inside a longer
-one, and of other scripts all three characters in a row.
+Only texts that have all of a name's pieces are searched. Pieces are runs of ASCII letters and
+digits, which `names.holds` never finds inside a longer run, and all three consecutive characters of
+other scripts.
 """
 
 import re
@@ -16,40 +16,40 @@ _LENGTH = 3  # characters of a piece of another script
 
 
 def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, frozenset[int]]:
-    """The places of the texts that hold each name.
+    """Return the indices of the texts that contain each name.
 
     Parameters
     ----------
-    keys : names as `name_key` makes them; one without a letter or digit is found nowhere.
-    text_keys : texts as `name_key` makes them.
+    keys : names normalized by `name_key`; one without a letter or digit is never found.
+    text_keys : texts normalized by `name_key`.
     """
     pieces = {key: set(_pieces(key)) for key in keys}
     wanted = set().union(*pieces.values())
     texts_of_run: dict[str, set[int]] = defaultdict(set)
-    for place, text in enumerate(text_keys):
+    for index, text in enumerate(text_keys):
         for run in _RUNS.findall(text):
-            texts_of_run[run].add(place)
+            texts_of_run[run].add(index)
     texts_with: dict[str, set[int]] = defaultdict(set)
-    for run, places in texts_of_run.items():
+    for run, indices in texts_of_run.items():
         for piece in wanted.intersection(_all_pieces(run)):
-            texts_with[piece] |= places
+            texts_with[piece] |= indices
     found = {}
     for key, own in pieces.items():
         rarest_first = sorted((texts_with.get(piece, set()) for piece in own), key=len)
         candidates: set[int] = set.intersection(*rarest_first) if rarest_first else set()
-        found[key] = frozenset(place for place in candidates if holds(text_keys[place], key))
+        found[key] = frozenset(index for index in candidates if holds(text_keys[index], key))
     return found
 
 
 def _pieces(key: str) -> Iterator[str]:
-    """What a text must have to hold a name."""
+    """Yield the pieces that a text must have to contain a name."""
     for run in _RUNS.findall(key):
         length = len(run) if run.isascii() else min(_LENGTH, len(run))
         yield from _cut(run, length)
 
 
 def _all_pieces(run: str) -> Iterator[str]:
-    """Every piece that a name in a run of a text can have."""
+    """Yield every possible piece of names in a run of a text."""
     if run.isascii():
         yield run
     else:
@@ -58,5 +58,5 @@ def _all_pieces(run: str) -> Iterator[str]:
 
 
 def _cut(run: str, length: int) -> Iterator[str]:
-    """All stretches of `length` characters."""
+    """Return all substrings of `length` characters."""
     return (run[start : start + length] for start in range(len(run) - length + 1))

@@ -1,18 +1,18 @@
-"""What names of persons are made of: titles, a name proper, and its first and last word."""
+"""Parsing of names of persons: titles, the bare name, its first and last word."""
 
 import re
 from typing import NamedTuple
 
 from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
 
-# titles of whoever has the office, whatever the sex and whichever name follows
+# titles of an office, independent of sex and of the form of the name
 _OFFICES = word_set(
     """
     dr prof captain lieutenant sergeant colonel major general admiral commander officer inspector
     detective judge justice president senator governor minister mayor ambassador chancellor rev
     """
 )
-# titles that tell one bearer of a name from another: husband from wife, uncle from nephew
+# titles that distinguish persons with the same name, such as husband and wife
 _TELLING = word_set(
     """
     mr mrs ms miss madam sir dame lord lady king queen prince princess saint pope father mother
@@ -44,7 +44,7 @@ _PARTICLES = word_set(
 )
 _DEGREE = re.compile(r",?\s+(?:ph\.?\s?d|m\.?d|esq)$")
 _AFTER = word_set("jr sr ii iii iv")
-# words by which one of several bearers, or all of them, are meant
+# words that refer to one of several persons with a name, or to all of them
 _OF_SEVERAL = word_set(
     """
     old young little big elder younger senior junior family families clan household couple brothers
@@ -54,17 +54,17 @@ _OF_SEVERAL = word_set(
 
 
 class PersonName(NamedTuple):
-    """A name of a person, taken apart.
+    """A parsed name of a person.
 
     Attributes
     ----------
-    titles : those before it, each in one spelling.
-    bare : `name_key` without them.
-    ends : first and last word of a name of several words; none of a description such as "the
+    titles : titles in a normalized spelling.
+    bare : `name_key` without titles.
+    ends : first and last word of a name of several words; none for a description such as "the
         mother of Lin".
-    is_proper : whether it names one person; "he", "Captain", "Old Lin", "A.", "Speaker 2" do not.
-    has_capitals : whether each word has one, titles and particles aside; as a description, "Lin
-        woman", has not. True in scripts without capitals.
+    is_proper : whether it names one person, unlike "he", "Captain", "Old Lin", "A.", "Speaker 2".
+    has_capitals : whether each word except titles and particles begins with a capital, unlike the
+        description "Lin woman". True in scripts without capitals.
     """
 
     titles: frozenset[str]
@@ -75,22 +75,22 @@ class PersonName(NamedTuple):
 
     @property
     def telling(self) -> frozenset[str]:
-        """Those of its titles that tell one bearer of a name from another."""
+        """Titles that distinguish persons with the same name."""
         return self.titles & _TELLING
 
     @property
     def is_single(self) -> bool:
-        """Whether the bare name is of one word."""
+        """Whether the bare name is one word."""
         return " " not in self.bare
 
 
 def take_apart(name: str, key: str) -> PersonName:
-    """The parts of a name.
+    """Return a parsed name.
 
     Parameters
     ----------
-    name : as it is written; names begin with capitals in scripts that have them.
-    key : its `name_key`.
+    name : the name as written.
+    key : `name_key` of the name.
     """
     titles, bare = set(), key
     while match := _TITLE.match(bare):

@@ -1,4 +1,4 @@
-"""The picture of the largest communities."""
+"""Plot of the largest communities."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -23,7 +23,7 @@ from gsum_resources.arrow import pc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOOKS = [(colour, marker) for marker in "oD" for colour in COLOURS]  # of the largest communities
+_STYLES = [(colour, marker) for marker in "oD" for colour in COLOURS]  # of the largest communities
 _MOST_SHOWN = 15  # entities of each
 _COLUMNS = 3  # cells wide enough for names
 _FILLED = 0.78  # of a cell's width and height
@@ -34,13 +34,13 @@ _BETWEEN, _MOST_BETWEEN = "#d2d2d2", 120  # relationships: more would hide the c
 
 
 class _Drawing(NamedTuple):
-    """What is shown.
+    """Content of the plot.
 
     Attributes
     ----------
-    names, degrees : of each entity, `(n,)`.
-    communities : of each entity, 0 the largest, `(n,)`.
-    weights : of the relationship of two entities, symmetric, 0: none, `(n, n)`.
+    names, degrees : names and degrees of the entities, `(n,)`.
+    communities : community of each entity, 0 the largest, `(n,)`.
+    weights : weights of relationships, symmetric, 0 for none, `(n, n)`.
     """
 
     names: Sequence[str]
@@ -52,23 +52,22 @@ class _Drawing(NamedTuple):
 def communities_picture(
     communities: pa.Table, entities: pa.Table, relationships: pa.Table, title: str
 ) -> bytes:
-    """PNG of the twelve largest communities of level 0, and of what joins them.
+    """Return a PNG of the largest communities of level 0 and the relationships between them.
 
-    Each has a cell, a colour and the 15 most connected of its entities, which grow with the number
-    of their relationships; communities with much in common lie side by side. Of relationships
-    between them the 120 heaviest are shown; of communities of one entity none where there are
-    others.
+    Each has a cell, a style and its 15 most connected entities, whose size grows with their degree;
+    strongly related communities are adjacent. Between communities the 120 heaviest relationships
+    are shown; communities of one entity are shown only if there are no others.
 
     Parameters
     ----------
     communities, entities, relationships : rows of these tables of a corpus, in any order.
-    title : what is shown, 'tales: largest communities' for example.
+    title : title of the plot, such as 'tales: largest communities'.
     """
     top = communities.filter(pc.equal(communities["level"], 0)).sort_by("number")
     if not top.num_rows:
         return nothing_to_show(f"{title}: no community")
     several = top.filter(pc.greater(top["size"], 1))
-    shown = (several if several.num_rows else top).slice(0, len(_LOOKS)).to_pylist()
+    shown = (several if several.num_rows else top).slice(0, len(_STYLES)).to_pylist()
     drawing = _drawing([row["entity_ids"][:_MOST_SHOWN] for row in shown], entities, relationships)
     titles = [
         fill(f"{row['size']:,}: {row['title']}", _TITLE, max_lines=2, placeholder="…")
@@ -84,8 +83,8 @@ def communities_picture(
     axes = axes_at(figure, 0.1, 0.4, _WIDTH, _HEIGHT)
     axes.set_axis_off()
     axes.set(xlim=(0, 1), ylim=(0, 1))
-    _draw(axes, drawing, _places(drawing))
-    for (colour, marker), text in zip(_LOOKS, titles, strict=False):
+    _draw(axes, drawing, _positions(drawing))
+    for (colour, marker), text in zip(_STYLES, titles, strict=False):
         axes.scatter([], [], s=30, color=colour, marker=marker, label=text)
     legend_beside(axes, "entities: most connected")
     return to_png(figure)
@@ -94,7 +93,7 @@ def communities_picture(
 def _drawing(
     members: Sequence[Sequence[str]], entities: pa.Table, relationships: pa.Table
 ) -> _Drawing:
-    """The entities of these communities, and the relationships among them."""
+    """Return the entities of these communities, and the relationships among them."""
     ids = pa.array([entity_id for some in members for entity_id in some], pa.string())
     rows = entities.take(pc.index_in(ids, value_set=entities["entity_id"].combine_chunks()))
     ends = [pc.index_in(relationships[end], value_set=ids) for end in ("source_id", "target_id")]
@@ -110,23 +109,23 @@ def _drawing(
     )
 
 
-def _places(drawing: _Drawing) -> np.ndarray:
-    """Where entities lie, `(n, 2)` between 0 and 1: each community in its cell."""
+def _positions(drawing: _Drawing) -> np.ndarray:
+    """Return positions of entities, `(n, 2)` in 0 to 1, with each community in its cell."""
     n = int(drawing.communities.max()) + 1
     n_columns = min(_COLUMNS, int(np.ceil(np.sqrt(n))))
     n_rows = -(-n // n_columns)
     corners = np.array([(x, n_rows - 1 - y) for y in range(n_rows) for x in range(n_columns)])
     cells = corners[_cells(drawing, corners)]
-    places = np.empty((len(drawing.names), 2))
+    positions = np.empty((len(drawing.names), 2))
     for community, cell in enumerate(cells):
         mine = np.flatnonzero(drawing.communities == community)
         inside = _spread(drawing.weights[np.ix_(mine, mine)])
-        places[mine] = cell + 0.5 + _FILLED * (inside - 0.5)
-    return places / (n_columns, n_rows)
+        positions[mine] = cell + 0.5 + _FILLED * (inside - 0.5)
+    return positions / (n_columns, n_rows)
 
 
 def _cells(drawing: _Drawing, corners: np.ndarray) -> np.ndarray:
-    """The cell of each community, `(n_communities,)`, so that heavy relationships are short."""
+    """Return a cell per community, `(n_communities,)`, that keeps heavy relationships short."""
     from scipy.optimize import quadratic_assignment
 
     n = int(drawing.communities.max()) + 1
@@ -140,7 +139,7 @@ def _cells(drawing: _Drawing, corners: np.ndarray) -> np.ndarray:
 
 
 def _spread(weights: np.ndarray) -> np.ndarray:
-    """Places of a community's entities by Kamada and Kawai, `(n, 2)`; they fill 0 to 1."""
+    """Return positions of entities by Kamada and Kawai, `(n, 2)`, scaled to 0 to 1."""
     import networkx as nx
     from scipy.sparse.csgraph import shortest_path
 
@@ -149,23 +148,23 @@ def _spread(weights: np.ndarray) -> np.ndarray:
     lengths[apart] = 1 + lengths[~apart].max()
     graph = nx.from_numpy_array(weights)
     found = nx.kamada_kawai_layout(graph, dist=dict(enumerate(map(dict, map(enumerate, lengths)))))
-    places = np.array([found[i] for i in range(len(weights))])
-    extent = np.ptp(places, axis=0)
+    positions = np.array([found[i] for i in range(len(weights))])
+    extent = np.ptp(positions, axis=0)
     return np.where(
-        extent > 0, (places - places.min(axis=0)) / np.where(extent > 0, extent, 1), 0.5
+        extent > 0, (positions - positions.min(axis=0)) / np.where(extent > 0, extent, 1), 0.5
     )
 
 
-def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
-    """Relationships, entities that grow with their degree, and names of the hubs."""
-    looks = [_LOOKS[community] for community in drawing.communities]
-    colours = np.array([colour for colour, _ in looks])
-    _draw_relationships(axes, drawing, places, colours)
+def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
+    """Draw relationships, entities whose size grows with their degree, and names of the hubs."""
+    styles = [_STYLES[community] for community in drawing.communities]
+    colours = np.array([colour for colour, _ in styles])
+    _draw_relationships(axes, drawing, positions, colours)
     sizes = 8 + 80 * drawing.degrees / max(20, drawing.degrees.max())
-    for community, (_, marker) in enumerate(_LOOKS[: drawing.communities.max() + 1]):
+    for community, (_, marker) in enumerate(_STYLES[: drawing.communities.max() + 1]):
         mine = drawing.communities == community
         axes.scatter(
-            *places[mine].T,
+            *positions[mine].T,
             s=sizes[mine],
             c=colours[mine],
             marker=marker,
@@ -175,14 +174,14 @@ def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
         )
     rank = np.concatenate([np.arange(n) for n in np.bincount(drawing.communities)])
     label_points(
-        axes, drawing.names, places, np.argsort(rank, kind="stable").tolist(), _MOST_LABELS
+        axes, drawing.names, positions, np.argsort(rank, kind="stable").tolist(), _MOST_LABELS
     )
 
 
 def _draw_relationships(
-    axes: "Axes", drawing: _Drawing, places: np.ndarray, colours: np.ndarray
+    axes: "Axes", drawing: _Drawing, positions: np.ndarray, colours: np.ndarray
 ) -> None:
-    """Lines within communities, the heavier the darker; the heaviest of those between them."""
+    """Draw lines within communities, darker for heavier ones, and the heaviest between them."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
 
@@ -193,7 +192,7 @@ def _draw_relationships(
     within = drawing.communities[source] == drawing.communities[target]
     between = np.flatnonzero(~within)
     heaviest = between[np.argsort(-weights[between], kind="stable")[:_MOST_BETWEEN]]
-    drawn = np.stack([places[source], places[target]], 1)  # (n_relationships, 2, 2)
+    drawn = np.stack([positions[source], positions[target]], 1)  # (n_relationships, 2, 2)
     lines = to_rgba_array(colours[source])
     lines[:, 3] = 0.3 + 0.5 * np.minimum(weights / np.quantile(weights, 0.9), 1)
     axes.add_collection(

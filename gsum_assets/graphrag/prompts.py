@@ -1,4 +1,4 @@
-"""The prompts of GraphRAG."""
+"""Prompts of GraphRAG."""
 
 import json
 from collections.abc import Collection
@@ -66,12 +66,12 @@ passages say nothing about it. Add nothing from elsewhere. {_MATERIAL}\
 
 
 def example(types: Collection[str], other: str, claims: bool) -> str:
-    """The reply to the example of `EXTRACT`.
+    """Return the example reply in the prompt `EXTRACT`.
 
     Parameters
     ----------
-    types : that entities may have.
-    other : type of an entity of no known one.
+    types : types that entities may have.
+    other : type of all other entities.
     """
 
     def entity(name: str, kind: str, description: str) -> dict:

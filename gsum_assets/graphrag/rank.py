@@ -1,7 +1,7 @@
-"""Chunks and documents by what the index says of them: the rankings of these methods.
+"""Rankings of chunks and documents by the index.
 
-What global answers read is not chosen, so their rankings tell where a reader would look first: a
-chunk is as good as the best report that cites it.
+Global answers read all reports, so their rankings show only the most relevant chunks by reports: a
+chunk has the score of the best report that cites it.
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 
-_DECIMALS = 6  # as in dense retrieval: ties fall to the id on every machine
+_DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
 
 
 def rank(
     variant: str, collection: Collection, questions: Questions, index: Index, n_entities: int
 ) -> pa.Table:
-    """Rows of the table `rankings` for one method.
+    """Return the rows of the table `rankings` for one method.
 
     Parameters
     ----------
     collection, questions : with embeddings.
-    n_entities : nearest entities that a local answer starts from.
+    n_entities : number of nearest entities of a local answer.
     """
     chosen = VARIANTS[variant]
 
@@ -41,18 +41,18 @@ def rank(
 
 
 class ReportsAbout:
-    """A chunk scores as the best report that cites it; what none cites comes last."""
+    """Retriever that scores a chunk by the best report that cites it; uncited chunks come last."""
 
     def __init__(self, collection: Collection, index: Index, level: int) -> None:
         self._collection = collection
         ids, cited = index.chunks_of_reports(level)
-        place = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
-        pairs = [(report, place[chunk_id]) for report, chunk_id in cited if chunk_id in place]
+        row_of = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
+        pairs = [(report, row_of[chunk_id]) for report, chunk_id in cited if chunk_id in row_of]
         self._cited = np.array(pairs, np.int64).reshape(-1, 2)
         self._vectors = index.vectors("report", ids) if ids else None
 
     def scores(self, questions: Questions) -> Scores:
-        """Cosines of questions and reports, -1 to 1."""
+        """Return the cosines of questions and reports, -1 to 1."""
         nodes = np.full((len(questions), len(self._collection.chunk_ids)), -1.0)
         if self._vectors is not None and len(self._cited):
             assert questions.embeddings is not None
@@ -63,7 +63,7 @@ class ReportsAbout:
 
 
 class EntitiesNear:
-    """A chunk scores by the entities nearest to the question that it mentions, and by itself."""
+    """Retriever that scores a chunk by its nearest entities and its own embedding."""
 
     def __init__(self, collection: Collection, index: Index, n_entities: int) -> None:
         self._collection = collection
@@ -71,26 +71,26 @@ class EntitiesNear:
         self._n_entities = n_entities
         self._ids = entities_within(index, collection.chunk_ids)
         self._vectors = index.vectors("entity", self._ids) if self._ids else None
-        place = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
-        self._places = [
-            np.array([place[c] for c in index.by_id[i]["chunk_ids"] if c in place], np.int64)
+        row_of = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}
+        self._chunk_rows = [
+            np.array([row_of[c] for c in index.by_id[i]["chunk_ids"] if c in row_of], np.int64)
             for i in self._ids
         ]
 
     def scores(self, questions: Questions) -> Scores:
-        """Sum of the cosines of its entities among the nearest, and its own."""
+        """Return sums of the cosines of a chunk and of its entities that are among the nearest."""
         nodes = self._dense.scores(questions).nodes.astype(np.float64)
         if self._vectors is not None:
             assert questions.embeddings is not None
             for row, vector in enumerate(questions.embeddings):
                 for i, cosine in nearest(vector, self._vectors, self._ids, self._n_entities):
-                    nodes[row, self._places[i]] += max(0.0, cosine)
+                    nodes[row, self._chunk_rows[i]] += max(0.0, cosine)
         nodes = np.round(nodes, _DECIMALS)
         return Scores(nodes, best_of_nodes(nodes, self._collection))
 
 
 def entities_within(index: Index, chunk_ids: Sequence[str]) -> list[str]:
-    """Ids of the entities that one of some chunks mentions, in order."""
+    """Return the ids of the entities mentioned in any of these chunks, in order."""
     known = set(chunk_ids)
     return [i for i, row in index.by_id.items() if not known.isdisjoint(row["chunk_ids"])]
 
@@ -98,7 +98,7 @@ def entities_within(index: Index, chunk_ids: Sequence[str]) -> list[str]:
 def nearest(
     vector: np.ndarray, vectors: np.ndarray, ids: Sequence[str], n: int
 ) -> list[tuple[int, float]]:
-    """Places and cosines of the `n` vectors nearest to one, best first, ties by id."""
+    """Return indices and cosines of the `n` vectors nearest to `vector`, best first, ties by id."""
     cosines = np.round(vectors @ vector, _DECIMALS)
     best = np.lexsort((np.array(ids), -cosines))[:n]
     return [(int(i), float(cosines[i])) for i in best]

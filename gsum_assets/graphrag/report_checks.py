@@ -1,4 +1,4 @@
-"""What should be true of communities, of reports on them, and of answers made from these."""
+"""Checks of communities, of their reports, and of partial answers."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ _PLACE = ["finding", "community_id", "position"]
 
 
 def cover_entities(communities: pa.Table, entities: pa.Table, relationships: pa.Table) -> Finding:
-    """Each level shows every entity once; parts make up their community; it names what is inside.
+    """Check that levels have every entity once, and that the hierarchy and relationships agree.
 
     Parameters
     ----------
@@ -29,21 +29,21 @@ def cover_entities(communities: pa.Table, entities: pa.Table, relationships: pa.
             found(
                 count(entities.num_rows, "entity", "entities"),
                 _not_once(communities, entities),
-                f"are not shown once at each level; {remedy}",
+                f"are not in each level exactly once; {remedy}",
             ),
             found(
                 count(members.num_rows, "member"),
                 lacking(members, ["entity_id"], entities),
-                f"are no entity; {remedy}",
+                f"are not entities; {remedy}",
             ),
-            _parted(communities, members, remedy),
+            _split_consistently(communities, members, remedy),
             _inside(communities, members, relationships, remedy),
         ]
     )
 
 
 def _not_once(communities: pa.Table, entities: pa.Table) -> pa.Table:
-    """How often a level shows an entity that it does not show once."""
+    """Return the entities that a level does not have exactly once, with their number."""
     wrong = []
     for level in sorted({0, *communities["level"].to_pylist()}):
         shown = unnested(cut(communities, level), ["level"], "entity_ids", "entity_id")
@@ -55,14 +55,14 @@ def _not_once(communities: pa.Table, entities: pa.Table) -> pa.Table:
     return pa.concat_tables(wrong)
 
 
-def _parted(communities: pa.Table, members: pa.Table, remedy: str) -> Finding:
-    """Children and parents name each other, and have the same entities."""
-    parts = communities.filter(pc.is_valid(communities["parent_id"]))
-    below = parts.select(["parent_id", "community_id"])
+def _split_consistently(communities: pa.Table, members: pa.Table, remedy: str) -> Finding:
+    """Check that children and parents name each other, and have the same entities."""
+    subcommunities = communities.filter(pc.is_valid(communities["parent_id"]))
+    below = subcommunities.select(["parent_id", "community_id"])
     below = below.rename_columns(["community_id", "child_id"])
     listed = unnested(communities, ["community_id"], "child_ids", "child_id")
-    of_parts = unnested(parts, ["parent_id"], "entity_ids", "entity_id")
-    of_parts = of_parts.rename_columns(["community_id", "entity_id"])
+    of_subcommunities = unnested(subcommunities, ["parent_id"], "entity_ids", "entity_id")
+    of_subcommunities = of_subcommunities.rename_columns(["community_id", "entity_id"])
     of_parents = members.filter(are_among(members, ["community_id"], listed))
     return together(
         [
@@ -77,7 +77,7 @@ def _parted(communities: pa.Table, members: pa.Table, remedy: str) -> Finding:
                     "member of a parted community",
                     "members of parted communities",
                 ),
-                _unlike(of_parents, of_parts),
+                _unlike(of_parents, of_subcommunities),
                 f"lie in the community or in a part of it, but not in both; {remedy}",
             ),
         ]
@@ -87,7 +87,7 @@ def _parted(communities: pa.Table, members: pa.Table, remedy: str) -> Finding:
 def _inside(
     communities: pa.Table, members: pa.Table, relationships: pa.Table, remedy: str
 ) -> Finding:
-    """A community names the relationships with both ends in it."""
+    """Check that communities list the relationships with both ends in them."""
     listed = unnested(communities, ["community_id"], "relationship_ids", "relationship_id")
     from_inside = relationships.join(members, "source_id", "entity_id", "inner")
     inside = from_inside.filter(
@@ -102,26 +102,26 @@ def _inside(
     )
 
 
-def _unlike(one: pa.Table, other: pa.Table) -> pa.Table:
-    """Rows that only one of two tables with the same columns of texts has."""
-    names = one.column_names
-    both = [lacking(one, names, other), lacking(other, names, one)]
+def _unlike(left: pa.Table, right: pa.Table) -> pa.Table:
+    """Return the rows that are in only one of two tables with the same text columns."""
+    names = left.column_names
+    both = [lacking(left, names, right), lacking(right, names, left)]
     return pa.concat_tables(both, promote_options="default")  # one may allow nulls
 
 
 def every_community_reported(reports: pa.Table, communities: pa.Table, corpus: str) -> Finding:
-    """Each community has a report."""
+    """Check that each community has a report."""
     shown = communities.select(["community_id", "level", "number", "title", "size"])
     return found(
         count(shown.num_rows, "community", "communities"),
         lacking(shown, ["community_id"], reports),
-        "have no report, so that no answer knows of them; the log of graphrag/community_reports "
-        f"tells why, and `gsum run {corpus}` asks the model again",
+        "have no report, so answers ignore them; the log of graphrag/community_reports says why, "
+        f"and `gsum run {corpus}` requests the missing reports again",
     )
 
 
 def cite_what_supports(findings: pa.Table, entities: pa.Table, chunks: pa.Table) -> Finding:
-    """A finding cites chunks that mention its entities, each of which one of them mentions.
+    """Check that findings cite chunks that mention their entities, and all of these.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ def cite_what_supports(findings: pa.Table, entities: pa.Table, chunks: pa.Table)
     pair = ["entity_id", "chunk_id"]
     mentioned = unnested(entities, ["entity_id"], "chunk_ids", "chunk_id")
     supported = pairs.filter(are_among(pairs, pair, mentioned))
-    looked_at = count(findings.num_rows, "finding")
+    examined = count(findings.num_rows, "finding")
     of_chunks = count(cited.num_rows, "cited chunk")
     remedy = "materialize graphrag/community_reports and graphrag/findings again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 rows.select([*_PLACE, "summary"]).filter(
                     pc.equal(pc.list_value_length(rows["chunk_ids"]), 0)
                 ),
@@ -164,7 +164,7 @@ def cite_what_supports(findings: pa.Table, entities: pa.Table, chunks: pa.Table)
 
 
 def finite(embeddings: pa.Table, entities: pa.Table, reports: pa.Table) -> Finding:
-    """One vector, finite and of unit length, for each entity and report.
+    """Check that each entity and report has one vector, finite and of unit length.
 
     Parameters
     ----------
@@ -178,12 +178,12 @@ def finite(embeddings: pa.Table, entities: pa.Table, reports: pa.Table) -> Findi
         pa.table([pa.repeat(kind, len(ids)), ids], shown.column_names)
         for kind, ids in (("entity", entities["entity_id"]), ("report", reports["community_id"]))
     )
-    looked_at = count(shown.num_rows, "vector")
+    examined = count(shown.num_rows, "vector")
     remedy = "materialize graphrag/embeddings again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pa.array(~is_unit)),
                 f"are not finite and of unit length; {remedy}",
             ),
@@ -193,16 +193,16 @@ def finite(embeddings: pa.Table, entities: pa.Table, reports: pa.Table) -> Findi
                 f"have no vector; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 lacking(shown, wanted.column_names, wanted),
-                f"are of no entity or report; {remedy}",
+                f"belong to no entity or report; {remedy}",
             ),
         ]
     )
 
 
 def in_range(partial_answers: pa.Table) -> Finding:
-    """Helpfulness is 0 to 100."""
+    """Check that helpfulness is 0 to 100."""
     value = partial_answers["helpfulness"]
     fine = pc.and_(pc.greater_equal(value, 0), pc.less_equal(value, _MOST_HELPFUL))
     return found(
@@ -214,7 +214,7 @@ def in_range(partial_answers: pa.Table) -> Finding:
 
 
 def ranks_consecutive(reduced: pa.Table) -> Finding:
-    """The ranks of each question's context are 1, 2, 3, …"""
+    """Check that the ranks of each question's context are 1, 2, 3, …"""
     keys = ["query_id", "sample"]
     groups = reduced.group_by(keys, use_threads=False).aggregate(
         [("rank", "min"), ("rank", "max"), ("rank", "count_distinct")]

@@ -1,8 +1,8 @@
-"""A report on every community, from the bottom up (paper, 2.5).
+"""Reports on all communities, bottom-up (paper, 2.5).
 
-A prompt depends on what it shows and on nothing else, and shows it in an order of names: so what
-does not concern a community leaves its report in the memo. What matters most is decided by degrees,
-but only as to what is left out when not all fits.
+A prompt depends only on the elements that it shows, sorted by name, so that unrelated changes do
+not invalidate a memoized report. Importance, by degree, only decides which elements are left out if
+not all fit.
 """
 
 import re
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
-from gsum_assets.evaluation.question_contexts import NO_USAGE, spent
+from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import PROMPTS
@@ -28,7 +28,7 @@ from gsum_resources.protocols import LanguageModel, Reply, Request
 
 @dataclass(frozen=True)
 class _Prompt:
-    """What a community's report is written from."""
+    """The prompt of a community's report."""
 
     community: dict
     shown: Sequence[Element]
@@ -39,7 +39,7 @@ class _Prompt:
 
 @dataclass(frozen=True)
 class _Written:
-    """Rows of a community's report, and the report as an element of the community above."""
+    """Rows of a community's report, and the report as an element of the parent community."""
 
     report: dict
     findings: Sequence[dict]
@@ -48,12 +48,12 @@ class _Written:
 
 
 class Reporter:
-    """Writes the reports of a corpus.
+    """Writer of the reports of a corpus.
 
     Parameters
     ----------
-    elements : of the corpus.
-    citations : what findings may cite.
+    elements : elements of the corpus.
+    citations : support of findings.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class Reporter:
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
     def write(self, communities: pa.Table) -> Result:
-        """Reports of all communities, the deepest level first.
+        """Return the reports of all communities, written from the deepest level up.
 
-        A community of one entity is told by the entity's description; no model is asked.
+        The report of a single entity is its description, without a request.
 
         Parameters
         ----------
@@ -103,11 +103,11 @@ class Reporter:
             for prompt, reply in zip(prompts, replies, strict=True):
                 report, problem = usable(reply, Report)
                 if report is not None:
-                    made = self._report(prompt, reply, report, problem)
-                    written[prompt.community["community_id"]] = made
+                    tables = self._report(prompt, reply, report, problem)
+                    written[prompt.community["community_id"]] = tables
                 if problem:
                     what = f"community {prompt.community['number']} ({prompt.community['title']})"
-                    has = "no report" if report is None else "a report of which a part is missing"
+                    has = "no report" if report is None else "an incomplete report"
                     failures.append(f"{what} has {has}: {problem}")
             for row in levels[level]:
                 if row["size"] == 1:
@@ -115,12 +115,12 @@ class Reporter:
         return self._tables(communities, written, failures)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
-        """All elements where they fit; else reports of parts for their elements, largest first."""
+        """Return a prompt of all elements or, if too long, with reports of children for theirs."""
         elements = self._elements.of(community)
-        parts = [written[i] for i in community["child_ids"] if i in written]
+        children = [written[i] for i in community["child_ids"] if i in written]
         ordered, substituted = elements, []
-        if total(elements, self._room) > self._room.tokens and parts:
-            ordered, substituted = self._substituted(elements, parts)
+        if total(elements, self._room) > self._room.tokens and children:
+            ordered, substituted = self._substituted(elements, children)
         shown = fitting(ordered, self._room) or [self._cut(ordered[0])]
         return _Prompt(
             community,
@@ -131,37 +131,40 @@ class Reporter:
         )
 
     def _cut(self, element: Element) -> Element:
-        """The beginning of what is too long for a prompt of its own."""
+        """Return an element cut to the length of a prompt."""
         room = self._room.tokens - self._room.mark
         text = cut_to_tokens(element.text, room, self._count_tokens)
         return replace(element, text=text, size=self._count_tokens([text])[0])
 
     def _substituted(
-        self, elements: Sequence[Element], parts: Sequence[_Written]
+        self, elements: Sequence[Element], children: Sequence[_Written]
     ) -> tuple[list[Element], list[Element]]:
-        """Elements with those of the largest parts replaced by their reports, until all fits.
+        """Return elements with those of the largest children replaced by reports until all fit.
 
-        A report that is longer than what it tells of replaces nothing.
+        A report that is longer than its elements does not replace them.
         """
-        of_part = [
-            [element for element in elements if part.members.issuperset(element.entity_ids)]
-            for part in parts
+        of_child = [
+            [element for element in elements if child.members.issuperset(element.entity_ids)]
+            for child in children
         ]
         order = sorted(
-            range(len(parts)),
-            key=lambda i: (-total(of_part[i], self._room), parts[i].report["community_id"]),
+            range(len(children)),
+            key=lambda i: (-total(of_child[i], self._room), children[i].report["community_id"]),
         )
         reports: list[Element] = []
-        gone: set[int] = set()
-        for place in order:
-            if total([parts[place].element], self._room) >= total(of_part[place], self._room):
+        replaced: set[int] = set()
+        for index in order:
+            if total([children[index].element], self._room) >= total(of_child[index], self._room):
                 continue
-            reports.append(parts[place].element)
-            gone |= {id(element) for element in of_part[place]}
-            left = [element for element in elements if id(element) not in gone]
+            reports.append(children[index].element)
+            replaced |= {id(element) for element in of_child[index]}
+            left = [element for element in elements if id(element) not in replaced]
             if total([*reports, *left], self._room) <= self._room.tokens:
                 break
-        return [*reports, *(element for element in elements if id(element) not in gone)], reports
+        return [
+            *reports,
+            *(element for element in elements if id(element) not in replaced),
+        ], reports
 
     def _report(self, prompt: _Prompt, reply: Reply, report: Report, problem: str) -> _Written:
         found, n_unsupported = [], 0
@@ -185,7 +188,7 @@ class Reporter:
         return self._written(prompt.community, row | dict(spent(reply)), found)
 
     def _single(self, community: dict) -> _Written:
-        """The report on one entity: what is said of it, without asking a model."""
+        """Return the report on one entity: its description and claims."""
         (entity_id,) = community["entity_ids"]
         entity = self._elements.entities[entity_id]
         claims = self._elements.claims.get(entity_id, ())
@@ -214,12 +217,12 @@ class Reporter:
         findings = [
             {
                 **own,
-                "position": place,
+                "position": index,
                 "summary": summary,
                 "explanation": explanation,
                 **self._citations.support(cited),
             }
-            for place, (summary, explanation, cited) in enumerate(found)
+            for index, (summary, explanation, cited) in enumerate(found)
         ]
         text = report_text(row["title"], row["summary"], findings)
         report = {**own, **row, "text": text, "n_findings": len(findings)}
@@ -238,16 +241,16 @@ class Reporter:
         every = [written[i] for i in ids if i in written]
         reports = [one.report for one in every]
         findings = [row for one in every for row in one.findings]
-        made = pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)
+        tables = pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)
         return Result(
             pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
             failures,
-            {"findings": made},
+            {"findings": tables},
         )
 
 
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
-    """Title, summary and what the findings say beyond it."""
+    """Return title, summary and findings as text, without repetitions."""
     said = summary
     lines = [_as_heading(title), summary]
     for finding in findings:
@@ -264,7 +267,7 @@ def _by_name(elements: Sequence[Element]) -> list[Element]:
 
 
 def _as_heading(text: str) -> str:
-    """A line that no reader joins with the next: where no mark ends it, a colon does."""
+    """Return a line that ends with punctuation, by default a colon."""
     return text if re.search(r"[.!?…:][\"'”’)\]]*$", text) else f"{text}:"
 
 

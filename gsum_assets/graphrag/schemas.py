@@ -1,9 +1,9 @@
-"""What the language model is asked to reply: shapes of extraction, reports and partial answers.
+"""Schemas of the language model's replies: extraction and reports.
 
-Slips of form are mended, and single bad items left out, where a reply is read
-(`gsum_resources/llm/coerce.py`). A reply that is worse is asked for again with the reason; what
-remains broken then is salvaged item by item (`gsum_resources/llm/salvage.py`), and asked for again
-by the next run.
+Errors of form are corrected, and single invalid items dropped, when a reply is parsed
+(`gsum_resources/llm/coerce.py`). A worse reply is requested again with the reason; a reply that is
+still invalid is salvaged item by item (`gsum_resources/llm/salvage.py`), and requested again by the
+next run.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ from gsum_assets.graphrag.settings import OTHER
 
 
 def _name_or_none(text: str) -> str:
-    """A name, or empty where the text is none, as "-"."""
+    """Return the cleaned name, or an empty text if there is none, as in "-"."""
     try:
         return clean_name(text)
     except ValueError:
@@ -88,11 +88,11 @@ class Report(BaseModel):
 
 @cache
 def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
-    """The reply to an extraction: `entities`, `relationships` and, if wanted, `claims`.
+    """Return the schema of an extraction: `entities`, `relationships` and, if wanted, `claims`.
 
     Parameters
     ----------
-    types : that an entity may have; 'other' is added, and stands for any further one.
+    types : types that an entity may have; 'other' is added, and replaces any unknown type.
     """
     allowed = tuple(dict.fromkeys([*types, OTHER]))
 

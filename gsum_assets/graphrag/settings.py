@@ -1,13 +1,15 @@
-"""The table `[graphrag]` of `corpus.toml`: every number of GraphRAG.
+"""The table `[graphrag]` of `corpus.toml`: the settings of GraphRAG.
 
-Sections are those of the GraphRAG paper (arXiv 2404.16130); what it leaves open follows Microsoft's
-package where that is named, and is ours otherwise. Lengths are word pieces of the pipeline's own
-tokenizer.
+Sections are those of the GraphRAG paper (arXiv 2404.16130); values that it does not give follow
+Microsoft's package where that is named, and are ours otherwise. Lengths are in word pieces of the
+pipeline's own tokenizer.
 """
+
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-OTHER = "other"  # the type of what has none of the named ones
+OTHER = "other"  # type of entities that have none of the configured types
 
 
 class _Settings(BaseModel):
@@ -15,17 +17,17 @@ class _Settings(BaseModel):
 
 
 class ExtractionSettings(_Settings):
-    """Table `[graphrag.extraction]`: what is read from a chunk."""
+    """Table `[graphrag.extraction]`: extraction from chunks."""
 
     entity_types: list[str] = Field(
         default=["person", "organization", "place", "event", "thing", "concept"],
         min_length=1,
-        description="types that an entity may have; 'other' is always there besides (2.2)",
+        description="types that an entity may have; 'other' is always added (2.2)",
     )
     gleanings: int = Field(
         default=1,
         ge=0,
-        description="times that the model is asked for what it missed (2.2; the package: 1)",
+        description="further requests for missed items (2.2; the package: 1)",
     )
     claims: bool = Field(default=True, description="also extract claims, in the same request (2.2)")
 
@@ -33,26 +35,38 @@ class ExtractionSettings(_Settings):
     @classmethod
     def _are_names(cls, types: list[str]) -> list[str]:
         if bad := [name for name in types if not name.strip() or name != name.strip().lower()]:
-            raise ValueError(f"{bad[0]!r} is no type: write types in lower case, without blanks")
+            raise ValueError(
+                f"{bad[0]!r} is not a type: write types in lower case, without outer blanks"
+            )
         return types
 
 
 class MergingSettings(_Settings):
-    """Table `[graphrag.merging]`: how mentions become entities and relationships."""
+    """Table `[graphrag.merging]`: merging of mentions into entities and relationships."""
 
     aliases: bool = Field(
         default=True, description="merge other names of one entity where there is evidence (ours)"
     )
     apart: list[tuple[str, str]] = Field(
         default=[],
-        description="pairs of names that are never merged, as [['Lin', 'Dr Lin']] (ours)",
+        description="pairs of names that are never merged, such as [['Lin', 'Dr Lin']] (ours)",
     )
     max_words: int = Field(
         default=100, ge=10, description="length of a merged description, words (ours)"
     )
     prompt_tokens: int = Field(
-        default=4000, ge=500, description="longest prompt of a merge; more is merged by parts"
+        default=4000,
+        ge=500,
+        description="longest prompt of a merge; longer texts are merged in batches",
     )
+
+    @field_validator("apart", mode="before")
+    @classmethod
+    def _lists_are_pairs(cls, apart: Any) -> Any:
+        """Return the pairs of a TOML file, which has lists only, as tuples."""
+        if not isinstance(apart, list):
+            return apart
+        return [tuple(pair) if isinstance(pair, list) else pair for pair in apart]
 
 
 class CommunitySettings(_Settings):
@@ -61,21 +75,23 @@ class CommunitySettings(_Settings):
     max_size: int = Field(
         default=20,
         ge=2,
-        description="entities beyond which a community is parted (ours; the package's 10 give a "
-        "third more reports)",
+        description="most entities of a community that is not split (ours; the package's 10 give "
+        "a third more reports)",
     )
-    resolution: float = Field(default=1.0, gt=0, description="of modularity: higher, smaller")
-    seed: int = Field(default=0, description="of Leiden")
+    resolution: float = Field(
+        default=1.0, gt=0, description="of modularity; higher: smaller communities"
+    )
+    seed: int = Field(default=0, description="seed of Leiden")
 
 
 class ReportSettings(_Settings):
-    """Table `[graphrag.reports]`: reports of communities (2.5)."""
+    """Table `[graphrag.reports]`: reports on communities (2.5)."""
 
     prompt_tokens: int = Field(
         default=8000, ge=1000, description="longest prompt of a report (3.5; the package)"
     )
     max_words: int = Field(default=400, ge=50, description="length of a report, words (ours)")
-    max_findings: int = Field(default=6, ge=1, description="findings of a report at most (ours)")
+    max_findings: int = Field(default=6, ge=1, description="most findings of a report (ours)")
 
 
 class AnswerSettings(_Settings):
@@ -87,20 +103,20 @@ class AnswerSettings(_Settings):
     max_words: int = Field(
         default=150, ge=20, description="length of a partial answer, words (ours)"
     )
-    seed: int = Field(default=0, description="of the order of reports before they are packed")
+    seed: int = Field(default=0, description="seed of the order of reports in packs")
     n_entities: int = Field(
-        default=10, ge=1, description="entities nearest to a question, local (the package)"
+        default=10, ge=1, description="nearest entities of a local answer (the package)"
     )
     share_chunks: float = Field(
-        default=0.5, ge=0, le=1, description="of a local prompt, for chunks (the package)"
+        default=0.5, ge=0, le=1, description="share of a local prompt for chunks (the package)"
     )
     share_reports: float = Field(
-        default=0.15, ge=0, le=1, description="of a local prompt, for reports (the package)"
+        default=0.15, ge=0, le=1, description="share of a local prompt for reports (the package)"
     )
 
 
 class GraphRagSettings(_Settings):
-    """Table `[graphrag]`; a change in one of its tables concerns the assets that read it."""
+    """Table `[graphrag]`; a change in one of its tables affects only the assets that read it."""
 
     extraction: ExtractionSettings = ExtractionSettings()
     merging: MergingSettings = MergingSettings()

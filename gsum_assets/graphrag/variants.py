@@ -1,4 +1,4 @@
-"""The methods by name: what each reads, and how it answers from it (paper, 3.3)."""
+"""Methods by name, with their contexts (paper, 3.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ class Variant:
 
     Attributes
     ----------
-    reads : 'reports' of a level's communities, all 'chunks', the 'nearest' chunks, or what lies
-        'around' the entities nearest to the question.
-    level : of communities, where reports are read.
+    reads : context of answers: 'reports' of a level's communities, all 'chunks', the 'nearest'
+        chunks, or the neighbourhood 'around' the entities nearest to the question.
+    level : level of communities, for 'reports'.
     """
 
     reads: Literal["reports", "chunks", "nearest", "around"]
@@ -21,7 +21,7 @@ class Variant:
 
     @property
     def maps(self) -> bool:
-        """Whether all that is read is mapped to partial answers, which are reduced to one."""
+        """Whether partial answers are written from the context and reduced to one."""
         return self.reads in ("reports", "chunks")
 
 

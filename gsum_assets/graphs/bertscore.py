@@ -1,10 +1,10 @@
-"""BERTScore (Zhang et al., 2020): how well the tokens of two texts match each other.
+"""BERTScore (Zhang et al., 2020): similarity of two texts by matching their tokens.
 
-Equal to the `bert-score` package 0.3.13 without idf weights and without rescaling: a text may be
-matched against the special tokens of the other, but is not asked about its own. One thing differs:
-in the package's batches the zeros of the padding take part in each maximum, so that a token all of
-whose cosines are negative gets 0 or not depending on what else is in the batch. That concerns
-texts of a word or two. Pair by pair (`batch_size=1`) the package has no padding and agrees.
+Equal to the `bert-score` package 0.3.13 without idf weights and without rescaling: tokens of a text
+may match special tokens of the other, but its own special tokens do not count. One difference: in
+the package's batches the zeros of the padding take part in each maximum, so that a token with only
+negative cosines gets 0 or not depending on the batch. This concerns texts of one or two words. With
+`batch_size=1` the package has no padding and agrees.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,8 +14,8 @@ import numpy as np
 
 from gsum_resources.token_embeddings import TokenVectors
 
-# Candidate tokens in one matrix product. 1,000 to 4,000 ran alike; whole meetings and single
-# passages were slower by a tenth.
+# Candidate tokens in one matrix product. 1,000 to 4,000 took equal time; whole meetings and single
+# passages were 10% slower.
 _BLOCK_TOKENS = 2048
 
 
@@ -23,16 +23,16 @@ class ScoreMemo(Protocol):
     """Bytes by 16-byte key; `gsum_resources.memo.Memo` is one."""
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The values of those keys that are known."""
+        """Return the values of those keys that are known."""
         ...
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
-        """Keep `items`."""
+        """Store `items`."""
         ...
 
 
 class BertScore(NamedTuple):
-    """Each float32 `(n_references, n_candidates)`; 0 where a text has no tokens."""
+    """Scores, each float32 `(n_references, n_candidates)`; 0 if a text has no tokens."""
 
     precision: np.ndarray
     recall: np.ndarray
@@ -40,10 +40,10 @@ class BertScore(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Candidates of similar length side by side.
+    """A batch of candidates of similar length.
 
-    A shorter one is filled up with copies of its first token, which leave every maximum as it
-    is, and weigh nothing.
+    Shorter texts are padded with copies of their first token, which change no maximum and have
+    weight 0.
     """
 
     candidates: np.ndarray  # (n,)
@@ -52,21 +52,21 @@ class _Block(NamedTuple):
 
 
 def bertscore(references: Sequence[TokenVectors], candidates: Sequence[TokenVectors]) -> BertScore:
-    """Every candidate against every reference, on torch's present number of threads.
+    """Return the scores of every pair of texts, with torch's current number of threads.
 
     Precision is the mean over the candidate's tokens of the best cosine with a token of the
-    reference, recall the same the other way round, F1 their harmonic mean.
+    reference, recall the same with roles exchanged, F1 their harmonic mean.
     """
     import torch
 
     shape = (len(references), len(candidates))
     precision, recall = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-    asked = [(row, text) for row, text in enumerate(references) if text.counted.any()]
+    nonempty = [(row, text) for row, text in enumerate(references) if text.counted.any()]
     with torch.inference_mode():
         for block in _blocks(candidates):
             vectors = torch.from_numpy(block.vectors)
             n, length, dim = vectors.shape
-            for row, reference in asked:
+            for row, reference in nonempty:
                 tokens = torch.from_numpy(reference.vectors)  # (m, dim)
                 cosines = (tokens @ vectors.view(-1, dim).T).view(-1, n, length)  # (m, n, length)
                 best = cosines.amax(0) * torch.from_numpy(block.weights)
@@ -79,7 +79,7 @@ def bertscore(references: Sequence[TokenVectors], candidates: Sequence[TokenVect
 
 
 def _blocks(texts: Sequence[TokenVectors]) -> Iterator[_Block]:
-    """Those with tokens of their own, shortest first, about `_BLOCK_TOKENS` together."""
+    """Yield the texts with tokens, shortest first, in blocks of about `_BLOCK_TOKENS`."""
     lengths = np.array([len(text.vectors) if text.counted.any() else 0 for text in texts], int)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
@@ -91,7 +91,7 @@ def _blocks(texts: Sequence[TokenVectors]) -> Iterator[_Block]:
 
 
 def _block(texts: Sequence[TokenVectors], chosen: np.ndarray) -> _Block:
-    """The texts `chosen`, whose last is the longest."""
+    """Return a block of the texts `chosen`, the last of which is the longest."""
     length, dim = texts[chosen[-1]].vectors.shape
     vectors = np.empty((len(chosen), length, dim), np.float32)
     weights = np.zeros((len(chosen), length), np.float32)
@@ -105,5 +105,5 @@ def _block(texts: Sequence[TokenVectors], chosen: np.ndarray) -> _Block:
 
 
 def _weights(text: TokenVectors) -> np.ndarray:
-    """The share of each token in the mean, `(n_tokens,)`."""
+    """Return the weight of each token in the mean, `(n_tokens,)`."""
     return (text.counted / text.counted.sum()).astype(np.float32)

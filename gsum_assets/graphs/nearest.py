@@ -1,9 +1,9 @@
-"""Nearest neighbours by inner product: exact, by blocks of a matrix product.
+"""Exact nearest neighbours by inner product, computed in blocks of a matrix product.
 
-The last bits of a product in single precision depend on its shape and on the number of threads. So
-it only chooses, and generously; what it chose is compared in double precision and rounded. Then
-what is found does not depend on the blocks, and a part can be found anew while the rest is kept
-(`nearest_again.py`).
+The last bits of a product in single precision depend on its shape and on the number of threads.
+Therefore it only selects candidates, with a margin; these are compared in double precision and
+rounded. The result does not depend on the blocks, so that some rows can be recomputed while the
+others are kept (`nearest_again.py`).
 """
 
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _CELLS_AT_ONCE = 2**25  # similarities in memory at a time: 128 MiB in float32
 
 DECIMALS = 6
-"""To which similarities are compared."""
+"""Decimals to which similarities are compared."""
 
-_SAMPLES = 8  # for each neighbour wanted: their maxima bound from below what it must have
-_CROWD = 16  # times as many as are wanted
+_SAMPLES = 8  # disjoint samples per neighbour; their maxima give a lower bound of the k-th greatest
+_CROWD = 16  # candidates per neighbour above which ties are cut early
 
 
 class Neighbours(NamedTuple):
-    """The nearest of each item, best first: `indices` int32, `similarities` float32.
+    """The nearest items of each item, best first: `indices` int32, `similarities` float32.
 
     Both `(n_items, k)`, k at most `n_items - 1`, since no item is its own neighbour.
     """
@@ -34,7 +34,7 @@ class Neighbours(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Some pairs of items, `(n_pairs,)` each; `rows` ascend."""
+    """Pairs of items, `(n_pairs,)` each; `rows` ascend."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -44,23 +44,23 @@ OnProgress = Callable[[int, int], None]
 
 
 def nearest_by_product(vectors: "csr_matrix", k: int) -> Neighbours:
-    """The nearest of each sparse vector, `(n_vectors, n_dimensions)`."""
+    """Return the nearest of each sparse vector, `(n_vectors, n_dimensions)`."""
     n, _ = vectors.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     step = max(1, _CELLS_AT_ONCE // max(1, n))
-    parts = []
+    blocks = []
     for first in range(0, n, step):
         rows = np.arange(first, min(first + step, n))
-        # whose sums run in one order, whatever the shape
+        # sparse products sum in one order, whatever the shape
         products = (vectors[rows] @ vectors.T).toarray()
         products[np.arange(len(rows)), rows] = -np.inf
-        wanted = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
-        for row in np.flatnonzero(np.count_nonzero(wanted, axis=1) > _CROWD * k):
-            wanted[row] = False  # many are as good as one another, without a common word for one
-            wanted[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = True
-        pairs = _true_in(wanted)
+        mask = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
+        for row in np.flatnonzero(np.count_nonzero(mask, axis=1) > _CROWD * k):
+            mask[row] = False  # many ties: vectors without a common word
+            mask[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = True
+        pairs = _true_in(mask)
         values = np.round(products[pairs.rows, pairs.columns], DECIMALS)
-        parts.append(best(pairs, values, len(rows), k, n))
-    return joined(parts)
+        blocks.append(best(pairs, values, len(rows), k, n))
+    return joined(blocks)
 
 
 def nearest(
@@ -69,7 +69,7 @@ def nearest(
     k: int,
     on_progress: OnProgress = lambda done, all: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """The nearest of each vector and of each group of vectors, from one pass over all pairs.
+    """Return the nearest of each vector and of each group, from one pass over all pairs.
 
     Two groups are as similar as their most similar members.
 
@@ -77,8 +77,8 @@ def nearest(
     ----------
     vectors : of unit length, float32 `(n_vectors, dim)`.
     starts : first vector of each group, and `n_vectors`, `(n_groups + 1,)`; no group is empty.
-    k : neighbours wanted.
-    on_progress : hears how many vectors are done, and of how many.
+    k : number of neighbours.
+    on_progress : called with the number of finished vectors, and of all.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def nearest(
 
 
 class Comparison:
-    """Compares vectors, and groups of them, with all others; takes what `nearest` takes."""
+    """Comparison of vectors, and of groups, with all others; parameters as in `nearest`."""
 
     def __init__(self, vectors: np.ndarray, starts: np.ndarray) -> None:
         self._vectors = vectors
@@ -105,10 +105,10 @@ class Comparison:
         # of an inner product of unit vectors in single precision (Higham 2002, 3.1), both ways
         error = 2 * vectors.shape[1] * 2.0**-24
         self.margin = error + 10.0**-DECIMALS
-        """How much less a product may be whose exact value is as great."""
+        """Upper bound of the error of a product in single precision, plus rounding."""
 
     def blocks(self, groups: np.ndarray) -> Iterator[np.ndarray]:
-        """Runs of `groups` whose products with all vectors fit into memory, one group at least."""
+        """Yield blocks of `groups`, at least one, whose products with all vectors fit in memory."""
         most = max(1, _CELLS_AT_ONCE // max(1, len(self._vectors)))
         ends, first = np.cumsum(self._lengths[groups]), 0
         while first < len(groups):
@@ -118,27 +118,27 @@ class Comparison:
             first = last
 
     def row_blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Runs of `rows` whose products with all vectors fit into memory."""
+        """Yield blocks of `rows` whose products with all vectors fit into memory."""
         most = max(1, _CELLS_AT_ONCE // max(1, len(self._vectors)))
         yield from (rows[at : at + most] for at in range(0, len(rows), most))
 
     def members(self, groups: np.ndarray) -> np.ndarray:
-        """The vectors of these groups, one group after the other."""
+        """Return the vectors of these groups, one group after another."""
         return np.concatenate([np.arange(*self._starts[[g, g + 1]]) for g in groups])
 
     def products(self, rows: np.ndarray) -> np.ndarray:
-        """Of these vectors with all, float32 `(n_rows, n_vectors)`."""
+        """Return the products of these vectors with all, float32 `(n_rows, n_vectors)`."""
         return self._vectors[rows] @ self._vectors.T
 
     def vectors(self, products: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
-        """The nearest of the vectors `rows`, whose products these are; spoils the products."""
+        """Return the nearest of the vectors `rows` from their products, which are overwritten."""
         products[np.arange(len(rows)), rows] = -np.inf
         pairs = likely(products, k, self.margin)
         exact = self.exact(Pairs(rows[pairs.rows], pairs.columns))
         return best(pairs, exact, len(rows), k, products.shape[1])
 
     def groups(self, products: np.ndarray, groups: np.ndarray, k: int) -> Neighbours:
-        """The nearest of `groups`, whose members' products these are."""
+        """Return the nearest of `groups` from the products of their members."""
         within = self.greatest(products, groups)
         within[np.arange(len(groups)), groups] = -np.inf
         pairs = likely(within, k, self.margin)
@@ -146,66 +146,66 @@ class Comparison:
         return best(pairs, exact, len(groups), k, within.shape[1])
 
     def greatest(self, products: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """The greatest product of a member of each of `groups` and one of any group."""
+        """Return the greatest product of a member of each of `groups` and one of any group."""
         within = np.maximum.reduceat(products, self._starts[:-1], axis=1)
         first = np.cumsum(self._lengths[groups]) - self._lengths[groups]
         return np.maximum.reduceat(within, first, axis=0)
 
     def exact(self, pairs: Pairs) -> np.ndarray:
-        """Inner products in double precision, rounded, `(n_pairs,)`."""
+        """Return inner products in double precision, rounded, `(n_pairs,)`."""
         found = np.empty(len(pairs.rows))
         rows, first = np.unique(pairs.rows, return_index=True)
-        for row, part in zip(rows, _slices(first, len(found)), strict=True):
-            others = self._vectors[pairs.columns[part]].astype(np.float64)
-            found[part] = others @ self._vectors[row].astype(np.float64)
+        for row, pair_slice in zip(rows, _slices(first, len(found)), strict=True):
+            others = self._vectors[pairs.columns[pair_slice]].astype(np.float64)
+            found[pair_slice] = others @ self._vectors[row].astype(np.float64)
         return np.round(found, DECIMALS)
 
     def exact_groups(
         self, products: np.ndarray, within: np.ndarray, groups: np.ndarray, pairs: Pairs
     ) -> np.ndarray:
-        """The exact similarity of pairs of a group and another.
+        """Return the exact similarity of pairs of groups.
 
         Parameters
         ----------
-        products, within : of the members of `groups`, and the greatest of them.
-        pairs : places in `groups`, and groups.
+        products, within : products of the members of `groups`, and their maxima by group.
+        pairs : positions in `groups` (rows), and groups (columns).
         """
         found = np.empty(len(pairs.rows))
         lengths = self._lengths[groups]
         tops = np.cumsum(lengths) - lengths
-        places, first = np.unique(pairs.rows, return_index=True)
-        for place, part in zip(places, _slices(first, len(found)), strict=True):
-            others = pairs.columns[part]
+        positions, first = np.unique(pairs.rows, return_index=True)
+        for position, pair_slice in zip(positions, _slices(first, len(found)), strict=True):
+            others = pairs.columns[pair_slice]
             columns = self.members(others)
             owners = np.repeat(np.arange(len(others)), self._lengths[others])
-            mine = products[tops[place] : tops[place] + lengths[place], columns]
-            member, column = np.nonzero(mine >= within[place, others][owners] - self.margin)
-            rows = member + self._starts[groups[place]]
+            mine = products[tops[position] : tops[position] + lengths[position], columns]
+            member, column = np.nonzero(mine >= within[position, others][owners] - self.margin)
+            rows = member + self._starts[groups[position]]
             exact = self.exact(Pairs(rows, columns[column]))
             values = np.full(len(others), -np.inf)
             np.maximum.at(values, owners[column], exact)
-            found[part] = values
+            found[pair_slice] = values
         return found
 
 
 def likely(similarities: np.ndarray, k: int, margin: float) -> Pairs:
-    """Pairs of a row and a column, among them the `k` greatest of each row.
+    """Return pairs of a row and a column that include the `k` greatest of each row.
 
     Parameters
     ----------
     similarities : `(n_rows, n_items)`; minus infinity where a pair does not count.
-    margin : how much less than the k-th greatest a pair may be and yet be wanted.
+    margin : how far below the k-th greatest a pair still counts.
     """
     return reaching(similarities, _bounds(similarities, k)[:, None] - margin)
 
 
 def reaching(values: np.ndarray, bounds: np.ndarray) -> Pairs:
-    """Rows and columns of the values that reach their bounds."""
+    """Return the rows and columns of values that are at least their bound."""
     return _true_in(values >= bounds)
 
 
 def _bounds(similarities: np.ndarray, k: int) -> np.ndarray:
-    """What the `k` greatest of each row reach, and few others, `(n_rows,)`."""
+    """Return for each row a bound reached by its `k` greatest and few others, `(n_rows,)`."""
     n_rows, n = similarities.shape
     k = min(k, n - 1)
     if k < 1:
@@ -215,32 +215,32 @@ def _bounds(similarities: np.ndarray, k: int) -> np.ndarray:
         whole = n // samples * samples
         sampled = similarities[:, :whole].reshape(n_rows, -1, samples).max(axis=1)
     found = np.partition(sampled, -k, axis=1)[:, -k]
-    # minus infinity where few samples have anything that counts: then all that counts is wanted
+    # minus infinity if few samples have finite values: then all finite values are candidates
     return np.maximum(found, np.finfo(np.float32).min)
 
 
-def _true_in(wanted: np.ndarray) -> Pairs:
+def _true_in(mask: np.ndarray) -> Pairs:
     # much faster than np.nonzero of a matrix
-    return Pairs(*np.divmod(np.flatnonzero(wanted), max(1, wanted.shape[1])))
+    return Pairs(*np.divmod(np.flatnonzero(mask), max(1, mask.shape[1])))
 
 
 def best(pairs: Pairs, values: np.ndarray, n_rows: int, k: int, n_items: int) -> Neighbours:
-    """The `k` pairs of greatest value of each row; equal ones in the order of their columns."""
+    """Return the `k` pairs of greatest value of each row; equal ones in the order of columns."""
     k = max(0, min(k, n_items - 1))
     values = values.astype(np.float32)
     order = np.lexsort((pairs.columns, -values, pairs.rows))
     first = np.searchsorted(pairs.rows, np.arange(n_rows))
-    taken = order[(first[:, None] + np.arange(k)).ravel()].reshape(n_rows, k)
-    return Neighbours(pairs.columns[taken].astype(np.int32), values[taken])
+    top = order[(first[:, None] + np.arange(k)).ravel()].reshape(n_rows, k)
+    return Neighbours(pairs.columns[top].astype(np.int32), values[top])
 
 
-def joined(parts: list[Neighbours]) -> Neighbours:
-    """The neighbours of all parts, one part after the other."""
-    if not parts:
+def joined(blocks: list[Neighbours]) -> Neighbours:
+    """Return the neighbours of all blocks, one block after another."""
+    if not blocks:
         return Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
-    return Neighbours(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return Neighbours(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
 def _slices(first: np.ndarray, n: int) -> Iterator[slice]:
-    """From each place to the next, the last to `n`."""
+    """Yield slices from each start to the next, the last to `n`."""
     return map(slice, first, [*first[1:], n])

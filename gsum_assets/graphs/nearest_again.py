@@ -1,8 +1,8 @@
-"""Nearest neighbours after a change: what `nearest` would find, for the price of what changed.
+"""Incremental update of nearest neighbours: the results of `nearest` at the cost of the changes.
 
-A list of nearest neighbours stays right when other items come, but for those that are nearer than
-its last; and when listed ones go, as long as enough of the rest are nearer than what never was
-listed. Where that does not hold, the item is compared with all others again.
+A list of nearest neighbours remains valid when items are added, except for those nearer than its
+last; and when listed items are removed, as long as enough of the remaining ones are nearer than all
+unlisted items. Otherwise the item is compared with all others again.
 """
 
 from typing import NamedTuple
@@ -19,16 +19,16 @@ from gsum_assets.graphs.nearest import (
     reaching,
 )
 
-_MOST_FRESH = 0.25  # share of the vectors from which on all are compared anew
+_MOST_FRESH = 0.25  # fraction of fresh vectors above which all are recomputed
 
 
 class Lists(NamedTuple):
-    """What was found before, one row for each item that there is now.
+    """Neighbours found earlier, one row for each current item.
 
     Attributes
     ----------
-    neighbours : -1 for those that are gone; rows of fresh items say nothing.
-    are_complete : whether they had everything that there was.
+    neighbours : index -1 for removed items; rows of fresh items are ignored.
+    are_complete : whether each list had all other items.
     """
 
     neighbours: Neighbours
@@ -36,12 +36,12 @@ class Lists(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What was found before, and what is not as it was then.
+    """Neighbours found earlier, and the groups that have changed since.
 
     Attributes
     ----------
-    of_vectors, of_groups : their lists.
-    fresh : groups that came since, or of which anything changed, ascending.
+    of_vectors, of_groups : lists of vectors and of groups.
+    fresh : groups that were added or changed since, ascending.
     """
 
     of_vectors: Lists
@@ -56,7 +56,7 @@ def nearest_again(
     before: Before | None = None,
     on_progress: OnProgress = lambda done, all: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """What `nearest` finds, which says what it takes and gives; `before` changes the time alone."""
+    """Return the result of `nearest` for the same parameters; `before` only saves time."""
     lengths = np.diff(starts)
     if before is None or lengths[before.fresh].sum() > _MOST_FRESH * len(vectors):
         return nearest(vectors, starts, k, on_progress)
@@ -90,11 +90,11 @@ def nearest_again(
 
 
 class _Renewed:
-    """Lists that take up fresh neighbours and let those go that are gone.
+    """Neighbour lists to which fresh items are added, and from which removed ones are dropped.
 
     Attributes
     ----------
-    found : the lists of all items, right where they were put or are settled.
+    found : the lists of all items, valid after `put` or `settle`.
     are_usable : whether the lists were long enough.
     """
 
@@ -113,48 +113,50 @@ class _Renewed:
         self._gains = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
 
     def candidates(self, similarities: np.ndarray, margin: float) -> Pairs:
-        """Pairs of a row and a kept item that may have it among its nearest."""
+        """Return pairs of a row and a kept item whose nearest may include the row."""
         return reaching(similarities, self._least - margin)
 
-    def add(self, items: np.ndarray, others: np.ndarray, similarities: np.ndarray) -> None:
-        """Note how similar kept items and fresh ones are."""
-        self._gains.append((items, others, similarities))
+    def add(self, items: np.ndarray, fresh_items: np.ndarray, similarities: np.ndarray) -> None:
+        """Record the similarities of kept and fresh items."""
+        self._gains.append((items, fresh_items, similarities))
 
     def put(self, items: np.ndarray, rows: Neighbours) -> None:
-        """Take over what was found for `items`."""
+        """Store the lists found for `items`."""
         if len(items):
             for mine, fresh in zip(self.found, rows, strict=True):
                 mine[items] = fresh
 
     def settle(self) -> np.ndarray:
-        """Renew the lists of kept items; gives those whose nearest cannot be told, ascending."""
+        """Update the lists of kept items; return those that must be compared again, ascending."""
         indices, similarities = self._before
-        items, others, gained = (np.concatenate(parts) for parts in zip(*self._gains, strict=True))
+        items, fresh_items, gained = (
+            np.concatenate(columns) for columns in zip(*self._gains, strict=True)
+        )
         loses = (indices < 0).any(axis=1)
         touched = loses.copy()
         touched[items] = True
         same = np.flatnonzero(~self._is_fresh & ~touched)
         self.put(same, Neighbours(indices[same, : self._k], similarities[same, : self._k]))
         touched = np.flatnonzero(touched & ~self._is_fresh)
-        place, column = np.nonzero(indices[touched] >= 0)
-        kept = indices[touched][place, column], similarities[touched][place, column]
-        rows = np.concatenate([place, np.searchsorted(touched, items)])
+        row, column = np.nonzero(indices[touched] >= 0)
+        kept = indices[touched][row, column], similarities[touched][row, column]
+        rows = np.concatenate([row, np.searchsorted(touched, items)])
         order = np.argsort(rows, kind="stable")
-        pairs = Pairs(rows[order], np.concatenate([kept[0], others])[order])
+        pairs = Pairs(rows[order], np.concatenate([kept[0], fresh_items])[order])
         values = np.concatenate([kept[1], gained.astype(np.float32)])[order]
-        is_told = self._told(touched, pairs, values) | ~loses[touched]
-        chosen = is_told[pairs.rows]
-        number = np.cumsum(is_told) - 1
+        is_certain = self._are_certain(touched, pairs, values) | ~loses[touched]
+        chosen = is_certain[pairs.rows]
+        number = np.cumsum(is_certain) - 1
         pairs = Pairs(number[pairs.rows[chosen]], pairs.columns[chosen])
-        n_told, n_items = int(is_told.sum()), len(indices)
-        self.put(touched[is_told], best(pairs, values[chosen], n_told, self._k, n_items))
-        return touched[~is_told]
+        n_certain, n_items = int(is_certain.sum()), len(indices)
+        self.put(touched[is_certain], best(pairs, values[chosen], n_certain, self._k, n_items))
+        return touched[~is_certain]
 
-    def _told(self, touched: np.ndarray, pairs: Pairs, values: np.ndarray) -> np.ndarray:
-        """Whether enough of each item's neighbours go before all that never were listed."""
+    def _are_certain(self, touched: np.ndarray, pairs: Pairs, values: np.ndarray) -> np.ndarray:
+        """Return which items have enough neighbours that precede all unlisted items."""
         if self._is_complete:
             return np.ones(len(touched), bool)
-        last = self._before.indices[touched, -1]  # -1, if gone, goes before every index
+        last = self._before.indices[touched, -1]  # -1 (removed) precedes every index
         end = self._before.similarities[touched, -1]
         equal = (values == end[pairs.rows]) & (pairs.columns <= last[pairs.rows])
         before = (values > end[pairs.rows]) | equal

@@ -1,9 +1,9 @@
-"""Personalized PageRank (Jeh and Widom, 2003) on a graph that is loaded once and asked often.
+"""Personalized PageRank (Jeh and Widom, 2003) on a graph that is loaded once for many queries.
 
-A graph with equal weights in both directions is solved by conjugate gradients, whose 10 to 20
-products with the matrix do what takes power iteration 40 to 130 at a restart of 0.1; any other
-graph by power iteration. Both start from the seeds and, while walks have reached few nodes, touch
-no others. Nothing runs on several threads, so the result does not depend on their number.
+A symmetric graph is solved by conjugate gradients, with 10 to 20 matrix products where power
+iteration needs 40 to 130 at a restart of 0.1; any other graph by power iteration. Both start from
+the seeds and process only nodes that walks have reached, while these are few. All steps run on one
+thread, so the result does not depend on the number of threads.
 """
 
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
 DECIMALS = 6
-"""To which probabilities can be compared; beyond lies what a solver leaves."""
+"""Decimals to which probabilities can be compared; further digits depend on the solver."""
 
 _MOST_STEPS = 1000
 _FEW = 1 / 8
-"""Share of the nodes up to which picking their columns is faster than a product with all."""
+"""Fraction of nodes up to which selecting their columns is faster than a full product."""
 
 
 @dataclass(frozen=True)
 class WalkGraph:
-    """Directed weighted edges between nodes 0 … n - 1, as a random walk takes them.
+    """Directed weighted edges of a random walk between nodes 0 … n - 1.
 
-    What is derived from them is kept, and numbers the nodes by their `places`.
+    Derived matrices are cached, with the nodes in the order of `positions`.
 
     Attributes
     ----------
-    sources, targets, weights : one an edge; parallel edges add up. Weights are positive.
-    n_nodes : nodes without an edge count, too.
+    sources, targets, weights : one per edge; parallel edges add up. Weights are positive.
+    n_nodes : number of nodes, including those without edges.
     """
 
     n_nodes: int
@@ -42,40 +42,40 @@ class WalkGraph:
     weights: np.ndarray
 
     @cached_property
-    def places(self) -> np.ndarray:
-        """Place of each node when they are sorted by number of edges leaving, `(n_nodes,)`.
+    def positions(self) -> np.ndarray:
+        """Position of each node when sorted by number of outgoing edges, `(n_nodes,)`.
 
-        Where rows are as long as those before, the processor foresees where they end, which halves
-        the time of a product.
+        Neighbouring rows of equal length improve branch prediction, which halves the time of a
+        product.
         """
         order = np.argsort(np.bincount(self.sources, minlength=self.n_nodes), kind="stable")
-        places = np.empty_like(order)
-        places[order] = np.arange(self.n_nodes)
-        return places
+        positions = np.empty_like(order)
+        positions[order] = np.arange(self.n_nodes)
+        return positions
 
     @cached_property
     def n_ends(self) -> int:
-        """How many nodes no edge leaves, the first ones; from there a walk jumps back."""
+        """Number of nodes without outgoing edges, which come first; from there a walk restarts."""
         return self.n_nodes - len(np.unique(self.sources))
 
     @cached_property
     def leaving(self) -> np.ndarray:
-        """Weight of the edges that leave each node, for an end the largest, `(n_nodes,)`."""
-        weights = np.bincount(self.places[self.sources], self.weights, self.n_nodes)
+        """Weight of the outgoing edges of each node, for an end the maximum, `(n_nodes,)`."""
+        weights = np.bincount(self.positions[self.sources], self.weights, self.n_nodes)
         weights[: self.n_ends] = weights.max() or 1.0
         return weights
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether every edge has one of equal weight back, but for rounding."""
+        """Whether every edge has a reverse edge of equal weight, up to rounding."""
         difference = abs(self._adjacency - self._adjacency.T)
         return difference.nnz == 0 or difference.max() <= 1e-12 * self._adjacency.max()
 
     @cached_property
     def transitions(self) -> "csc_matrix":
-        """P, the probability of a step to node i from node j: A D^-1, D = diag(leaving).
+        """P, the probability of a step from node j to node i: A D^-1, D = diag(leaving).
 
-        For a symmetric graph D^-½ A D^-½ = D^-½ P D^½, which is symmetric, too.
+        For a symmetric graph D^-½ A D^-½ = D^-½ P D^½, which is also symmetric.
         """
         steps = self._adjacency.copy()
         edges = np.diff(steps.indptr)
@@ -88,17 +88,17 @@ class WalkGraph:
 
     @cached_property
     def single_transitions(self) -> "csc_matrix":
-        """The same in single precision, half as much to read in every step."""
+        """`transitions` in single precision, which halves the memory read per step."""
         from scipy.sparse import csc_matrix
 
         return csc_matrix(self.transitions, dtype=np.float32)
 
     @cached_property
     def _adjacency(self) -> "csc_matrix":
-        """A: weight of the edges to node i from node j."""
+        """A: weight of the edges from node j to node i."""
         from scipy.sparse import csc_matrix
 
-        edges = self.places[self.targets], self.places[self.sources]
+        edges = self.positions[self.targets], self.positions[self.sources]
         return csc_matrix((self.weights, edges), shape=(self.n_nodes, self.n_nodes))
 
 
@@ -109,16 +109,16 @@ def personalized_pagerank(
     restart: float,
     tolerance: float = 1e-6,
 ) -> np.ndarray:
-    """Where a walk is that jumps back to the seeds with probability `restart`, `(n_nodes,)`.
+    """Return the stationary distribution of a walk with restarts, `(n_nodes,)`.
 
-    The probabilities x solve x = r t + (1 - r) P x, t the seeds' weights; a walk at a node without
-    edges jumps back.
+    The walk restarts at the seeds with probability `restart`, and at nodes without outgoing edges.
+    The probabilities x solve x = r t + (1 - r) P x, with t the seeds' weights.
 
     Parameters
     ----------
-    seeds : nodes to jump to.
-    weights : of the seeds, `(n_seeds,)`, not negative, at least one positive.
-    restart : between 0 and 1; the paper's 1 - alpha.
+    seeds : nodes at which walks restart.
+    weights : weights of the seeds, `(n_seeds,)`, not negative, at least one positive.
+    restart : probability of a jump to the seeds, above 0, at most 1; the paper's 1 - alpha.
     tolerance : largest error of a probability.
 
     Raises
@@ -127,28 +127,28 @@ def personalized_pagerank(
         If restart is not between 0 and 1, or no seed has weight.
     """
     if not 0 < restart <= 1:
-        raise ValueError(f"restart = {restart}: must lie between 0 and 1; the paper jumps at 0.8")
+        raise ValueError(f"restart = {restart}: must be above 0 and at most 1; the paper uses 0.8")
     total = float(np.sum(weights))
     if not total > 0:
-        raise ValueError(f"none of {len(seeds)} seeds has weight; give at least one a positive one")
+        raise ValueError(f"none of {len(seeds)} seeds has weight; give at least one seed a weight")
     jumps, transitions = np.zeros(graph.n_nodes), graph.transitions
-    np.add.at(jumps, graph.places[seeds], np.asarray(weights) / total)
-    # rounding changes a probability by its own 2^-24 in each step, by that over r in all
+    np.add.at(jumps, graph.positions[seeds], np.asarray(weights) / total)
+    # relative rounding error of 2^-24 in each step, at most 2^-24 / r in total
     if 2**-24 / restart <= tolerance:
         jumps, transitions = jumps.astype(np.float32), graph.single_transitions
     solve = _conjugate_gradients if graph.is_symmetric else _power_iteration
     found = solve(graph, transitions, jumps, restart, tolerance)
-    return found[graph.places].astype(np.float64)
+    return found[graph.positions].astype(np.float64)
 
 
 def _power_iteration(
     graph: WalkGraph, transitions: "csc_matrix", jumps: np.ndarray, restart: float, tolerance: float
 ) -> np.ndarray:
-    """x to r t + (1 - r) P x, again and again.
+    """Iterate x = r t + (1 - r) P x until the error is at most `tolerance`.
 
-    A step shrinks the sum of the errors' absolute values to 1 - r of it or less, so the sum is at
-    most (1 - r) / r times that of the last changes; as errors add up to 0, one is at most half of
-    the sum.
+    A step reduces the sum of absolute errors by a factor of at most 1 - r, so the sum is at most
+    (1 - r) / r times that of the last changes; as errors add up to 0, each is at most half of the
+    sum.
     """
     damping, found = 1 - restart, jumps
     for _ in range(_MOST_STEPS):
@@ -166,7 +166,7 @@ def _conjugate_gradients(
 ) -> np.ndarray:
     """Solve (I - (1 - r) S) z = D^-½ t, S = D^-½ P D^½; then x = c D^½ z.
 
-    c is r, or more where seeds are ends, as walks from these only jump. P D 1 = D 1, so residuals
+    c is r, or more if seeds are ends, from which walks only restart. P D 1 = D 1, so residuals
     of at most e in D^-½ leave errors of at most e D 1 / r in D^½ z.
     """
     damping = 1 - restart
@@ -176,7 +176,7 @@ def _conjugate_gradients(
     direction, found = residual.copy(), np.zeros_like(residual)
     norm = _inner(residual, residual)
     for _ in range(_MOST_STEPS):
-        # rows of a symmetric matrix are its columns, and a product by rows is the faster one
+        # the transpose of a symmetric matrix is equal, and a product by rows is faster
         image = _product(transitions, transitions.T, direction)
         image *= -damping
         image += direction
@@ -195,7 +195,7 @@ def _conjugate_gradients(
 def _product(
     columns: "csc_matrix", matrix: "csc_matrix | csr_matrix", walkers: np.ndarray
 ) -> np.ndarray:
-    """`matrix @ walkers`; by the columns of the nodes that have any, while these are few."""
+    """Return `matrix @ walkers`, from the columns of nonzero entries if these are few."""
     occupied = walkers != 0
     if np.count_nonzero(occupied) > _FEW * len(walkers):
         return matrix @ walkers
@@ -203,6 +203,6 @@ def _product(
     return columns[:, nodes] @ walkers[nodes]
 
 
-def _inner(one: np.ndarray, other: np.ndarray) -> float:
-    """Inner product; the last bits of that of BLAS depend on the number of threads."""
-    return float(np.einsum("i,i", one, other))
+def _inner(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the inner product; with BLAS the last bits depend on the number of threads."""
+    return float(np.einsum("i,i", first, second))

@@ -1,17 +1,17 @@
-"""Edges that close no cycle (3.3): each in turn, unless it would close one with those before it.
+"""Incremental construction of an acyclic graph (3.3): edges that would close a cycle are left out.
 
-Every node has a level, a number that grows along each edge taken. An edge that leads on to a higher
-level closes no cycle. Another one is searched from both ends, only among the levels between them:
-either the searches meet, and that is a shortest way back; or one of them comes to its end, and what
-it found moves past the other node. So what an edge costs that is taken is what lies on its smaller
-side; Pearce and Kelly (2006, doi 10.1145/1187436.1210590), who search both sides to the end, take
-a time quadratic in the length of a chain that grows at its start.
+Every node has a level, a number that increases along each accepted edge. An edge to a higher level
+closes no cycle. For any other edge a bidirectional search runs among the levels between its ends:
+if the two searches meet, they give a shortest path back; if one is exhausted, the nodes that it
+found are moved past the other end. The cost of an accepted edge is therefore bounded by its smaller
+side; Pearce and Kelly (2006, doi 10.1145/1187436.1210590), who search both sides exhaustively, take
+quadratic time for a chain that grows at its start.
 
-Measured on one core with 50,000 nodes and 150,000 edges: 14 s where edges are random, and 6 s where
-few nodes have most of them; a chain of 50,000 nodes takes 1 s in whatever order it comes. Nearly
-all of it is the search for ways back: 100,000 random edges on top of the chain, half of them left
-out, take 50 s. rustworkx 0.18.1 (`PyDiGraph(check_cycle=True)`) takes 35 s and 30 s for the first
-two; it names no cycle, and takes an edge from a node without others to itself.
+Measured on one core with 50,000 nodes and 150,000 edges: 14 s if edges are random, and 6 s if few
+nodes have most of them; a chain of 50,000 nodes takes 1 s in any order. Nearly all of the time is
+the search for paths back: 100,000 random edges in addition to the chain, half of them left out,
+take 50 s. rustworkx 0.18.1 (`PyDiGraph(check_cycle=True)`) takes 35 s and 30 s for the first two;
+it does not report the cycle, and accepts a self-loop at a node without other edges.
 """
 
 import math
@@ -23,16 +23,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Acyclic:
-    """What is left of a graph without its cycles.
+    """An acyclic subgraph.
 
     Attributes
     ----------
-    taken : places of the edges that were taken, ascending.
-    left_out : place of every other edge, ascending, and the nodes of a cycle that it would have
-        closed: its source, its target, and on by edges taken before it, as few as possible. That
-        of an edge from a node to itself is this node.
-    order : all nodes, so that every edge taken leads on; of those that may come next the smallest.
-        Only which edges were taken matters to it.
+    taken : indices of the accepted edges, ascending.
+    left_out : index of every other edge, ascending, and the nodes of a shortest cycle that it would
+        have closed with edges accepted before it: its source, its target, and so on. The cycle of a
+        self-loop is its node.
+    order : all nodes in the lexicographically smallest topological order.
     """
 
     taken: Sequence[int]
@@ -41,38 +40,38 @@ class Acyclic:
 
 
 def without_cycles(n_nodes: int, edges: Sequence[tuple[int, int]]) -> Acyclic:
-    """Take each edge unless it would close a cycle with those taken before.
+    """Accept each edge in turn unless it would close a cycle with those accepted before.
 
     Parameters
     ----------
     n_nodes : nodes are 0 … n_nodes - 1.
-    edges : source and target of each, those first that are preferred.
+    edges : source and target of each edge, in order of preference.
     """
     import networkx as nx
 
     growing = _Growing(n_nodes)
     left_out = {
-        place: cycle
-        for place, (source, target) in enumerate(edges)
+        index: cycle
+        for index, (source, target) in enumerate(edges)
         if (cycle := growing.add(source, target))
     }
-    taken = [place for place in range(len(edges)) if place not in left_out]
+    taken = [index for index in range(len(edges)) if index not in left_out]
     graph = nx.DiGraph()
     graph.add_nodes_from(range(n_nodes))
-    graph.add_edges_from(edges[place] for place in taken)
+    graph.add_edges_from(edges[index] for index in taken)
     return Acyclic(taken, left_out, list(nx.lexicographical_topological_sort(graph)))
 
 
 @dataclass
 class _Search:
-    """A breadth-first search, onward or back.
+    """A breadth-first search, forward or backward.
 
     Attributes
     ----------
-    start : the node that it starts from.
-    neighbours : of each node, in the direction of the search.
-    sign : 1 where the levels of these are higher, -1 where they are lower.
-    came_from : each node found, and the one that it was found from.
+    start : start node.
+    neighbours : neighbours of each node in the direction of the search.
+    sign : 1 if the levels of neighbours are higher, -1 if they are lower.
+    came_from : predecessor of each node found.
     tips : nodes found last.
     """
 
@@ -87,7 +86,7 @@ class _Search:
         self.tips = [self.start]
 
     def way(self, node: int) -> list[int]:
-        """The nodes from the start to this one."""
+        """Return the path from the start to a node."""
         way = [node]
         while way[-1] != self.start:
             way.append(self.came_from[way[-1]])
@@ -95,7 +94,7 @@ class _Search:
 
 
 class _Growing:
-    """An acyclic graph that edges are added to, and the level of each of its nodes."""
+    """A growing acyclic graph with a level for each node."""
 
     def __init__(self, n_nodes: int) -> None:
         self._levels = [0.0] * n_nodes
@@ -103,7 +102,7 @@ class _Growing:
         self._back: list[list[int]] = [[] for _ in range(n_nodes)]
 
     def add(self, source: int, target: int) -> list[int]:
-        """Add an edge, unless it closes a cycle: the nodes of this; empty where it is added."""
+        """Add an edge and return []; if it would close a cycle, return the nodes of the cycle."""
         if source == target:
             return [source]
         if self._levels[source] >= self._levels[target]:
@@ -119,7 +118,7 @@ class _Growing:
         return []
 
     def _meeting(self, onward: _Search, back: _Search) -> int | None:
-        """The node where two searches meet; None where one of them comes to its end before."""
+        """Return the node where two searches meet; None if one of them is exhausted before."""
         levels = self._levels
         lowest, highest = levels[onward.start], levels[back.start]
         while onward.tips and back.tips:
@@ -137,7 +136,7 @@ class _Growing:
         return None
 
     def _move(self, ended: _Search, past: int) -> None:
-        """Give all nodes that a search found levels past that of a node, and short of the rest."""
+        """Move the levels of all nodes that a search found past node `past`, before all others."""
         nodes, sign = ended.came_from, ended.sign
         start = sign * self._levels[past]
         rest = min(
@@ -150,7 +149,7 @@ class _Growing:
             default=math.inf,
         )
         step = min(1.0, (rest - start) / (len(nodes) + 1))
-        if step < 4 * math.ulp(start):  # levels lie too close to have others between them
+        if step < 4 * math.ulp(start):  # no representable levels in between
             ranks = np.unique(self._levels, return_inverse=True)[1]
             self._levels = ranks.astype(float).tolist()
             self._move(ended, past)

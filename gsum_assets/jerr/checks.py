@@ -1,4 +1,4 @@
-"""What should be true of line chunks and pages, and of what a model tells of them."""
+"""Checks of line chunks, pages, and their synopses, elements and relations."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ _MOST_WORDS = 3  # of a relation (A.4)
 
 
 def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
-    """Line chunks of each size are slices of their documents, and leave out nothing but blanks.
+    """Check that line chunks of each size are slices of their documents that cover all text.
 
     Parameters
     ----------
@@ -28,20 +28,20 @@ def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
     for (rows,) in of_each_size(line_chunks):
         finding = pieces.cover_documents(rows, documents)
         size = rows[SIZE][0].as_py() if rows.num_rows else None
-        wrong += [{SIZE: size, **place} for place in finding.offenders]
+        wrong += [{SIZE: size, **offender} for offender in finding.offenders]
         n_wrong += finding.n_wrong
     return _fit(line_chunks, documents, "line chunk", wrong, n_wrong)
 
 
 def pages_cover(pages: pa.Table, documents: pa.Table) -> Finding:
-    """Pages are slices of their documents, and leave out nothing but blanks.
+    """Check that pages are slices of their documents that cover all text.
 
     Parameters
     ----------
     pages : `document_id`, `start`, `end` and `text`.
     documents : `document_id` and `text`.
     """
-    paged = documents if pages.num_rows else documents.slice(0, 0)  # other methods make no pages
+    paged = documents if pages.num_rows else documents.slice(0, 0)  # only ReadAgent has pages
     finding = pieces.cover_documents(pages, paged)
     return _fit(pages, paged, "page", finding.offenders, finding.n_wrong)
 
@@ -53,22 +53,22 @@ def _fit(
     wrong: Sequence[Mapping[str, object]],
     n_wrong: int,
 ) -> Finding:
-    """What `cover_documents` found, in words about line chunks or pages."""
-    looked_at = f"{count(rows.num_rows, noun)} of {count(documents.num_rows, 'document')}"
+    """Return the result of `cover_documents` as a finding about line chunks or pages."""
+    examined = f"{count(rows.num_rows, noun)} of {count(documents.num_rows, 'document')}"
     if not n_wrong:
-        return Finding(looked_at)
+        return Finding(examined)
     first = wrong[0]
     size = f"{first[SIZE]} word pieces, " if first.get(SIZE) else ""
     problem = (
-        f"{looked_at}: {count(n_wrong, 'place')} where {noun}s and documents do not fit (first: "
+        f"{examined}: {count(n_wrong, 'place')} where {noun}s and documents do not fit (first: "
         f"{size}document '{first['document_id']}', character {first['character']}: "
         f"{first['what']}); materialize jerr/{noun.replace(' ', '_')}s again"
     )
-    return Finding(looked_at, problem, n_wrong, wrong[:SHOWN])
+    return Finding(examined, problem, n_wrong, wrong[:SHOWN])
 
 
 def every_chunk_has_one(synopses: pa.Table, line_chunks: pa.Table, corpus: str) -> Finding:
-    """Each line chunk has a synopsis that is not empty.
+    """Check that each line chunk has a synopsis that is not empty.
 
     Parameters
     ----------
@@ -77,16 +77,17 @@ def every_chunk_has_one(synopses: pa.Table, line_chunks: pa.Table, corpus: str) 
     """
     return found(
         count(line_chunks.num_rows, "line chunk"),
-        lacking(sized(line_chunks), _CHUNK, sized(_told(synopses))),
-        "have no synopsis, since the model gave no valid reply, and answers miss what they tell; "
-        f"`gsum run {corpus}` asks again; if they stay, choose another model in gsum.toml, [llm]",
+        lacking(sized(line_chunks), _CHUNK, sized(_nonempty(synopses))),
+        "have no synopsis, since the model gave no valid reply, so answers lack their content; "
+        f"`gsum run {corpus}` requests them again; if that fails, choose another model in "
+        "gsum.toml, [llm]",
     )
 
 
 def every_synopsis_has_some(
     elements: pa.Table, synopses: pa.Table, line_chunks: pa.Table, corpus: str
 ) -> Finding:
-    """Each synopsis has a core element at least, and each element is of a line chunk that exists.
+    """Check that each synopsis has at least one core element, and each element a line chunk.
 
     Parameters
     ----------
@@ -94,36 +95,36 @@ def every_synopsis_has_some(
     synopses : `max_tokens`, `chunk_id`, `document_id`, `position` and `synopsis`.
     line_chunks : `max_tokens` and `chunk_id`; all of the same buckets.
     """
-    told, named = sized(_told(synopses)), sized(elements)
+    nonempty, named = sized(_nonempty(synopses)), sized(elements)
     return together(
         [
             found(
-                count(told.num_rows, "synopsis", "synopses"),
-                lacking(told.drop_columns("synopsis"), _CHUNK, named),
-                "have no element, so that no search leads to them: the model named none, or gave "
-                f"no valid reply; `gsum run {corpus}` asks again for the latter; if they stay, "
-                "choose another model in gsum.toml, [llm]",
+                count(nonempty.num_rows, "synopsis", "synopses"),
+                lacking(nonempty.drop_columns("synopsis"), _CHUNK, named),
+                "have no element, so that searches cannot find them: the model named none, or gave "
+                f"no valid reply; `gsum run {corpus}` requests them again; if that "
+                "fails, choose another model in gsum.toml, [llm]",
             ),
             found(
                 count(named.num_rows, "element"),
                 lacking(named, _CHUNK, sized(line_chunks)),
-                "are of no line chunk that exists; materialize jerr/elements again",
+                "belong to no line chunk; materialize jerr/elements again",
             ),
         ]
     )
 
 
-def _told(synopses: pa.Table) -> pa.Table:
-    """Those that are not empty."""
+def _nonempty(synopses: pa.Table) -> pa.Table:
+    """Return the synopses that are not empty."""
     return synopses.filter(pc.not_equal(pc.utf8_trim_whitespace(synopses["synopsis"]), ""))
 
 
 def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
-    """Both ends of a relation are elements of its line chunk; it has one to three words.
+    """Check that the ends of a relation are elements of its line chunk, and its name is short.
 
     Parameters
     ----------
-    relations : all columns but `model`.
+    relations : all columns except `model`.
     elements : `max_tokens`, `chunk_id` and `element_key`, of the same buckets.
     """
     shown, known = sized(relations), sized(elements)
@@ -133,17 +134,17 @@ def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
     ]
     n_words = pa.array([len(words.split()) for words in shown["relation"].to_pylist()], pa.int32())
     is_short = pc.and_(pc.greater_equal(n_words, 1), pc.less_equal(n_words, _MOST_WORDS))
-    looked_at = count(shown.num_rows, "relation")
+    examined = count(shown.num_rows, "relation")
     remedy = "materialize jerr/relations again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(pc.and_(*is_element))),
-                f"have an end that is no element of their line chunk; {remedy}",
+                f"have an end that is not an element of their line chunk; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(is_short)),
                 f"are not named in one to {_MOST_WORDS} words; {remedy}",
             ),
@@ -152,7 +153,7 @@ def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
 
 
 def name_what_was_shown(look_ups: pa.Table, contexts: pa.Table) -> Finding:
-    """What is to be read again is among the passages of the question's context.
+    """Check that the passages to read again are in the question's context.
 
     Parameters
     ----------
@@ -175,11 +176,11 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "jerr.line_chunks": [
         Check(
             "cover_documents",
-            "Of each size, line chunks are exact slices of their documents, and every character "
-            "that is not blank lies in one.",
-            lambda part: line_chunks_cover(
-                part.rows(columns=["max_tokens", *_SLICE]),
-                part.rows("documents", ["document_id", "text"]),
+            "Line chunks of each size are exact slices of their documents, and contain every "
+            "character that is not blank.",
+            lambda partition: line_chunks_cover(
+                partition.rows(columns=["max_tokens", *_SLICE]),
+                partition.rows("documents", ["document_id", "text"]),
             ),
         )
     ],
@@ -187,10 +188,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "every_chunk_has_one",
             "Each line chunk has a synopsis that is not empty.",
-            lambda part: every_chunk_has_one(
-                part.rows(columns=[*_LINE_CHUNK, "synopsis"]),
-                part.rows("jerr.line_chunks", [*_LINE_CHUNK, "document_id", "position"]),
-                part.corpus,
+            lambda partition: every_chunk_has_one(
+                partition.rows(columns=[*_LINE_CHUNK, "synopsis"]),
+                partition.rows("jerr.line_chunks", [*_LINE_CHUNK, "document_id", "position"]),
+                partition.corpus,
             ),
             warns=True,
         )
@@ -198,12 +199,14 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "jerr.elements": [
         Check(
             "every_synopsis_has_some",
-            "Each synopsis has a core element at least, each of a line chunk that exists.",
-            lambda part: every_synopsis_has_some(
-                part.rows(columns=[*_LINE_CHUNK, "document_id", "element"]),
-                part.rows("jerr.synopses", [*_LINE_CHUNK, "document_id", "position", "synopsis"]),
-                part.rows("jerr.line_chunks", _LINE_CHUNK),
-                part.corpus,
+            "Each synopsis has at least one core element, and each element a line chunk.",
+            lambda partition: every_synopsis_has_some(
+                partition.rows(columns=[*_LINE_CHUNK, "document_id", "element"]),
+                partition.rows(
+                    "jerr.synopses", [*_LINE_CHUNK, "document_id", "position", "synopsis"]
+                ),
+                partition.rows("jerr.line_chunks", _LINE_CHUNK),
+                partition.corpus,
             ),
             warns=True,
         )
@@ -212,74 +215,78 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "join_elements",
             "Both ends are elements of the same line chunk; a relation has one to three words.",
-            lambda part: join_elements(
-                part.rows(
+            lambda partition: join_elements(
+                partition.rows(
                     columns=[*_LINE_CHUNK, "document_id", "source_key", "target_key", "relation"]
                 ),
-                part.rows("jerr.elements", [*_LINE_CHUNK, "element_key"]),
+                partition.rows("jerr.elements", [*_LINE_CHUNK, "element_key"]),
             ),
         )
     ],
     "jerr.nodes": [
         Check(
             "stand_for_elements",
-            "Every written form of an element became a node that exists; near ones differ by at "
-            "most 3 bits of 64.",
-            lambda part: graph_checks.lead_to_nodes(
-                part.rows("jerr.merges", ["max_tokens", "element", "node_id", "rule", "n_bits"]),
-                part.rows(columns=["max_tokens", "node_id"]),
-                part.rows("jerr.elements", ["max_tokens", "element"]),
+            "Every written form of an element is merged into an existing node; near duplicates "
+            "differ by at most 3 bits of 64.",
+            lambda partition: graph_checks.lead_to_nodes(
+                partition.rows(
+                    "jerr.merges", ["max_tokens", "element", "node_id", "rule", "n_bits"]
+                ),
+                partition.rows(columns=["max_tokens", "node_id"]),
+                partition.rows("jerr.elements", ["max_tokens", "element"]),
             ),
         )
     ],
     "jerr.edges": [
         Check(
             "close_no_cycle",
-            "Edges join two nodes, lead on in the order of their places, and close no cycle.",
-            lambda part: graph_checks.close_no_cycle(
-                part.rows(columns=_EDGE),
-                part.rows("jerr.nodes", ["max_tokens", "node_id", "place"]),
+            "Edges join two nodes, follow the topological order, and close no cycle.",
+            lambda partition: graph_checks.close_no_cycle(
+                partition.rows(columns=_EDGE),
+                partition.rows("jerr.nodes", ["max_tokens", "node_id", "place"]),
             ),
         )
     ],
     "jerr.left_out_edges": [
         Check(
             "would_close_cycles",
-            "The cycle that is told of each is made of itself and of edges of the graph.",
-            lambda part: graph_checks.would_close_cycles(
-                part.rows(columns=[*_EDGE, "cycle_ids"]), part.rows("jerr.edges", _EDGE)
+            "The reported cycle of each consists of itself and edges of the graph.",
+            lambda partition: graph_checks.would_close_cycles(
+                partition.rows(columns=[*_EDGE, "cycle_ids"]), partition.rows("jerr.edges", _EDGE)
             ),
         )
     ],
     "jerr.pages": [
         Check(
             "cover_documents",
-            "Pages are exact slices of their documents, and every character that is not blank "
-            "lies in one.",
-            lambda part: pages_cover(
-                part.rows(columns=_SLICE), part.rows("documents", ["document_id", "text"])
+            "Pages are exact slices of their documents, and contain every character that is not "
+            "blank.",
+            lambda partition: pages_cover(
+                partition.rows(columns=_SLICE), partition.rows("documents", ["document_id", "text"])
             ),
         )
     ],
     "jerr.searches": [
         Check(
             "visit_nodes",
-            "Visited nodes are in the graph, places count up from 1, mean rewards are 0 to 1, and "
-            "the best path follows edges.",
-            lambda part: graph_checks.visit_nodes(
-                part.rows(columns=["query_id", "node_id", "name", "place", "step", "mean_reward"]),
-                part.rows("jerr.nodes", ["max_tokens", "node_id"]),
-                part.rows("jerr.edges", _EDGE),
+            "Visited nodes are in the graph, their places count up from 1, mean rewards are 0 to "
+            "1, and the best path follows edges.",
+            lambda partition: graph_checks.visit_nodes(
+                partition.rows(
+                    columns=["query_id", "node_id", "name", "place", "step", "mean_reward"]
+                ),
+                partition.rows("jerr.nodes", ["max_tokens", "node_id"]),
+                partition.rows("jerr.edges", _EDGE),
             ),
         )
     ],
     "jerr.look_ups": [
         Check(
             "name_what_was_shown",
-            "What is to be read again was shown with its question.",
-            lambda part: name_what_was_shown(
-                part.rows(columns=["query_id", "chunk_ids"]),
-                part.rows("contexts", ["query_id", "node_id"]),
+            "Passages to read again are in their question's context.",
+            lambda partition: name_what_was_shown(
+                partition.rows(columns=["query_id", "chunk_ids"]),
+                partition.rows("contexts", ["query_id", "node_id"]),
             ),
         )
     ],

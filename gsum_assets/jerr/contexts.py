@@ -1,4 +1,4 @@
-"""What a model is shown before it says what it reads again: nodes and synopses, or gists (3.4)."""
+"""Contexts before the look-up: nodes and synopses, or gists (3.4)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from gsum_assets.jerr.order import Overlapping, chunks_by_nodes
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_resources.arrow import pc
 
-_FACTS = 8  # of a node
+_FACTS = 8  # most facts shown of a node
 _NODE_TOKENS = 200  # longest text of a node, word pieces
 
 
 class Room:
-    """What a prompt leaves to synopses or gists, when there is to be room for what is read again.
+    """Token budget for synopses or gists that leaves room for texts read again.
 
     Parameters
     ----------
-    most_reread : longest text that may be read again, word pieces.
+    most_reread : longest text to be read again, word pieces.
     max_words : length of an answer, words.
     """
 
@@ -35,26 +35,26 @@ class Room:
         self.count_tokens = count_tokens
 
     def fitting(self, query: dict, passages: Iterable[Passage]) -> Iterator[Passage]:
-        """The first passages that fit for a row of `queries`."""
+        """Yield the first passages that fit, for a row of `queries`."""
         room = answer_room(query, self._settings.prompt_tokens, self._max_words, self.count_tokens)
         left = room.tokens - self._kept_free
         passages = list(passages)
-        texts = (one.text for one in passages if one.text not in self._sizes)
+        texts = (passage.text for passage in passages if passage.text not in self._sizes)
         self._sizes |= lengths(texts, self.count_tokens)
-        for one in passages:
-            left -= self._sizes[one.text] + room.mark
+        for passage in passages:
+            left -= self._sizes[passage.text] + room.mark
             if left < 0:
                 return
-            yield one
+            yield passage
 
 
 class GraphContexts:
-    """Chooses the best nodes, with what is known of them, and synopses: theirs first.
+    """Choice of the best nodes with their relations and facts, and of synopses, theirs first.
 
     Parameters
     ----------
     searches : rows of `jerr.searches`.
-    nodes, edges, synopses, facts : rows of one size of the tables of the index.
+    nodes, edges, synopses, facts : rows of these tables of one size of line chunks.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class GraphContexts:
         self._room = room
 
     def __call__(self, query: dict) -> Sequence[Passage]:
-        """The passages of a row of `queries`."""
+        """Return the passages for a row of `queries`."""
         nodes = [self._node(row, query["document_id"]) for row in self._chosen[query["query_id"]]]
         known = self._synopses.get(query["document_id"], {})
         first = [known[c] for c in self._order.get(query["query_id"], ()) if c in known]
@@ -99,7 +99,7 @@ class GraphContexts:
         return list(self._room.fitting(query, passages))
 
     def _node(self, found: dict, scope: str | None) -> Passage:
-        """A node as it is told: its relations, and facts that name it, where the question looks."""
+        """Return a node as a passage with its relations and facts within the scope."""
         node_id, named = found["node_id"], self._named[found["node_id"]]
         relations = [
             f"{self._names[row['source_id']]} – {row['relation']} – {self._names[row['target_id']]}"
@@ -109,19 +109,19 @@ class GraphContexts:
         facts = dict.fromkeys(
             fact for c in found["chunk_ids"] for fact in self._facts[c] if fact in named
         )
-        told = [f"{'; '.join(relations)}."] if relations else []
-        text = " ".join([f"{found['name']}:", *told, *list(facts)[:_FACTS]])
+        described = [f"{'; '.join(relations)}."] if relations else []
+        text = " ".join([f"{found['name']}:", *described, *list(facts)[:_FACTS]])
         text = cut_to_tokens(text, _NODE_TOKENS, self._room.count_tokens)
         return Passage(node_id, "node", text, found["score"])
 
 
 def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room) -> Choose:
-    """The gists of ReadAgent: all, or where these are too many, those ranked first.
+    """Return the choice of the gists of ReadAgent: all, or the highest ranked ones that fit.
 
     Parameters
     ----------
     pages : rows of `jerr.pages`.
-    chunks, rankings : passages of the corpus, and how they are ranked.
+    chunks, rankings : passages of the corpus, and their rankings.
     """
     spans = pages.rename_columns({"page_id": "chunk_id"})
     page_of = Overlapping(chunks, spans).span_of
@@ -143,9 +143,9 @@ def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: R
 
 
 def _by_document(passages: Iterable[Passage]) -> Mapping[str | None, Mapping[str, Passage]]:
-    """Passages by id in reading order, of each document and, under None, of all."""
+    """Return passages by id in reading order, for each document and, with key None, for all."""
     found: dict[str | None, dict[str, Passage]] = {None: {}}
-    for one in sorted(passages, key=lambda one: (one.document_id, one.position)):
-        found[None][one.node_id] = one
-        found.setdefault(one.document_id, {})[one.node_id] = one
+    for passage in sorted(passages, key=lambda passage: (passage.document_id, passage.position)):
+        found[None][passage.node_id] = passage
+        found.setdefault(passage.document_id, {})[passage.node_id] = passage
     return found

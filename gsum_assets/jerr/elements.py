@@ -1,4 +1,4 @@
-"""Core elements as they are compared."""
+"""Normalization of core elements for comparison."""
 
 import re
 
@@ -8,5 +8,5 @@ _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 
 
 def element_key(element: str) -> str:
-    """What spellings of one element share: case, marks, blanks and a leading article left aside."""
+    """Return an element without case, marks, extra blanks and a leading article."""
     return _ARTICLE.sub("", name_key(element))

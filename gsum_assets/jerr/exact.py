@@ -1,7 +1,7 @@
-"""Exact deduplication (3.3): a Bloom filter in front of a trie, and the trie decides.
+"""Exact deduplication (3.3) by a Bloom filter, whose positives are verified in a trie.
 
-The filter is ours: the paper's `pybloom` is no longer kept, and a compiled one would still need
-a hash of our own, as Python's differs from process to process.
+The filter is our own: the paper's `pybloom` is unmaintained, and a compiled one would still need
+another hash function, as Python's differs between processes.
 """
 
 import math
@@ -11,31 +11,31 @@ from typing import Any
 
 
 class BloomFilter:
-    """Knows keys by a few bits each: it may take another key for one of them, but misses none.
+    """A set of keys with false positives, but no false negatives.
 
-    A key's bits follow from two hashes of it (Kirsch and Mitzenmacher, 2006).
+    The bits of a key are derived from two hashes (Kirsch and Mitzenmacher, 2006).
 
     Parameters
     ----------
-    n_bits : size.
-    n_hashes : bits of a key.
+    n_bits : size of the filter.
+    n_hashes : number of bits per key.
 
     Raises
     ------
     ValueError
-        If one of them is smaller than 1.
+        If a parameter is smaller than 1.
     """
 
     def __init__(self, n_bits: int, n_hashes: int) -> None:
         if min(n_bits, n_hashes) < 1:
-            raise ValueError(f"a Bloom filter of {n_bits} bits, {n_hashes} a key; give 1 or more")
+            raise ValueError(f"a Bloom filter of {n_bits} bits, {n_hashes} per key; give 1 or more")
         self.n_bits = n_bits
         self.n_hashes = n_hashes
         self._bytes = bytearray(n_bits // 8 + 1)
 
     @classmethod
     def sized_for(cls, n_keys: int, error_rate: float = 0.01) -> "BloomFilter":
-        """One that, when it holds `n_keys`, takes this share of other keys for one of them.
+        """Return a filter with this rate of false positives when it holds `n_keys` keys.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class BloomFilter:
         return all(self._bytes[bit >> 3] >> (bit & 7) & 1 for bit in self._bits(key))
 
     def add(self, key: str) -> None:
-        """Know a key from now on."""
+        """Add a key."""
         for bit in self._bits(key):
             self._bytes[bit >> 3] |= 1 << (bit & 7)
 
@@ -63,16 +63,16 @@ class BloomFilter:
 
 
 class Trie:
-    """Keys and a number of each, in a tree with a branch for each next word.
+    """A map from keys to numbers, as a tree with a branch for each next word.
 
-    By words and not by characters, as a key is few words, and a corpus has its words many times.
+    Branches are words rather than characters, since keys have few words, and words recur often.
     """
 
     def __init__(self) -> None:
         self._root: dict[str | None, Any] = {}  # word to branch; None to the number of a key
 
     def get(self, key: str) -> int | None:
-        """The number of a key; None if it is not there."""
+        """Return the number of a key; None if it is absent."""
         branch = self._root
         for word in key.split(" "):
             if (following := branch.get(word)) is None:
@@ -81,7 +81,7 @@ class Trie:
         return branch.get(None)
 
     def put(self, key: str, number: int) -> None:
-        """Keep a key with its number."""
+        """Store a key with its number."""
         branch = self._root
         for word in key.split(" "):
             branch = branch.setdefault(word, {})
@@ -89,14 +89,14 @@ class Trie:
 
 
 class ExactSet:
-    """Different keys in the order in which they came.
+    """Distinct keys in order of insertion.
 
-    What the filter does not know is new for certain. What it seems to know is looked up in the
-    trie: a filter that errs costs time, and never merges two keys.
+    A key that the filter does not contain is new. All others are looked up in the trie, so that
+    false positives cost time but never merge two keys.
 
     Parameters
     ----------
-    bloom : empty.
+    bloom : an empty filter.
     """
 
     def __init__(self, bloom: BloomFilter) -> None:
@@ -105,11 +105,11 @@ class ExactSet:
         self._trie = Trie()
 
     def add(self, key: str) -> int:
-        """The place in `keys` of an equal key; the end, where it is put, if there is none."""
-        place = self._trie.get(key) if key in self._bloom else None
-        if place is None:
-            place = len(self.keys)
+        """Return the index of a key in `keys`, appending it if it is new."""
+        index = self._trie.get(key) if key in self._bloom else None
+        if index is None:
+            index = len(self.keys)
             self.keys.append(key)
             self._bloom.add(key)
-            self._trie.put(key, place)
-        return place
+            self._trie.put(key, index)
+        return index

@@ -1,4 +1,4 @@
-"""How an answer came about: keywords, nodes visited, the best path, what was read again."""
+"""Trace of an answer: keywords, visited nodes, the best path, texts read again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.jerr.reread import FULL
 
-_MOST_NODES = 20  # that are shown
+_MOST_NODES = 20  # shown
 
 
 def explained(
@@ -17,22 +17,22 @@ def explained(
     contexts: pa.Table,
     edges: pa.Table,
 ) -> str:
-    """A text on one question, from its rows.
+    """Return the trace of one question as text.
 
     Parameters
     ----------
     keywords, searches, look_ups, contexts : rows of `jerr.keywords`, `jerr.searches`,
         `jerr.look_ups` and `jerr.reread_contexts` of the question.
-    edges : rows of `jerr.edges`, which the best path takes.
+    edges : rows of `jerr.edges`, which the best path follows.
     """
     found = searches.sort_by("place").to_pylist()
-    parts = [
+    lines = [
         *_keywords(keywords.to_pylist()),
         *_nodes(found),
         *_path(found, edges),
         *_read_again(look_ups.to_pylist(), contexts.to_pylist()),
     ]
-    return "\n".join(parts)
+    return "\n".join(lines)
 
 
 def _keywords(rows: Sequence[dict]) -> Iterator[str]:
@@ -65,10 +65,10 @@ def _path(found: Sequence[dict], edges: pa.Table) -> Iterator[str]:
         (row["source_id"], row["target_id"]): row["relation"]
         for row in edges.select(["source_id", "target_id", "relation"]).to_pylist()
     }
-    told = steps[0]["name"]
-    for one, other in pairwise(steps):
-        told += f" -[{relation[one['node_id'], other['node_id']]}]-> {other['name']}"
-    yield f"\nbest path: {told}"
+    line = steps[0]["name"]
+    for first, second in pairwise(steps):
+        line += f" -[{relation[first['node_id'], second['node_id']]}]-> {second['name']}"
+    yield f"\nbest path: {line}"
 
 
 def _read_again(look_ups: Sequence[dict], contexts: Sequence[dict]) -> Iterator[str]:
@@ -80,5 +80,5 @@ def _read_again(look_ups: Sequence[dict], contexts: Sequence[dict]) -> Iterator[
     yield f"\nread again ({len(again)} of {n_shown}):"
     for row in sorted(again, key=lambda row: named.get(row["node_id"], 0)):
         cut = ", cut" if row["fate"] == "cut" else ""
-        place = f"{row['document_id']}, {row['node_kind']} {row['position']}"
-        yield f"      {place} ({row['node_id']}{cut})"
+        location = f"{row['document_id']}, {row['node_kind']} {row['position']}"
+        yield f"      {location} ({row['node_id']}{cut})"

@@ -16,7 +16,7 @@ from gsum_assets.result import Result
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import LanguageModel, Request
 
-TABLES_MADE = ("atomic_facts", "elements", "relations")
+OUTPUT_TABLES = ("atomic_facts", "elements", "relations")
 _MAX_WORDS = 300  # of a reply, brackets aside
 _RELATION_WORDS = 3  # A.4
 
@@ -27,10 +27,10 @@ def extract(
     settings: IndexSettings,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` to take each synopsis apart, all at once, in one request each.
+    """Extract facts, elements and relations of all synopses by `model`, one request each.
 
-    Elements that are spelt alike count once; relations join two different elements of the
-    synopsis, others are left out; of a relation's words three are kept.
+    Elements with equal keys count once; relations that do not join two different elements of the
+    synopsis are dropped; the names of relations are cut to three words.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def extract(
     Returns
     -------
     Result
-        Rows of `TABLES_MADE`, ordered by document, position of the line chunk, and place.
+        Rows of `OUTPUT_TABLES`, ordered by document, position of the line chunk, and position.
     """
     ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    asked = ordered.to_pylist()
-    requests = [_request(row, settings, prompts) for row in asked]
-    rows: dict[str, list[dict]] = {name: [] for name in TABLES_MADE}
+    chunks = ordered.to_pylist()
+    requests = [_request(row, settings, prompts) for row in chunks]
+    rows: dict[str, list[dict]] = {name: [] for name in OUTPUT_TABLES}
     failures = []
-    for row, reply in zip(asked, model.complete(requests), strict=True):
+    for row, reply in zip(chunks, model.complete(requests), strict=True):
         found, problem = usable(reply, Extraction)
         if found is not None:
             known = {"chunk_id": row["chunk_id"], "document_id": row["document_id"]}
@@ -56,9 +56,9 @@ def extract(
             lost = ": no facts and elements" if found is None else ""
             failures.append(f"{where}{lost}: {problem}")
     facts, *others = (
-        pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in TABLES_MADE
+        pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in OUTPUT_TABLES
     )
-    return Result(facts, failures, dict(zip(TABLES_MADE[1:], others, strict=True)))
+    return Result(facts, failures, dict(zip(OUTPUT_TABLES[1:], others, strict=True)))
 
 
 def _request(row: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request:
@@ -80,7 +80,7 @@ def _take(
     found: Extraction,
     settings: IndexSettings,
 ) -> None:
-    """Add what one reply says to the rows."""
+    """Append the rows of one reply."""
     facts = dict.fromkeys(" ".join(fact.split()) for fact in found.facts)
     for i, statement in enumerate([fact for fact in facts if fact][: settings.max_facts]):
         rows["atomic_facts"].append({**known, "position": i, "statement": statement})
@@ -93,9 +93,9 @@ def _take(
         rows["elements"].append({**known, "position": i, "element": name, "element_key": key})
     keys = {key for key, _ in kept}
     relations: dict[tuple[str, str], str] = {}
-    for one in found.relations:
-        ends = element_key(one.source), element_key(one.target)
-        relation = " ".join(one.relation.split()[:_RELATION_WORDS])
+    for item in found.relations:
+        ends = element_key(item.source), element_key(item.target)
+        relation = " ".join(item.relation.split()[:_RELATION_WORDS])
         if keys.issuperset(ends) and ends[0] != ends[1] and relation:
             relations.setdefault(ends, relation)
     for (source, target), relation in relations.items():
@@ -104,7 +104,7 @@ def _take(
 
 
 def _clean(element: str) -> str:
-    """The element without mark-up around it; empty where it is none."""
+    """Return an element without surrounding mark-up; empty if nothing is left."""
     try:
         return clean_name(element)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The graph without cycles (3.3): merged elements are nodes, what synopses tell of them edges."""
+"""The acyclic graph (3.3): merged elements are nodes, relations between them edges."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Graph:
 
 @dataclass
 class _Mentions:
-    """Where something is told: its line chunks and their documents."""
+    """The line chunks, and their documents, that mention something."""
 
     chunks: set[str] = field(default_factory=set)
     documents: set[str] = field(default_factory=set)
@@ -43,18 +43,18 @@ class _Mentions:
 
 @dataclass
 class _Related(_Mentions):
-    """All that is told of a pair of nodes; `told` are line chunks and names of the relation."""
+    """Relations of a pair of nodes; `sources` are pairs of line chunk and name."""
 
-    told: set[tuple[str, str]] = field(default_factory=set)
+    sources: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
     def names(self) -> Counter[str]:
-        """Synopses that give the relation each of its names."""
-        return Counter(name for _, name in self.told)
+        """Number of synopses for each name of the relation."""
+        return Counter(name for _, name in self.sources)
 
     @property
     def relation(self) -> str:
-        """The name that most synopses give it, of equals the first of the alphabet."""
+        """The most frequent name, ties by alphabet."""
         return min(self.names, key=lambda name: (-self.names[name], name))
 
     @property
@@ -63,12 +63,12 @@ class _Related(_Mentions):
 
 
 def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: pa.Table) -> Graph:
-    """Nodes in an order in which every edge leads on, edges, and those that would close a cycle.
+    """Return nodes with a topological order, edges, and the edges that would close a cycle.
 
-    Relations of one pair of nodes are one edge, and what more synopses tell is taken first, so
-    that of a cycle the weakest edge is left out; of equals the one whose ids come last is. A fact
-    belongs to a node where its synopsis has the node as an element and it names one of the node's
-    written forms. Neither the order of rows nor that of line chunks in a document matters.
+    Relations of one pair of nodes are one edge. Edges from more synopses are accepted first, so
+    that the weakest edge of a cycle is left out, with ties broken by ids. A fact belongs to a node
+    if its synopsis has the node as an element and the fact names one of the node's written forms.
+    The result does not depend on the order of rows or of line chunks in a document.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: p
     Raises
     ------
     ValueError
-        If an element is not merged, or a relation ends at what is no element.
+        If an element is not merged, or the end of a relation is not an element.
     """
     node_of = _nodes_by_key(elements, merges)
     mentions: dict[str, _Mentions] = defaultdict(_Mentions)
@@ -107,7 +107,7 @@ def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: p
 
 
 def _nodes_by_key(elements: pa.Table, merges: pa.Table) -> dict[str, str]:
-    """The node of each element_key that synopses have."""
+    """Return the node_id of each element_key of synopses."""
     merged = _column_by(merges, "element_key", "node_id")
     keys = set(elements["element_key"].to_pylist())
     if unmerged := sorted(keys - merged.keys()):
@@ -123,7 +123,7 @@ def _column_by(rows: pa.Table, key: str, value: str) -> dict[str, str]:
 
 
 def _related(relations: pa.Table, node_of: Mapping[str, str]) -> dict[_Pair, _Related]:
-    """What is told of each pair of nodes."""
+    """Return the relations of each pair of nodes."""
     related: dict[_Pair, _Related] = defaultdict(_Related)
     for row in relations.to_pylist():
         ends = row["source_key"], row["target_key"]
@@ -131,32 +131,32 @@ def _related(relations: pa.Table, node_of: Mapping[str, str]) -> dict[_Pair, _Re
             if end not in node_of:
                 raise ValueError(
                     f"jerr: the relation {row['relation']!r} of line chunk {row['chunk_id']!r} "
-                    f"ends at {end!r}, which is no element; materialize jerr/relations"
+                    f"ends at {end!r}, which is not an element; materialize jerr/relations"
                 )
         pair = related[node_of[ends[0]], node_of[ends[1]]]
         pair.add(row)
-        pair.told.add((row["chunk_id"], row["relation"]))
+        pair.sources.add((row["chunk_id"], row["relation"]))
     return related
 
 
 def _facts(
     facts: pa.Table, mentions: Mapping[str, _Mentions], node_of: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Statements that name a node, of the synopses that have it, in alphabetical order."""
+    """Return the sorted statements that name each node, from the synopses that have it."""
     keys_of: dict[str, list[str]] = defaultdict(list)
     for key, node_id in node_of.items():
         keys_of[node_id].append(key)
-    told: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    statements: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for chunk_id, statement in zip(
         facts["chunk_id"].to_pylist(), facts["statement"].to_pylist(), strict=True
     ):
-        told[chunk_id].append((statement, name_key(statement)))
+        statements[chunk_id].append((statement, name_key(statement)))
     return {
         node_id: sorted(
             {
                 statement
                 for chunk_id in mentioned.chunks
-                for statement, text_key in told[chunk_id]
+                for statement, text_key in statements[chunk_id]
                 if any(holds(text_key, key) for key in keys_of[node_id])
             }
         )
@@ -214,7 +214,7 @@ def _ends(pair: _Pair) -> dict[str, str]:
 
 
 def _line(cycle: Sequence[str], related: Mapping[_Pair, _Related], names: Mapping[str, str]) -> str:
-    """A cycle to read: "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"."""
+    """Return a cycle as text: "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"."""
     steps = (
         f" -[{related[pair].relation}]-> {names[pair[1]]}" for pair in pairwise([*cycle, cycle[0]])
     )

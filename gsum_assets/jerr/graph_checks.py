@@ -1,4 +1,4 @@
-"""What should be true of the graph of elements, and of searches over it."""
+"""Checks of the graph of elements, and of searches over it."""
 
 from itertools import pairwise
 
@@ -11,19 +11,19 @@ from gsum_assets.checks.results import ROUNDING
 from gsum_resources.arrow import pc
 
 SIZE = "max_tokens"
-_NEAR = 3  # of 64 bits, by which two elements may differ and still be one (3.3)
+_NEAR = 3  # bits of 64 by which merged elements may differ (3.3)
 _ENDS = ["source_id", "target_id"]
 
 
 def sized(rows: pa.Table) -> pa.Table:
-    """Rows whose size of line chunks is a text, as `references` compares it."""
+    """Return rows with the size of line chunks as text, for the functions of `references`."""
     return rows.set_column(rows.schema.get_field_index(SIZE), SIZE, pc.cast(rows[SIZE], "string"))
 
 
 def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]]:
-    """The rows of each size of line chunks, ascending, and other tables' of that size.
+    """Return the rows of each size of line chunks, ascending, with other tables' rows of that size.
 
-    Without rows there is one size, and nothing of it.
+    Without rows there is one size with empty tables.
     """
     sizes = sorted(pc.unique(rows[SIZE]).to_pylist()) or [0]
     return [
@@ -33,7 +33,7 @@ def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]
 
 
 def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Finding:
-    """Each written form of an element became a node, by its own name or one that is near.
+    """Check that each written form of an element is merged into a node with the same or a near key.
 
     Parameters
     ----------
@@ -45,22 +45,22 @@ def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Find
     forms = sized(elements).select(written).group_by(written, use_threads=False).aggregate([])
     most = pc.if_else(pc.equal(shown["rule"], "near"), _NEAR, 0)
     is_near = pc.and_(pc.greater_equal(shown["n_bits"], 0), pc.less_equal(shown["n_bits"], most))
-    looked_at = count(shown.num_rows, "written form")
+    examined = count(shown.num_rows, "written form")
     remedy = "materialize jerr/merges and jerr/nodes again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 lacking(shown, [SIZE, "node_id"], sized(nodes)),
-                f"became what is no node; {remedy}",
+                f"are merged into a node that does not exist; {remedy}",
             ),
             found(
                 count(forms.num_rows, "written form of elements", "written forms of elements"),
                 lacking(forms, written, shown),
-                f"became no node; {remedy}",
+                f"are merged into no node; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(is_near)),
                 f"differ from their node's name by more bits than their rule allows (near: "
                 f"{_NEAR}, others: 0); {remedy}",
@@ -70,7 +70,7 @@ def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Find
 
 
 def close_no_cycle(edges: pa.Table, nodes: pa.Table) -> Finding:
-    """Edges join two nodes, lead on in the order of `place`, and close no cycle.
+    """Check that edges join two nodes, follow the order of `place`, and close no cycle.
 
     Parameters
     ----------
@@ -84,32 +84,32 @@ def close_no_cycle(edges: pa.Table, nodes: pa.Table) -> Finding:
     source, target = (_rows_of(joined, end, known) for end in _ENDS)
     place = nodes["place"].to_numpy()
     groups = _tied(source, target, known.num_rows)
-    looked_at = count(shown.num_rows, "edge")
+    examined = count(shown.num_rows, "edge")
     remedy = "materialize jerr/nodes and jerr/edges again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pc.invert(is_known)),
-                f"have an end that is no node; {remedy}",
+                f"have an end that is not a node; {remedy}",
             ),
-            found(looked_at, shown.filter(is_loop), f"join a node to itself; {remedy}"),
+            found(examined, shown.filter(is_loop), f"join a node to itself; {remedy}"),
             found(
-                looked_at,
+                examined,
                 joined.filter(pa.array(groups[source] == groups[target])),
                 f"lie on a cycle; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 joined.filter(pa.array(place[source] >= place[target])),
-                f"do not lead on in the order of their nodes' places; {remedy}",
+                f"do not follow the topological order of nodes; {remedy}",
             ),
         ]
     )
 
 
 def _rows_of(edges: pa.Table, end: str, nodes: pa.Table) -> np.ndarray:
-    """The row of `nodes` that each edge has at one end, int64 `(n_edges,)`."""
+    """Return the row of `nodes` that each edge has at one end, int64 `(n_edges,)`."""
     wanted, known = (
         pc.binary_join_element_wise(table[SIZE], table[name], "\n")
         for table, name in ((edges, end), (nodes, "node_id"))
@@ -118,7 +118,7 @@ def _rows_of(edges: pa.Table, end: str, nodes: pa.Table) -> np.ndarray:
 
 
 def _tied(source: np.ndarray, target: np.ndarray, n_nodes: int) -> np.ndarray:
-    """The strongly connected component of each node, `(n_nodes,)`; cycles lie within one."""
+    """Return the strongly connected component of each node, `(n_nodes,)`; cycles lie within one."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -130,7 +130,7 @@ def _tied(source: np.ndarray, target: np.ndarray, n_nodes: int) -> np.ndarray:
 
 
 def would_close_cycles(left_out: pa.Table, edges: pa.Table) -> Finding:
-    """The cycle of a left-out edge is made of itself, first, and of edges of the graph.
+    """Check that the cycle of a left-out edge consists of itself, first, and edges of the graph.
 
     Parameters
     ----------
@@ -150,16 +150,16 @@ def would_close_cycles(left_out: pa.Table, edges: pa.Table) -> Finding:
     return found(
         count(shown.num_rows, "left-out edge"),
         shown.filter(pc.invert(is_closed)),
-        "would close no cycle with the edges of the graph, or another one than is told; "
+        "do not close the reported cycle with the edges of the graph; "
         "materialize jerr/edges and jerr/left_out_edges again",
     )
 
 
 def visit_nodes(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding:
-    """Searches visit nodes of one graph, and their best paths follow its edges.
+    """Check that searches visit nodes of one graph, and their best paths follow its edges.
 
-    Which size of line chunks a method searches is a matter of its settings; ids of nodes are the
-    same over sizes, so it is enough that some size has them all.
+    The size of line chunks that a method searches depends on its settings, and ids of nodes do not
+    depend on sizes, so one size must have them all.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def visit_nodes(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding
 
 
 def _within(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding:
-    """Visited nodes and the steps of best paths are those of one graph."""
+    """Check that visited nodes and the steps of best paths are in one graph."""
     visited = searches.select(["query_id", "node_id", "name"])
     on_path = searches.filter(pc.is_valid(searches["step"])).sort_by(
         [("query_id", "ascending"), ("step", "ascending")]
@@ -224,7 +224,7 @@ def _within(searches: pa.Table, nodes: pa.Table, edges: pa.Table) -> Finding:
 
 
 def _not_consecutive(searches: pa.Table, column: str) -> pa.Table:
-    """Questions whose values of a column, nulls aside, are not 1, 2, 3, …"""
+    """Return the questions whose values of a column, except nulls, are not 1, 2, 3, …"""
     counts = ["min", "max", "count", "count_distinct"]
     groups = searches.group_by("query_id", use_threads=False).aggregate(
         [(column, count) for count in counts]

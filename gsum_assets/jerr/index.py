@@ -1,4 +1,4 @@
-"""The index of JERR: line chunks, synopses, facts and elements, the graph, pages."""
+"""Index assets of JERR: line chunks, synopses, facts and elements, the graph, pages."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -25,34 +25,34 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
 _EXTRACTED = {
-    "atomic_facts": "What a synopsis says, one thing at a time.",
-    "elements": "On what a synopsis turns; elements become the nodes of the graph.",
-    "relations": "In at most three words and one direction; edges are made of these.",
+    "atomic_facts": "Each states one thing that the synopsis says.",
+    "elements": "Merged elements are the nodes of the graph.",
+    "relations": "Directed and in at most three words; merged relations are the edges.",
 }
 _GRAPH = {
-    "nodes": "What is told of it, and where; a search goes from node to node.",
-    "edges": "Where a search goes on from a node, and in which words; every way comes to an end.",
-    "left_out_edges": "No search follows it; the cycle is told that it would have closed.",
+    "nodes": "With its facts and where it is mentioned; a search visits nodes.",
+    "edges": "A search follows edges; the graph is acyclic, so every path ends.",
+    "left_out_edges": "No search follows it; the row has the cycle that it would have closed.",
 }
 _GRAPH_READS = ("elements", "atomic_facts", "relations", "merges")
-"""What `graph_of` takes, in its order."""
+"""Arguments of `graph_of`, in order."""
 
 
 def _by_size(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each size of line chunks, smallest first."""
+    """Yield the rows of each size of line chunks, smallest first."""
     for size in sorted(pc.unique(rows[SIZE]).to_pylist()):
         yield size, rows_of_size(rows, size)
 
 
-def _side_by_side(tables: Iterable[str], made: Mapping[int, Result]) -> Result:
-    """What was made of each size as rows of these tables, the first one of which is `rows`."""
+def _side_by_side(tables: Iterable[str], results: Mapping[int, Result]) -> Result:
+    """Return the results of all sizes as one result; `tables` names its rows, then the others."""
     first, *others = tables
     return Result(
-        all_sizes(f"jerr.{first}", ((size, one.rows) for size, one in made.items())),
-        [problem for one in made.values() for problem in one.failures],
+        all_sizes(f"jerr.{first}", ((size, result.rows) for size, result in results.items())),
+        [failure for result in results.values() for failure in result.failures],
         {
             name: all_sizes(
-                f"jerr.{name}", ((size, one.beside[name]) for size, one in made.items())
+                f"jerr.{name}", ((size, result.beside[name]) for size, result in results.items())
             )
             for name in others
         },
@@ -78,11 +78,13 @@ def _settings(inputs: Inputs) -> IndexSettings:
     return IndexSettings.model_validate(inputs.settings("jerr.index"))
 
 
-def _asked(ask: Callable[..., Result], read: str, tables: Iterable[str], inputs: Inputs) -> Result:
-    """What a language model makes of the rows of a table, size by size."""
+def _by_model(
+    ask: Callable[..., Result], read: str, tables: Iterable[str], inputs: Inputs
+) -> Result:
+    """Return the results of `ask` for the rows of table `read`, size by size."""
     how = inputs.model("language_model"), _settings(inputs), inputs.prompts("jerr")
-    made = {size: ask(rows, *how) for size, rows in _by_size(inputs.table(read))}
-    return _side_by_side(tables, made)
+    results = {size: ask(rows, *how) for size, rows in _by_size(inputs.table(read))}
+    return _side_by_side(tables, results)
 
 
 def _merges(inputs: Inputs) -> pa.Table:
@@ -99,11 +101,13 @@ def _graph(inputs: Inputs) -> Result:
         size: graph_of(elements, *(rows_of_size(rows, size) for rows in read[1:]))
         for size, elements in _by_size(read[0])
     }
-    made = {
-        size: Result(one.nodes, beside={"edges": one.edges, "left_out_edges": one.left_out_edges})
-        for size, one in graphs.items()
+    results = {
+        size: Result(
+            graph.nodes, beside={"edges": graph.edges, "left_out_edges": graph.left_out_edges}
+        )
+        for size, graph in graphs.items()
     }
-    return _side_by_side(_GRAPH, made)._replace(shown=partial(_pictures, graphs, inputs.title))
+    return _side_by_side(_GRAPH, results)._replace(shown=partial(_pictures, graphs, inputs.title))
 
 
 def _pictures(graphs: Mapping[int, Graph], title: str) -> Mapping[str, Any]:
@@ -111,9 +115,9 @@ def _pictures(graphs: Mapping[int, Graph], title: str) -> Mapping[str, Any]:
 
     pictures = {
         f"graph_of_{size}": Picture(
-            graph_picture(one.nodes, one.edges, f"{title}, line chunks of {size}"), "graph"
+            graph_picture(graph.nodes, graph.edges, f"{title}, line chunks of {size}"), "graph"
         )
-        for size, one in graphs.items()
+        for size, graph in graphs.items()
     }
     return {"nodes": pictures}
 
@@ -132,23 +136,23 @@ def _pages(inputs: Inputs) -> pa.Table | Result:
 INDEX = (
     Step(
         _line_chunks,
-        {"line_chunks": "As many lines as fit; one that does not fit by itself is cut."},
+        {"line_chunks": "As many lines as fit; a line that is too long by itself is cut."},
         ("documents", "corpus_settings"),
         pool=None,
         code_version="2",
     ),
     Step(
-        partial(_asked, synopses, "line_chunks", ("synopses",)),
+        partial(_by_model, synopses, "line_chunks", ("synopses",)),
         {
-            "synopses": "What a line chunk tells, in short: what is read first, and what the "
-            "graph is of."
+            "synopses": "A summary of the line chunk, from which the graph is extracted and which "
+            "answers read first."
         },
         ("line_chunks", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
     ),
     Step(
-        partial(_asked, extract, "synopses", _EXTRACTED),
+        partial(_by_model, extract, "synopses", _EXTRACTED),
         _EXTRACTED,
         ("synopses", "corpus_settings", "language_model"),
         pool="llm",
@@ -156,19 +160,16 @@ INDEX = (
     ),
     Step(
         _merges,
-        {
-            "merges": "Which elements are one: spelt alike, or nearly so. Nothing is merged but "
-            "here."
-        },
+        {"merges": "Equal and nearly equal elements are merged, in this table only."},
         ("elements", "corpus_settings"),
     ),
     Step(_graph, _GRAPH, _GRAPH_READS),
     Step(
         _pages,
-        {"pages": "With the gist that is read first; other methods have none."},
+        {"pages": "With its gist, which is read first; empty for other methods."},
         ("documents", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
     ),
 )
-"""Line chunks to graph, document by document as far as that goes."""
+"""Steps from line chunks to the graph, partitioned by document where possible."""

@@ -1,10 +1,10 @@
-"""What a question is searched for with (paper, 3.4)."""
+"""Search keywords of questions (paper, 3.4)."""
 
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
-from gsum_assets.evaluation.question_contexts import spent, why
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Keywords
 from gsum_assets.result import Result
@@ -16,10 +16,10 @@ _MAX_WORDS = 40  # of a reply
 
 
 def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PROMPTS) -> Result:
-    """Ask `model` for the keywords of each question, all at once.
+    """Request the keywords of all questions from `model`.
 
-    Asked about is the question as retrieval searches for it, and the options of a choice. A
-    question without a valid reply is searched for by its own words.
+    The prompt has the retrieval text of the question, and the options of a multiple choice. If
+    there is no valid reply, the keywords are the question's own words.
 
     Returns
     -------

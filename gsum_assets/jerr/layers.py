@@ -1,24 +1,24 @@
-"""Layers of a graph without cycles, as it is drawn (Sugiyama, Tagawa and Toda, 1981)."""
+"""Layered layout of an acyclic graph (Sugiyama, Tagawa and Toda, 1981)."""
 
 from collections.abc import Mapping, Sequence
 
 import networkx as nx
 import numpy as np
 
-_ALONE = 8  # nodes without an edge that stand above one another
-_SWEEPS = 8  # of the barycentre method: it settles after a few
+_ALONE = 8  # most nodes without an edge in one layer
+_SWEEPS = 8  # of the barycentre method, which converges after a few
 
 
 def layers(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Nodes by longest path, ordered within a layer so that few edges cross (barycentre method).
+    """Return layers of nodes by longest path, ordered by the barycentre method against crossings.
 
-    Every edge leads on to a later layer. What no edge leads to stands just before what it leads
-    to; nodes without an edge fill up the shortest layers.
+    Every edge leads to a later layer. Nodes without incoming edges are in the layer before their
+    first successor; nodes without edges fill up the shortest layers.
 
     Parameters
     ----------
-    nodes : all of them, those first that come first where nothing else decides.
-    edges : source and target of each; they close no cycle.
+    nodes : all nodes, in the order that breaks ties.
+    edges : source and target of each edge; the graph must be acyclic.
     """
     graph = nx.DiGraph(edges)
     layer = {node: i for i, some in enumerate(nx.topological_generations(graph)) for node in some}
@@ -43,7 +43,7 @@ def layers(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[list[
 
 
 def _order(layers: Sequence[list[str]], neighbours: Mapping[str, Mapping]) -> None:
-    """Order each layer by the mean height of what its nodes come from, their `neighbours`."""
+    """Sort each layer by the mean height of its nodes' `neighbours` in earlier layers."""
     height: dict[str, float] = {}
     for some in layers:
         now = dict(zip(some, heights(len(some)), strict=True))
@@ -55,5 +55,5 @@ def _order(layers: Sequence[list[str]], neighbours: Mapping[str, Mapping]) -> No
 
 
 def heights(n: int) -> np.ndarray:
-    """Heights of the nodes of a layer, around 0, one apart."""
+    """Return the heights of `n` nodes of a layer, centred at 0, one apart."""
     return np.arange(n) - (n - 1) / 2

@@ -1,7 +1,8 @@
-"""The control of the graph: the same line chunks and the same room, chosen by BM25 alone.
+"""Baseline without the graph: line chunks chosen by BM25, with the same token budget.
 
-Where the graph's methods show synopses of what nodes lead to and read again what the model names,
-this shows synopses of what BM25 ranks first and reads the first of these in full.
+The graph's methods show synopses of the line chunks of nodes and read again those that the model
+names. This baseline shows synopses of the best line chunks by BM25 and reads the first ones in
+full.
 """
 
 from collections import defaultdict
@@ -10,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.passages import Choose, Passage
-from gsum_assets.evaluation.question_contexts import NO_USAGE, questions_with_passages
+from gsum_assets.evaluation.question_contexts import questions_with_passages
+from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.contexts import Room
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.words import Words
@@ -20,11 +22,11 @@ from gsum_assets.tables import TABLES
 def ranked_lines(
     queries: pa.Table, line_chunks: pa.Table, words: Words
 ) -> Mapping[str, Sequence[str]]:
-    """The line chunks of each question's scope, best first by BM25.
+    """Return the line chunks in each question's scope, best first by BM25.
 
     Parameters
     ----------
-    line_chunks : rows of one size of `jerr.line_chunks`.
+    line_chunks : rows of `jerr.line_chunks` of one size.
     """
     ordered = [("document_id", "ascending"), ("position", "ascending")]
     rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id", "text"]).to_pylist()
@@ -32,19 +34,19 @@ def ranked_lines(
     for query in queries.to_pylist():
         questions[query["document_id"]].append(query)
     found: dict[str, Sequence[str]] = {}
-    for document_id, asked in questions.items():
+    for document_id, scope_queries in questions.items():
         scope = [row for row in rows if document_id in (None, row["document_id"])]
         if not scope:
             continue
         index = Bm25Index([row["text"] for row in scope], Bm25Settings(words=words))
-        scores = index.scores([query["retrieval_text"] for query in asked])
-        for query, own in zip(asked, (-scores).argsort(axis=1, kind="stable"), strict=True):
+        scores = index.scores([query["retrieval_text"] for query in scope_queries])
+        for query, own in zip(scope_queries, (-scores).argsort(axis=1, kind="stable"), strict=True):
             found[query["query_id"]] = [scope[i]["chunk_id"] for i in own.tolist()]
     return found
 
 
 def line_contexts(found: Mapping[str, Sequence[str]], synopses: pa.Table, room: Room) -> Choose:
-    """Synopses of the line chunks found, best first, as many as there is room for."""
+    """Return the choice of synopses of the line chunks found, best first, as many as fit."""
     known = {
         row["chunk_id"]: Passage(
             row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
@@ -60,7 +62,7 @@ def line_contexts(found: Mapping[str, Sequence[str]], synopses: pa.Table, room: 
 
 
 def first_in_full(contexts: pa.Table, queries: pa.Table, n_reread: int) -> pa.Table:
-    """Rows of `jerr.look_ups` that no model was asked for: the best line chunks are read again."""
+    """Return rows of `jerr.look_ups` without a model: the best line chunks are read again."""
     rows = [
         {
             "query_id": question.query_id,

@@ -1,8 +1,8 @@
-"""LongRAG (arXiv 2406.15319, 3.1): long units, each as good as its best chunk.
+"""LongRAG (arXiv 2406.15319, 3.1): retrieval of long units, scored by their best chunk.
 
-The paper encodes the chunks of a unit and takes the greatest of their similarities for the unit's;
-so do we. It makes a unit of documents that link to one another; ours know no links, so a unit is a
-stretch of one document, and a short document is a unit of its own.
+As in the paper, the similarity of a unit is the greatest of its chunks' similarities. The paper
+groups documents that link to each other; ours have no links, so a unit is a section of one
+document, and a short document is one unit.
 """
 
 from collections import defaultdict
@@ -24,8 +24,8 @@ from gsum_assets.retrieval.ranking import DEPTH, Scores, best_of_nodes, rank_que
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 
-_DECIMALS = 6  # as in dense retrieval: ties fall to the id on every machine
-_SHARE = 1e-7  # of a chunk's own cosine: orders the chunks of a unit, and never two units
+_DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
+_SHARE = 1e-7  # weight of a chunk's own cosine, which orders chunks within a unit only
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Unit:
     Attributes
     ----------
     unit_id : hash of its chunks.
-    position : place in the document, from 0.
+    position : index in the document, from 0.
     start, end : first character in the document's text, and one past the last.
     text : the document's text from `start` to `end`.
     """
@@ -52,8 +52,8 @@ class Unit:
 def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) -> list[Unit]:
     """Pack the chunks of each document, in reading order, into units of `unit_tokens`.
 
-    What neighbouring chunks share counts for both, so a unit is rather too short than too long;
-    a chunk that is longer by itself is a unit.
+    The overlap of neighbouring chunks counts twice, so units tend to be too short rather than too
+    long; a chunk longer than `unit_tokens` is one unit.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) ->
     Returns
     -------
     list[Unit]
-        Ordered by document and position; those of a document depend on it alone.
+        Units ordered by document and position; those of a document do not depend on others.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) ->
 def _packs(
     chunks: Iterator[Mapping[str, Any]], unit_tokens: int
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Runs of chunks, as long as fit."""
+    """Yield the longest runs of chunks that fit."""
     pack: list[Mapping[str, Any]] = []
     filled = 0
     for chunk in chunks:
@@ -111,12 +111,12 @@ def _unit(text: str, position: int, pack: Sequence[Mapping[str, Any]]) -> Unit:
 
 
 class LongUnits:
-    """A chunk scores as its unit; within a unit the nearer to the question comes first.
+    """Retriever in which a chunk has the score of its unit, ordered within a unit by cosine.
 
     Parameters
     ----------
     collection : a scope, with embeddings.
-    unit_of : the unit of each chunk, by their ids; chunks beyond the scope may be among them.
+    unit_of : unit_id of each chunk_id; it may have chunks outside of the scope.
 
     Raises
     ------
@@ -129,7 +129,7 @@ class LongUnits:
         if without:
             raise ValueError(
                 f"long units: {len(without)} of {len(collection.chunk_ids)} chunks are in no unit "
-                f"(first: '{without[0]}'); materialize chunks and what is made of them again"
+                f"(first: '{without[0]}'); materialize chunks and all that depends on them again"
             )
         self._collection = collection
         self._dense = Dense(collection)
@@ -137,7 +137,7 @@ class LongUnits:
         self._unit = np.unique(owners, return_inverse=True)[1]  # (n_chunks,)
 
     def scores(self, questions: Questions) -> Scores:
-        """The best cosine of a unit's chunks, -1 to 1, and a trace of the chunk's own."""
+        """Return the best cosine in a chunk's unit, -1 to 1, plus a small share of its own."""
         own = np.round(self._dense.scores(questions).nodes.astype(np.float64), _DECIMALS)
         units = np.full((len(own), self._unit.max() + 1), -np.inf)
         for row, cosines in zip(units, own, strict=True):
@@ -149,7 +149,7 @@ class LongUnits:
 def rank_units(
     collection: Collection, questions: Questions, units: Sequence[Unit], settings: LongSettings
 ) -> pa.Table:
-    """Rows of `rankings`: chunks by their units, documents by their best unit.
+    """Return the rows of `rankings`: chunks by their units, documents by their best unit.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def rank_units(
 
 
 def ranking_depth(units: Sequence[Unit], settings: LongSettings) -> int:
-    """How many chunks must be ranked so that they come from `n_units` units, if there are so many.
+    """Return the number of chunks to rank so that they come from `n_units` units if possible.
 
-    All but one of these units could not fill more ranks than they have chunks.
+    All but one of these units fill at most as many ranks as they have chunks.
     """
     n_chunks = [len(unit.chunk_ids) for unit in units]
     return max(DEPTH, 1 + sum(nlargest(settings.n_units - 1, n_chunks)))
@@ -173,14 +173,13 @@ def ranking_depth(units: Sequence[Unit], settings: LongSettings) -> int:
 def unit_contexts(
     queries: pa.Table, units: Sequence[Unit], rankings: pa.Table, settings: LongSettings
 ) -> pa.Table:
-    """The `n_units` best units of each question, best first, as rows of `contexts`.
+    """Return the `n_units` best units of each question, best first, as rows of `contexts`.
 
-    A unit is as good as its best chunk that is ranked, and what rankings do not reach is not found:
-    those of `rank_units` reach all that is wanted.
+    A unit has the rank of its best ranked chunk; the rankings of `rank_units` are deep enough.
 
     Parameters
     ----------
-    rankings : rows of `rankings` of one method; its chunks are read.
+    rankings : rows of `rankings` of one method; only those of chunks are used.
 
     Raises
     ------
@@ -205,5 +204,5 @@ def unit_contexts(
 
 
 def _passage(unit: Unit, score: float) -> Passage:
-    score = round(score, _DECIMALS)  # without the trace of the chunk's own
+    score = round(score, _DECIMALS)  # without the share of the chunk's own cosine
     return Passage(unit.unit_id, "long unit", unit.text, score, unit.document_id, unit.position)

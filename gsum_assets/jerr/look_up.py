@@ -1,4 +1,4 @@
-"""Which line chunks or pages have to be read again for a question (3.4; ReadAgent, 3.2)."""
+"""Look-up of the line chunks or pages to read again for a question (3.4; ReadAgent, 3.2)."""
 
 from dataclasses import replace
 
@@ -7,12 +7,8 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
-from gsum_assets.evaluation.question_contexts import (
-    Question,
-    questions_with_passages,
-    spent,
-    why,
-)
+from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
+from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import LookUp
 from gsum_assets.jerr.settings import AnswerSettings
@@ -20,7 +16,7 @@ from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.protocols import Completion, LanguageModel, Request
 
-SHORT_FORMS = ("synopsis", "gist")  # kinds of passages that stand for a longer text
+SHORT_FORMS = ("synopsis", "gist")  # kinds of passages that summarize a longer text
 _MAX_WORDS = 20  # of a reply
 
 
@@ -32,11 +28,10 @@ def look_ups(
     count_tokens: CountTokens,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` which of the synopses or gists of each question it wants to read in full.
+    """Request from `model` which synopses or gists of each question to read in full.
 
-    They are shown in reading order with a number each, nodes of the graph after them. A number
-    that was not shown is passed over. A question without a valid reply has no row, and reads
-    nothing again.
+    They are numbered in reading order, followed by nodes of the graph. Invalid numbers are ignored.
+    A question without a valid reply has no row, and nothing is read again for it.
 
     Parameters
     ----------
@@ -47,15 +42,15 @@ def look_ups(
     Result
         Rows of `jerr.look_ups` ordered by question.
     """
-    asked = []
+    pending = []
     for question in questions_with_passages(contexts, queries):
         short = [row for row in question.passages if row["node_kind"] in SHORT_FORMS]
         if short and settings.n_reread:
             shown, request = _request(question, short, settings, count_tokens, prompts)
-            asked.append((question, shown, request))
+            pending.append((question, shown, request))
     rows, failures = [], []
-    replies = model.complete([request for *_, request in asked])
-    for (question, shown, _), reply in zip(asked, replies, strict=True):
+    replies = model.complete([request for *_, request in pending])
+    for (question, shown, _), reply in zip(pending, replies, strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, LookUp):
             numbers = [n for n in dict.fromkeys(reply.parsed.references) if 1 <= n <= len(shown)]
             row = {
@@ -77,7 +72,7 @@ def _request(
     count_tokens: CountTokens,
     prompts: Prompts,
 ) -> tuple[list[dict], Request]:
-    """The passages that are shown by number, and what is asked over them."""
+    """Return the numbered passages, and the request about them."""
     bare = Request(
         task="answer",
         instructions=_instructions(len(short), settings, prompts),
@@ -93,8 +88,8 @@ def _request(
     n = max(1, n_fitting([sizes[text] for text in best_first], room))
     shown = sorted(short[:n], key=lambda row: (row["document_id"], row["position"]))
     texts = [row["text"] for row in shown] + others[: max(0, n - len(short))]
-    told = _instructions(len(shown), settings, prompts)
-    return shown, replace(bare, instructions=told, passages=tuple(texts))
+    instructions = _instructions(len(shown), settings, prompts)
+    return shown, replace(bare, instructions=instructions, passages=tuple(texts))
 
 
 def _instructions(n_parts: int, settings: AnswerSettings, prompts: Prompts) -> str:

@@ -1,4 +1,4 @@
-"""Which nodes and line chunks a question's keywords match, within what it asks about."""
+"""Matches of a question's keywords with nodes and line chunks of its scope."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,18 +11,18 @@ import pyarrow as pa
 from gsum_assets.jerr.tree_search import Gains
 from gsum_assets.retrieval.words import Words
 
-_DECIMALS = 9  # ties fall to the order of line chunks on every machine
+_DECIMALS = 9  # ties are broken by the order of line chunks on every machine
 
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """What the keywords of one question match in a scope.
+    """Matches of the keywords of one question in a scope.
 
     Attributes
     ----------
-    gains : of nodes; the best gains of all keywords sum to 1 at most.
-    keywords : of each node that has gains, the keywords.
-    coverage : `(n_chunks,)` how much of the keywords a line chunk holds, weighted, 0 to 1.
+    gains : gains of nodes; the best gains of all keywords sum to at most 1.
+    keywords : matching keywords of each node that has gains.
+    coverage : weighted share of the keywords in each line chunk, 0 to 1, `(n_chunks,)`.
     """
 
     gains: Gains
@@ -32,16 +32,15 @@ class Matched:
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The part of a graph that a question looks at: a document's, or all of it.
+    """The subgraph that a question searches: that of a document, or the whole graph.
 
     Attributes
     ----------
-    node_ids, names : `(n_nodes,)`, ordered by id.
-    children : nodes that the edges from each node lead to, ascending.
+    node_ids, names : ids and names of the nodes, ordered by id, `(n_nodes,)`.
+    children : targets of the edges from each node, ascending.
     chunk_ids : line chunks in reading order, `(n_chunks,)`.
-    chunks : of each node, the places of its line chunks among these, at least one.
-    in_names, in_texts : for a term, the nodes whose name and the line chunks whose text hold it,
-        and how often.
+    chunks : indices into `chunk_ids` of the line chunks of each node, at least one.
+    in_names, in_texts : counts of each term in names of nodes and in texts of line chunks.
     """
 
     node_ids: Sequence[str]
@@ -53,21 +52,22 @@ class Scope:
     in_texts: Mapping[str, Mapping[int, int]]
 
     def match(self, keywords: Sequence[str], words: Words, text_match: float) -> Matched:
-        """How nodes and line chunks match a question's keywords.
+        """Return the matches of a question's keywords with nodes and line chunks.
 
-        A line chunk that holds a keyword f times holds it to f / (f + 1), and a node as far as
-        the one of its line chunks that holds most of all keywords; its name makes up the rest. Of
-        a keyword of several words each counts alike. A keyword weighs ln(1 + n / m), where m of n
-        line chunks hold it; one that nothing matches weighs nothing. Where none is matched, as of
-        a question about everything, a node gains by the share of line chunks that it is in.
+        A line chunk in which a keyword occurs f times matches it by f / (f + 1). A node matches a
+        keyword by that of its line chunk with the best coverage, weighted by `text_match`, and by
+        its name with the remaining weight. The words of a keyword have equal weights. The weight of
+        a keyword is ln(1 + n / m), where m of n line chunks contain it, and 0 without a match. If
+        no keyword matches, as for a question about everything, the gain of a node is its share of
+        the line chunks.
 
-        The paper matches nodes by their synopses; by the line chunks themselves 5 nodes lead to
-        the one that holds the answer for 59.5% instead of 40.5% of the questions of SQuALITY train
-        (line chunks of 600, before nodes take turns).
+        The paper matches nodes by their synopses; with line chunks, 5 nodes include the line chunk
+        with the answer for 59.5% instead of 40.5% of the questions of SQuALITY train (line chunks
+        of 600, before nodes take turns).
 
         Parameters
         ----------
-        text_match : what a keyword counts at most that is not in a node's name.
+        text_match : maximum match of a keyword that is not in a node's name.
         """
         n_nodes, n_chunks = len(self.node_ids), len(self.chunk_ids)
         names, texts = np.zeros((len(keywords), n_nodes)), np.zeros((len(keywords), n_chunks))
@@ -75,8 +75,8 @@ class Scope:
             terms = set(words.split(keyword))
             for term in terms:
                 names[k, list(self.in_names.get(term, ()))] += 1 / len(terms)
-                for place, count in self.in_texts.get(term, {}).items():
-                    texts[k, place] += count / (count + 1) / len(terms)
+                for index, count in self.in_texts.get(term, {}).items():
+                    texts[k, index] += count / (count + 1) / len(terms)
         n_holding = np.maximum(np.count_nonzero(texts, axis=1), 1)
         weights = np.log1p(n_chunks / n_holding) * (names.any(axis=1) | texts.any(axis=1))
         weights /= weights.sum() or 1.0
@@ -92,7 +92,7 @@ class Scope:
         return Matched(gains, matched, coverage)
 
     def _best_chunks(self, coverage: np.ndarray) -> np.ndarray:
-        """The line chunk of each node that holds most, `(n_nodes,)`; of equal ones the first."""
+        """Return the first line chunk of each node with the best coverage, `(n_nodes,)`."""
         nodes, chunks = self._pairs
         order = np.lexsort((chunks, -coverage[chunks], nodes))
         first = np.unique(nodes[order], return_index=True)[1]
@@ -100,21 +100,21 @@ class Scope:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes, and their line chunks one by one."""
+        """Pairs of node and line chunk, as two arrays."""
         counts = [len(own) for own in self.chunks]
         return (
             np.repeat(np.arange(len(counts)), counts),
-            np.array([place for own in self.chunks for place in own], np.int64),
+            np.array([index for own in self.chunks for index in own], np.int64),
         )
 
 
 class SearchSpace:
-    """The graph of a corpus and the texts that its nodes are matched by.
+    """The graph of a corpus, and the texts with which keywords are matched.
 
     Parameters
     ----------
     nodes, edges, line_chunks : rows of one size of `jerr.nodes`, `jerr.edges`, `jerr.line_chunks`.
-    words : how texts are split into terms.
+    words : splits texts into terms.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SearchSpace:
         self._scopes: dict[str | None, Scope] = {}
 
     def scope(self, document_id: str | None) -> Scope:
-        """What lies in a document; None: in the corpus."""
+        """Return the subgraph of a document; None: the whole graph."""
         if document_id not in self._scopes:
             self._scopes[document_id] = self._scope(document_id)
         return self._scopes[document_id]
@@ -162,7 +162,7 @@ class SearchSpace:
 
 def _postings(texts: Iterable[Counter[str]]) -> Mapping[str, Mapping[int, int]]:
     found: dict[str, dict[int, int]] = defaultdict(dict)
-    for place, terms in enumerate(texts):
+    for index, terms in enumerate(texts):
         for term, count in terms.items():
-            found[term][place] = count
+            found[term][index] = count
     return found

@@ -1,4 +1,4 @@
-"""Deduplication in two stages (3.3): elements with equal keys are one node, and near ones, too."""
+"""Deduplication in two stages (3.3): elements with equal keys, then with near keys, are merged."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,16 @@ _LABEL = re.compile("(?<=[ -])(?:[ivxlc]+|[a-zα-ωа-я])(?![^ -])")
 
 
 def node_id(element_key: str) -> str:
-    """Id of the node whose name has this key."""
+    """Return the id of the node whose name has this key."""
     return "n" + hash_texts([element_key], 10)
 
 
 def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
-    """The node that each written form of an element belongs to.
+    """Return the node of each written form of an element.
 
-    Forms with equal keys are one. So are keys whose SimHashes differ by at most `near_bits`, and
-    what these are near to in turn, unless they bear different numbers. A node is known by the key
-    that most synopses have, and by the form of that key that most write; of equals by the shorter
-    one, then by the first of the alphabet.
+    Forms with equal keys are merged, and so are, transitively, keys whose SimHashes differ by at
+    most `near_bits`, unless they contain different numbers. The node has the most frequent key, and
+    its name is the most frequent form of that key; ties are broken by length, then by alphabet.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
     counted = _mentioned(elements, "element_key")
     mentions = {row["element_key"]: row["n_mentions"] for row in counted}
     seen = ExactSet(BloomFilter.sized_for(len(forms)))
-    places = [seen.add(form["element_key"]) for form in forms]
+    indices = [seen.add(form["element_key"]) for form in forms]
     hashes = simhashes(seen.keys)
     owns = _own_keys(seen.keys, mentions, hashes, near_bits)
     n_bits = hamming(hashes, hashes[owns]).tolist()
@@ -50,8 +49,8 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
     for form in sorted(forms, key=lambda row: _rank(row["n_mentions"], row["element"])):
         names.setdefault(form["element_key"], form["element"])
     rows = []
-    for form, place in zip(forms, places, strict=True):
-        own = owns[place]
+    for form, index in zip(forms, indices, strict=True):
+        own = owns[index]
         name = names[seen.keys[own]]
         same_key = "own" if form["element"] == name else "exact"
         rows.append(
@@ -59,29 +58,29 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
                 **form,
                 "node_id": node_id(seen.keys[own]),
                 "merged_into": name,
-                "rule": same_key if own == place else "near",
-                "n_bits": n_bits[place],
+                "rule": same_key if own == index else "near",
+                "n_bits": n_bits[index],
             }
         )
     return pa.Table.from_pylist(rows, of_one_size("jerr.merges"))
 
 
 def _mentioned(elements: pa.Table, *names: str) -> list[dict]:
-    """Different values of these columns in order, and how many synopses have each."""
+    """Return the distinct values of these columns in order, with their number of synopses."""
     counted = elements.group_by(list(names)).aggregate([("chunk_id", "count_distinct")])
     counted = counted.rename_columns({"chunk_id_count_distinct": "n_mentions"})
     return counted.sort_by(names[0]).to_pylist()
 
 
 def _rank(n_mentions: int, text: str) -> tuple[int, int, str]:
-    """Sorts what a node is known by before the rest."""
+    """Return a sort key that puts the name of a node first."""
     return -n_mentions, len(text), text
 
 
 def _own_keys(
     keys: Sequence[str], mentions: Mapping[str, int], hashes: np.ndarray, near_bits: int
 ) -> list[int]:
-    """For each key, the place of the one by which its node is known."""
+    """Return for each key the index of the key of its node."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -90,16 +89,19 @@ def _own_keys(
     left, right, _ = near_pairs(hashes, near_bits)
     ends = zip(map(int, left), map(int, right), strict=True)
     may_join = np.array([_numbers(keys[a]) == _numbers(keys[b]) for a, b in ends], bool)
-    left, right = left[may_join], right[may_join]  # left out, as a stored zero is an edge to SciPy
+    left, right = (
+        left[may_join],
+        right[may_join],
+    )  # filtered, as SciPy treats a stored zero as an edge
     joined = coo_array((np.ones(len(left)), (left, right)), (len(keys), len(keys)))
     node_of = connected_components(joined, directed=False)[1].tolist()
     own_of: dict[int, int] = {}
-    for place in sorted(range(len(keys)), key=lambda at: _rank(mentions[keys[at]], keys[at])):
-        own_of.setdefault(node_of[place], place)
+    for index in sorted(range(len(keys)), key=lambda at: _rank(mentions[keys[at]], keys[at])):
+        own_of.setdefault(node_of[index], index)
     return [own_of[node] for node in node_of]
 
 
 def _numbers(key: str) -> list[str]:
-    """What tells "Chapter 1" from "Chapter 2", in any script, and "Henry V" from "Henry IV"."""
+    """Return the numbers in a key, as in "Chapter 1" in any script, and labels as in "Henry V"."""
     digits = "".join(sign if sign.isnumeric() else " " for sign in key)
     return [*digits.split(), *_LABEL.findall(key)]

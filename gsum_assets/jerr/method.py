@@ -37,7 +37,7 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 
-_PIECES_A_WORD = 2  # at most, in running text: pages are measured in words
+_PIECES_A_WORD = 2  # word pieces per word at most: pages are measured in words
 _GRAPH = ("nodes", "edges", "synopses", "atomic_facts")
 _PASSAGES = ("documents", "chunks", "chunk_embeddings")
 
@@ -59,12 +59,12 @@ def _units(inputs: Inputs) -> list[Unit]:
 
 
 def _size(inputs: Inputs) -> int:
-    """Size of the line chunks that a method reads.
+    """Return the size of line chunks that a method uses.
 
     Raises
     ------
     ValueError
-        If they were not indexed.
+        If line chunks of this size are not indexed.
     """
     settings = ChunkingSettings.model_validate(inputs.settings("jerr.chunking"))
     size = _chosen(inputs).max_tokens or settings.max_tokens
@@ -78,7 +78,7 @@ def _size(inputs: Inputs) -> int:
 
 
 def _sized(inputs: Inputs, *names: str) -> list[pa.Table]:
-    """Rows of these tables of the size that a method reads."""
+    """Return the rows of these tables of the size that a method uses."""
     size = _size(inputs)
     return [rows_of_size(inputs.table(name), size) for name in names]
 
@@ -172,7 +172,7 @@ def _reread_contexts(inputs: Inputs) -> pa.Table:
 
 
 def _texts(inputs: Inputs) -> Mapping[str, str]:
-    """What synopses or gists stand for, by id."""
+    """Return the line chunks or pages that synopses or gists summarize, by id."""
     reads = _chosen(inputs).reads
     if reads == "units":
         return {}
@@ -184,7 +184,7 @@ def _texts(inputs: Inputs) -> Mapping[str, str]:
 
 
 def _read(inputs: Inputs) -> Read:
-    """Line chunks, pages and units hold the chunks inside them; what a model wrote holds none."""
+    """Return the read passages with the chunks in them; texts written by a model have none."""
     rows, reads = inputs.table("reread_contexts"), _chosen(inputs).reads
     if reads == "units":
         return Read(
@@ -200,8 +200,8 @@ def _read(inputs: Inputs) -> Read:
             rows["node_id"].to_pylist(), rows["node_kind"].to_pylist(), strict=True
         )
     ]
-    place = rows.column_names.index("node_id")
-    return Read(rows.set_column(place, "node_id", pa.array(ids, pa.string())), held)
+    index = rows.column_names.index("node_id")
+    return Read(rows.set_column(index, "node_id", pa.array(ids, pa.string())), held)
 
 
 def _explain(inputs: Inputs) -> str:
@@ -220,14 +220,14 @@ METHOD = Method(
     question=(
         Step(
             _keywords,
-            {"keywords": "What the language model takes it to be about."},
+            {"keywords": "Keywords of the question by the language model."},
             ("language_model",),
             "llm",
             code_version="2",
         ),
         Step(
             _searches,
-            {"searches": "How often, and how well that paid; the best nodes are read."},
+            {"searches": "With its number of visits and mean reward; the best nodes are read."},
             ("nodes", "edges", "line_chunks"),
             "llm",
         ),
@@ -240,14 +240,14 @@ METHOD = Method(
         ),
         Step(
             _look_ups,
-            {"look_ups": "What the model wants to read again, having read synopses."},
+            {"look_ups": "Line chunks or pages that the model requests to read in full."},
             ("language_model",),
             "llm",
             code_version="2",
         ),
         Step(
             _reread_contexts,
-            {"reread_contexts": "Synopses, and in full what is read again."},
+            {"reread_contexts": "Synopses or gists, and the full texts that are read again."},
             ("line_chunks", "pages"),
             "llm",
         ),

@@ -1,4 +1,4 @@
-"""Line chunks and passages in the order in which the nodes found point to them."""
+"""Order of line chunks and passages by the nodes found."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes
 
 
 def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
-    """The line chunks of the nodes found for each question, best first.
+    """Return the line chunks of the nodes found for each question, best first.
 
-    The best node's line chunk that matches the question best comes first, then the next node's;
-    when all nodes had their turn, each one's second, and so on.
+    The best line chunk of each node comes first, in the order of nodes, then the second of each
+    node, and so on.
 
     Parameters
     ----------
@@ -31,36 +31,36 @@ def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
 
 
 class Overlapping:
-    """Which line chunk or page each passage of the corpus lies in: the one it shares most with.
+    """Assignment of passages of the corpus to the line chunk or page with the largest overlap.
 
     Parameters
     ----------
-    chunks, spans : `chunk_id`, `document_id`, `start`, `end` of the passages and of what they lie
-        in.
+    chunks, spans : `chunk_id`, `document_id`, `start`, `end` of the passages and of the line chunks
+        or pages.
     """
 
     def __init__(self, chunks: pa.Table, spans: pa.Table) -> None:
-        placed: dict[str, list[tuple[int, int, str]]] = {}
+        spans_of: dict[str, list[tuple[int, int, str]]] = {}
         for row in spans.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
-            place = row["start"], row["end"], row["chunk_id"]
-            placed.setdefault(row["document_id"], []).append(place)
+            span = row["start"], row["end"], row["chunk_id"]
+            spans_of.setdefault(row["document_id"], []).append(span)
         self.span_of: dict[str, str] = {}
         for row in chunks.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
             shared = [
                 (min(row["end"], end) - max(row["start"], start), -start, span_id)
-                for start, end, span_id in placed.get(row["document_id"], ())
+                for start, end, span_id in spans_of.get(row["document_id"], ())
             ]
             if shared:
                 self.span_of[row["chunk_id"]] = max(shared)[-1]
 
 
 class ByLineChunks:
-    """Scores passages by the line chunk that they lie in, and within one by a retriever.
+    """Retriever that ranks passages by their line chunk, and within one by another retriever.
 
     Parameters
     ----------
     found : line chunks of each question, best first.
-    within : the retriever that orders the passages of a line chunk.
+    within : retriever that orders the passages of a line chunk.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ByLineChunks:
         self._within = within
 
     def scores(self, questions: Questions) -> Scores:
-        """1 / rank: by line chunk, then as the other retriever has it; those not found last."""
+        """Return 1 / rank by line chunk, then by `within`; passages in none come last."""
         inner = self._within.scores(questions).nodes
         nodes = np.empty(inner.shape)
         for row, query_id in enumerate(questions.ids):

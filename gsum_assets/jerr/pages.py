@@ -1,6 +1,6 @@
-"""ReadAgent (Lee et al., 2024, arXiv 2402.09727, 3.1): pages that end where a reader would pause.
+"""ReadAgent (Lee et al., 2024, arXiv 2402.09727, 3.1): pages that end at natural pauses.
 
-Its look-up (3.2) is that of JERR, over the gists of pages for synopses of line chunks.
+Its look-up (3.2) is that of JERR, with gists of pages in place of synopses of line chunks.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.question_contexts import why
+from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
@@ -27,13 +27,13 @@ _BORDERS = (
     re.compile(r"\n"),  # of lines,
     re.compile(r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+"),  # and of sentences
 )
-_PIECES = 10  # into which as many words as a page holds fall where no border parts them
+_PIECES = 10  # number of runs of words into which the text of a page is split if it has no borders
 _PAUSE_WORDS = 10  # of a reply
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """A paragraph, or a part of one that is too long for a page; offsets into the document."""
+    """A paragraph, or a section of one that is too long for a page; offsets into the document."""
 
     start: int
     end: int
@@ -42,14 +42,14 @@ class _Unit:
 
 @dataclass
 class _Reader:
-    """One document, and how far it has been read.
+    """One document, and the state of its pagination.
 
     Attributes
     ----------
-    row : of `documents`.
-    units : the document's, in order.
-    ends : of each page so far, the number of units up to there.
-    open_ends : where the page that is being read may end, ascending; empty once all is read.
+    row : row of `documents`.
+    units : units of the document, in order.
+    ends : end of each page so far, as a number of units.
+    open_ends : possible ends of the current page, ascending; empty at the end of the document.
     """
 
     row: Mapping[str, Any]
@@ -59,20 +59,21 @@ class _Reader:
 
     @property
     def first(self) -> int:
-        """Unit with which the page that is being read begins."""
+        """First unit of the current page."""
         return self.ends[-1] if self.ends else 0
 
     def read_on(self, settings: PageSettings) -> None:
-        """End pages as long as there is one place only to do so."""
+        """End pages as long as there is only one possible end."""
         self.open_ends = self._possible_ends(settings)
         while len(self.open_ends) == 1:
             self.ends.append(self.open_ends[0])
             self.open_ends = self._possible_ends(settings)
 
     def _possible_ends(self, settings: PageSettings) -> Sequence[int]:
-        """Those that give a page of a length as wished.
+        """Return the ends that give the current page an allowed length.
 
-        What is left is one page if it fits. The page is shorter where the next unit is too long.
+        The rest of the document is one page if it fits. The page is shorter if the next unit is too
+        long.
         """
         n_words, last, found = 0, self.first, []
         for unit in self.units[self.first :]:
@@ -85,7 +86,7 @@ class _Reader:
         return [last] if last > self.first else []
 
     def text(self, first: int, end: int) -> str:
-        """The text of units `first` to `end`, as it stands in the document."""
+        """Return the text of the document from unit `first` to `end`."""
         return self.row["text"][self.units[first].start : self.units[end - 1].end]
 
 
@@ -95,12 +96,12 @@ def paginate(
     settings: PageSettings,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` where to pause in each document, page by page, and for a gist of each page.
+    """Split each document into pages at pauses chosen by `model`, and request gists of the pages.
 
-    It is shown what follows the last page: as one passage what is in the page anyway, then each
-    paragraph after which it may end. Where no such place is named, the page ends at the last
-    one. Each round goes out for all documents together. A page no longer than its gist may be is
-    its own; one without a valid gist has none.
+    A prompt shows the text after the last page: the text that the page contains in any case as one
+    passage, then each paragraph after which it may end. Without a valid reply, the page ends at the
+    last of these. The requests of each round are sent for all documents together. A page no longer
+    than a gist is its own gist; a page without a valid reply has none.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def paginate(
 
 
 def _units(text: str, max_words: int) -> Iterator[_Unit]:
-    """Paragraphs; one that is longer than a page falls into lines, sentences or runs of words."""
+    """Yield paragraphs, split into lines, sentences or runs of words if longer than a page."""
 
     def split(start: int, end: int, level: int) -> Iterator[_Unit]:
         if level == len(_BORDERS):
@@ -138,23 +139,25 @@ def _units(text: str, max_words: int) -> Iterator[_Unit]:
             for run in (words[i : i + size] for i in range(0, len(words), size)):
                 yield _Unit(start + run[0][0], start + run[-1][1], len(run))
             return
-        for part_start, part_end in _parts(text, start, end, _BORDERS[level]):
-            n_words = len(text[part_start:part_end].split())
+        for section_start, section_end in _sections(text, start, end, _BORDERS[level]):
+            n_words = len(text[section_start:section_end].split())
             if n_words > max_words:
-                yield from split(part_start, part_end, level + 1)
+                yield from split(section_start, section_end, level + 1)
             elif n_words:
-                yield _Unit(part_start, part_end, n_words)
+                yield _Unit(section_start, section_end, n_words)
 
     yield from split(0, len(text), 0)
 
 
-def _parts(text: str, start: int, end: int, border: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """What lies between the borders, without blanks around it."""
+def _sections(
+    text: str, start: int, end: int, border: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield the spans between borders, without surrounding blanks."""
     borders = [match.span() for match in border.finditer(text, start, end)]
     starts = [start, *(after for _, after in borders)]
     for first, last in zip(starts, [*(before for before, _ in borders), end], strict=True):
-        part = text[first:last]
-        yield first + len(part) - len(part.lstrip()), first + len(part.rstrip())
+        section = text[first:last]
+        yield first + len(section) - len(section.lstrip()), first + len(section.rstrip())
 
 
 def _pause_request(reader: _Reader, prompts: Prompts) -> Request:
@@ -170,7 +173,7 @@ def _pause_request(reader: _Reader, prompts: Prompts) -> Request:
 
 
 def _pause(reader: _Reader, reply: Reply) -> list[str]:
-    """End the page where the reply says; else at the last place, with a line that says why."""
+    """End the page at the pause in the reply; else at the last possible end, with a failure."""
     ends, problem = reader.open_ends, ""
     if not isinstance(reply, Completion) or not isinstance(reply.parsed, Pause):
         problem = why(reply)
@@ -180,11 +183,11 @@ def _pause(reader: _Reader, reply: Reply) -> list[str]:
         ends = ends[: reply.parsed.pause]
     where = f"document '{reader.row['document_id']}', page {len(reader.ends)}"
     reader.ends.append(ends[-1])
-    return [f"{where}: no pause, so that it is as long as can be: {problem}"] if problem else []
+    return [f"{where}: no pause, so the page has its maximum length: {problem}"] if problem else []
 
 
 def _pages(reader: _Reader) -> Iterator[dict[str, Any]]:
-    """Rows of a document's pages, as yet without gist."""
+    """Yield the rows of a document's pages without gists."""
     document_id, seen = reader.row["document_id"], Counter[str]()
     for position, (first, end) in enumerate(pairwise([0, *reader.ends])):
         text = reader.text(first, end)
@@ -207,15 +210,15 @@ def _add_gists(
     settings: PageSettings,
     prompts: Prompts,
 ) -> list[str]:
-    """Complete the rows; a line for each page without a valid gist."""
-    asked, failures = [], []
+    """Add gists to the rows, and return a line for each page without a valid one."""
+    too_long, failures = [], []
     for page in pages:
         page |= {"gist": page["text"], "model": ""}
         if page["n_words"] > settings.gist_words:
-            asked.append(page)
-    requests = [_gist_request(page, settings, prompts) for page in asked]
+            too_long.append(page)
+    requests = [_gist_request(page, settings, prompts) for page in too_long]
     replies = model.complete(requests) if requests else []
-    for page, reply in zip(asked, replies, strict=True):
+    for page, reply in zip(too_long, replies, strict=True):
         page |= {"gist": reply.text.strip(), "model": reply.model}
         if not isinstance(reply, Completion) or not page["gist"]:
             page["gist"] = ""

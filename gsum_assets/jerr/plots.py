@@ -1,4 +1,4 @@
-"""The picture of the graph: layers from left to right, as every edge leads on."""
+"""Plot of the graph in layers, with edges from left to right."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,42 +25,46 @@ from gsum_resources.arrow import pc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_NODES, _MOST_EDGES = 40, 80  # more could not be told apart
+_MOST_NODES, _MOST_EDGES = 40, 80  # more could not be distinguished
 _COLUMN, _ROW = 1.9, 0.62  # inches between layers, and between the nodes of one
 _WIDEST, _LOWEST, _HIGHEST = 8.4, 1.4, 6.6  # inches between the outermost nodes
 _SIDE, _TOP = 1.15, 0.35  # inches, around them
-_NARROWEST = 6.5  # inches: the heading needs them
-_BEND = 0.15  # of an edge over several layers, as a share of its length
+_NARROWEST = 6.5  # inches, for the heading
+_BEND = 0.15  # bend of an edge over several layers, as a share of its length
 _LINE = 0.15  # inches, height of a line of text
-_SHIFT = (0.0, 0.22, -0.22)  # inches, of layers in turn, so that names need not stand in line
+_SHIFT = (
+    0.0,
+    0.22,
+    -0.22,
+)  # inches, vertical offset of layers in turn, so that names do not collide
 _EDGE, _EDGE_TEXT = "#9fb4c4", "#5f6b76"
 
 _Edge = tuple[str, str]
-_Place = tuple[float, float]
+_Point = tuple[float, float]
 
 
 class _Layout(NamedTuple):
-    """Where nodes stand, `places`, from the lower left corner; all in inches.
+    """Layout of the graph: `positions` of nodes from the lower left corner, in inches.
 
     Attributes
     ----------
-    step : between two layers.
-    width, height : of the picture below its heading.
+    step : distance between two layers.
+    width, height : size of the plot below its heading.
     """
 
-    places: Mapping[str, _Place]
+    positions: Mapping[str, _Point]
     step: float
     width: float
     height: float
 
     def bend(self, edge: _Edge) -> float:
-        """How much an edge bends: one over several layers passes around what lies between."""
-        (start, _), (end, _) = (self.places[node] for node in edge)
+        """Return the bend of an edge; edges over several layers pass around the nodes between."""
+        (start, _), (end, _) = (self.positions[node] for node in edge)
         return _BEND if end - start > 1.5 * self.step else 0.0
 
-    def along(self, edge: _Edge) -> Iterator[_Place]:
-        """Points of an edge, a quadratic Bézier curve, from its middle outward."""
-        (x0, y0), (x2, y2) = (self.places[node] for node in edge)
+    def along(self, edge: _Edge) -> Iterator[_Point]:
+        """Yield points of an edge, a quadratic Bézier curve, from its middle outward."""
+        (x0, y0), (x2, y2) = (self.positions[node] for node in edge)
         bend = self.bend(edge)
         x1, y1 = (x0 + x2) / 2 + bend * (y2 - y0), (y0 + y2) / 2 - bend * (x2 - x0)
         for t in (0.5, 0.4, 0.6, 0.3, 0.7):
@@ -70,14 +74,14 @@ class _Layout(NamedTuple):
 
 @dataclass
 class _Room:
-    """Where texts may stand, in inches: boxes that are taken, by centre, width and height."""
+    """Space for texts, in inches: occupied boxes by centre, width and height."""
 
     width: float
     height: float
     taken: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def take(self, x: float, y: float, width: float, height: float) -> bool:
-        """Take a box unless it covers another one or leaves the picture."""
+        """Occupy a box and return True, unless it overlaps another one or leaves the plot."""
         is_inside = width / 2 <= x <= self.width - width / 2 and height / 2 <= y
         if not is_inside or y > self.height - height / 2:
             return False
@@ -91,15 +95,15 @@ class _Room:
 
 
 def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """PNG of 40 nodes, related ones that are mentioned most first, and the 80 heaviest edges.
+    """Return a PNG of the 40 most mentioned related nodes, and the 80 heaviest edges.
 
-    An edge leads from left to right; nodes grow with the synopses that mention them, edges with
-    those that tell them. Names and relations are written where there is room for them.
+    Edges lead from left to right; the size of nodes and width of edges grow with the number of
+    their synopses. Names and relations are written where there is room.
 
     Parameters
     ----------
     nodes, edges : rows of `jerr.nodes` and `jerr.edges` of one size of line chunks, in any order.
-    title : what is shown, a corpus for example.
+    title : title of the plot, such as the corpus.
     """
     if not nodes.num_rows:
         return nothing_to_show(f"{title}: no node")
@@ -126,7 +130,7 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
 
 
 def _shown(nodes: pa.Table, edges: pa.Table) -> dict[str, dict[str, Any]]:
-    """Ends of edges, those first whose rarer end is mentioned most; then the most mentioned."""
+    """Return the nodes to show: ends of edges by mentions of the rarer end, then other nodes."""
     ranked = nodes.sort_by([("n_mentions", "descending"), ("node_id", "ascending")])
     known = {
         row["node_id"]: row for row in ranked.select(["node_id", "n_mentions", "name"]).to_pylist()
@@ -139,13 +143,13 @@ def _shown(nodes: pa.Table, edges: pa.Table) -> dict[str, dict[str, Any]]:
 
 
 def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
-    """Layers side by side, the nodes of each one above another."""
+    """Return the layout: layers from left to right, nodes of a layer in a column."""
     step = min(_COLUMN, _WIDEST / max(1, len(layered) - 1))
     most = max(map(len, layered))
     down = float(np.clip(_ROW * most, _LOWEST, _HIGHEST))
     across = step * (len(layered) - 1)
     width = max(across + 2 * _SIDE, _NARROWEST)
-    places = {
+    positions = {
         node: (
             (width - across) / 2 + i * step,
             2 * _LINE + down / 2 - height * down / most + _SHIFT[i % len(_SHIFT)],
@@ -153,7 +157,7 @@ def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
         for i, some in enumerate(layered)
         for node, height in zip(some, heights(len(some)), strict=True)
     }
-    return _Layout(places, step, width, down + 4 * _LINE)
+    return _Layout(positions, step, width, down + 4 * _LINE)
 
 
 def _draw(
@@ -162,8 +166,8 @@ def _draw(
     edges: Mapping[_Edge, Mapping[str, Any]],
     layout: _Layout,
 ) -> None:
-    """Edges, nodes, their names, and relations where these leave room."""
-    room, places = _Room(layout.width, layout.height), layout.places
+    """Draw edges, nodes, their names, and relations where there is room."""
+    room, positions = _Room(layout.width, layout.height), layout.positions
     most = max(row["n_mentions"] for row in nodes.values())
     radii = {  # inches
         node: float(np.sqrt(20 + 160 * row["n_mentions"] / max(5, most))) / 2 / 72
@@ -173,18 +177,18 @@ def _draw(
     for edge, row in edges.items():
         _draw_edge(axes, edge, layout, row["weight"] / heaviest, radii[edge[1]])
     for node in nodes:
-        room.taken.append((*places[node], 2 * radii[node], 2 * radii[node]))
+        room.taken.append((*positions[node], 2 * radii[node], 2 * radii[node]))
     axes.scatter(
-        *zip(*(places[node] for node in nodes), strict=True),
+        *zip(*(positions[node] for node in nodes), strict=True),
         s=[(2 * 72 * radii[node]) ** 2 for node in nodes],
         color=COLOURS[0],
         edgecolors="white",
         zorder=2,
     )
     for node, row in nodes.items():
-        x, y = places[node]
+        x, y = positions[node]
         away = radii[node] + 0.6 * _LINE
-        if sum(places[other][1] - y for edge in edges if node in edge for other in edge) > 0:
+        if sum(positions[other][1] - y for edge in edges if node in edge for other in edge) > 0:
             away = -away  # its edges come from above
         _write(axes, row["name"], [(x, y + away), (x, y - away)], room, 8, INK)
     for edge, row in edges.items():
@@ -194,12 +198,12 @@ def _draw(
 def _draw_edge(
     axes: "Axes", edge: _Edge, layout: _Layout, weight: float, target_radius: float
 ) -> None:
-    """An arrow, the wider the heavier; `weight` lies between 0 and 1."""
+    """Draw an arrow whose width grows with `weight`, 0 to 1."""
     from matplotlib.patches import FancyArrowPatch
 
     axes.add_patch(
         FancyArrowPatch(
-            *(layout.places[node] for node in edge),
+            *(layout.positions[node] for node in edge),
             connectionstyle=f"arc3,rad={layout.bend(edge)}",
             arrowstyle="-|>",
             mutation_scale=8,
@@ -215,14 +219,14 @@ def _draw_edge(
 def _write(
     axes: "Axes",
     text: str,
-    places: Iterable[_Place],
+    positions: Iterable[_Point],
     room: _Room,
     size: int,
     colour: str,
 ) -> None:
-    """Write a text around the first of these places that has room for it, if any."""
+    """Write a text at the first position with enough room, if any."""
     width = room_for([text]) * size / 9
-    for x, y in places:
+    for x, y in positions:
         x = float(np.clip(x, width / 2, max(width / 2, room.width - width / 2)))
         if room.take(x, y, width, _LINE):
             axes.text(

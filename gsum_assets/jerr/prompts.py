@@ -1,6 +1,6 @@
-"""What the language model is told when synopses are made, taken apart, and read again.
+"""Prompts of JERR and ReadAgent.
 
-Written for this project; the steps are those of the paper's appendix A, in words of our own.
+They were written for this project; the steps are those of the paper's appendix A.
 """
 
 from gsum_assets.corpus.prompts import Prompt, Prompts

@@ -1,4 +1,4 @@
-"""Passages of the corpus by what each method finds: the rankings of this family."""
+"""Rankings of passages by the results of each method."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,9 +17,10 @@ def rank_by_lines(
     line_chunks: pa.Table,
     found: Mapping[str, Sequence[str]],
 ) -> pa.Table:
-    """Rows of `rankings`: the passages of the best line chunks first.
+    """Return the rows of `rankings`, with the passages of the best line chunks first.
 
-    Within a line chunk dense retrieval orders them, and what is in none found comes last.
+    Within a line chunk passages are ordered by dense retrieval; those in none of the found line
+    chunks come last.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ def rank_by_lines(
 
 
 def rank_by_passages(collection: Collection, questions: Questions) -> pa.Table:
-    """Rows of `rankings` for ReadAgent, which reads all gists and ranks nothing: dense retrieval.
+    """Return the rows of `rankings` by dense retrieval for ReadAgent, which has no retrieval.
 
-    It decides which gists are shown where they are too many for a prompt.
+    They decide which gists are shown if there are too many for a prompt.
     """
     return rank_questions(Dense, questions, collection)

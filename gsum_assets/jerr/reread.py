@@ -1,4 +1,4 @@
-"""What the answer is written from: synopses, and in full what is read again (paper, 3.4)."""
+"""Contexts of the answer: synopses, and line chunks read again in full (paper, 3.4)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,8 +10,8 @@ from gsum_assets.evaluation.question_contexts import Question, questions_with_pa
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.tables import TABLES
 
-FULL = {"synopsis": "line chunk", "gist": "page"}  # what a short form stands for
-_LEAST = 16  # word pieces: of a passage that is cut, less says nothing
+FULL = {"synopsis": "line chunk", "gist": "page"}  # full text of each short form
+_LEAST = 16  # word pieces of a cut passage, below which it is useless
 
 
 def reread(
@@ -23,9 +23,9 @@ def reread(
     max_words: int,
     count_tokens: CountTokens,
 ) -> pa.Table:
-    """The contexts of each question, with what is read again in place of its synopsis or gist.
+    """Return the contexts of each question, with texts read again in place of their short forms.
 
-    In the order in which they were named, as far as the prompt has room; the last one is cut.
+    Texts are inserted in the order of the look-up while the prompt has room; the last one is cut.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _replaced(
         if (row := own.get(node_id)) is None:
             continue
         short = sizes[row["text"]]
-        free = left + short  # the short form makes way
+        free = left + short  # the short form is replaced
         if sizes[text] > free and free < short + _LEAST:
             break
         row["fate"] = "read again" if sizes[text] <= free else "cut"
@@ -69,9 +69,9 @@ def _replaced(
 def _within(
     passages: Sequence[dict], room: Room, count_tokens: CountTokens
 ) -> tuple[list[dict], int]:
-    """The passages as far as there is room, and how much is left of it, word pieces.
+    """Return the passages as far as they fit, and the room left, word pieces.
 
-    Long units are as long as they are; others have been chosen to fit.
+    Only long units may be too long; other passages have been chosen to fit.
     """
     sizes = lengths((row["text"] for row in passages), count_tokens)
     rows, left = [], room.tokens

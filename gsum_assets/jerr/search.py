@@ -1,4 +1,4 @@
-"""The nodes that matter to each question: tree search, PageRank (paper, 3.4, 4.3), or neither."""
+"""Relevant nodes of each question by tree search, PageRank (paper, 3.4, 4.3), or matches only."""
 
 import math
 from collections import Counter
@@ -17,20 +17,21 @@ from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
 
-_NOTHING = ((0, 0.0),)  # what a node gains that matches no keyword
-_MOST_RANKED = 1000  # nodes by PageRank that are kept: about as many as simulations visit
+_NOTHING = ((0, 0.0),)  # gains of a node without a matching keyword
+_MOST_RANKED = 1000  # nodes kept by PageRank: about as many as simulations visit
 
 
 @dataclass(frozen=True)
 class Found:
-    """Nodes of a scope in the order of their worth.
+    """Nodes of a scope in order of their scores.
 
     Attributes
     ----------
-    nodes : visited ones, best first.
-    scores : what they are ordered by.
-    visits, rewards : simulations over each node and their summed rewards; None: no simulation.
-    path : of the best reward.
+    nodes : visited nodes, best first.
+    scores : scores of the nodes.
+    visits, rewards : number of simulations through each node and their total reward; None without
+        simulations.
+    path : path with the best reward.
     """
 
     nodes: Sequence[int]
@@ -56,14 +57,17 @@ def search(
 
     Returns
     -------
-    Rows of `jerr.searches` ordered by question and place.
+    pa.Table
+        Rows of `jerr.searches` ordered by question and place.
     """
-    asked = dict(zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True))
+    keywords_of = dict(
+        zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True)
+    )
     n_nodes = variant.n_nodes or settings.n_nodes
     rows: list[dict] = []
     for query in queries.sort_by("query_id").to_pylist():
         scope = space.scope(query["document_id"])
-        matched = scope.match(asked[query["query_id"]], words, settings.text_match)
+        matched = scope.match(keywords_of[query["query_id"]], words, settings.text_match)
         if variant.search == "tree":
             seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
             found = by_simulations(scope, matched, settings, seed)
@@ -77,11 +81,11 @@ def search(
 
 
 def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, seed: int) -> Found:
-    """Nodes by mean reward times ln(1 + visits): what paid, and paid again.
+    """Return nodes ordered by mean reward times ln(1 + visits) of a tree search.
 
-    The mean alone would trust a single visit, and visits alone prefer what many edges lead to.
-    Every node is a root, and those that gain most are tried first. So in a small scope those that
-    match nothing are met, too, and stand last.
+    The mean alone would trust a single visit, and visits alone favour nodes with many incoming
+    edges. Every node is a root, and those with the largest gains are tried first. In a small scope
+    nodes without matches are therefore visited, too, and come last.
     """
     gains = {node: matched.gains.get(node, _NOTHING) for node in range(len(scope.node_ids))}
     found = tree_search(scope.children, gains, settings, seed)
@@ -94,15 +98,15 @@ def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, see
 
 
 def by_match(matched: Matched) -> Found:
-    """Nodes by what the keywords match of them: the control of every search over the graph."""
+    """Return nodes ordered by their gains alone: the baseline without search."""
     scores = {node: sum(gain for _, gain in own) for node, own in matched.gains.items()}
     return Found(sorted(scores, key=lambda node: (-scores[node], node)), scores)
 
 
 def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
-    """Nodes by Personalized PageRank, jumping back to nodes in proportion to their gains.
+    """Return nodes ordered by Personalized PageRank, with restarts in proportion to gains.
 
-    Without gains it jumps to all nodes alike: PageRank.
+    Without gains restarts are uniform, which is PageRank.
     """
     n = len(scope.node_ids)
     if not n:
@@ -146,11 +150,11 @@ def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: 
 
 
 def _in_turns(nodes: Sequence[int], chunks_of: Mapping[int, Sequence[int]]) -> list[int]:
-    """The best node of each line chunk, then the second of each, and so on.
+    """Return the best node of each line chunk, then the second of each, and so on.
 
-    Nodes of one line chunk match the same text, so that the best few would often all be of one: on
-    SQuALITY train 5 nodes lead to the line chunk that holds the answer for 69.5% of the questions
-    instead of 53.0% (line chunks of 600; by Personalized PageRank 64.0% instead of 59.5%).
+    Nodes of one line chunk match the same text, so the best few would often be of a single one: on
+    SQuALITY train 5 nodes include the line chunk with the answer for 69.5% of the questions instead
+    of 53.0% (line chunks of 600; by Personalized PageRank 64.0% instead of 59.5%).
     """
     met: Counter[int] = Counter()
     turns = []

@@ -1,7 +1,7 @@
-"""The table `[jerr]` of `corpus.toml`: every number of JERR and of its two baselines.
+"""The table `[jerr]` of `corpus.toml`: the settings of JERR and of its two baselines.
 
-Sections are those of the JERR paper unless another one is named; what it leaves open is ours.
-Lengths are word pieces of the pipeline's own tokenizer, or words where so named.
+Sections are those of the JERR paper unless another one is named; values that it does not give are
+ours. Lengths are in word pieces of the pipeline's own tokenizer, or in words where stated.
 """
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -12,7 +12,7 @@ class _Settings(BaseModel):
 
 
 class ChunkingSettings(_Settings):
-    """Table `[jerr.chunking]`: line chunks, which synopses are made of (3.2)."""
+    """Table `[jerr.chunking]`: line chunks (3.2)."""
 
     max_tokens: int = Field(
         default=2000, ge=50, description="longest line chunk, word pieces (4.1; QuALITY: 600)"
@@ -20,27 +20,27 @@ class ChunkingSettings(_Settings):
     overlap_lines: int = Field(default=0, ge=0, description="lines shared by neighbours (ours)")
     ablations: list[int] = Field(
         default=[],
-        description="further sizes that are indexed, for jerr-600, jerr-1000 and jerr-4000 (4.3)",
+        description="further sizes to index, for jerr-600, jerr-1000 and jerr-4000 (4.3)",
     )
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """All sizes that are indexed, ascending."""
+        """All indexed sizes, ascending."""
         return tuple(sorted({self.max_tokens, *self.ablations}))
 
 
 class IndexSettings(_Settings):
-    """Table `[jerr.index]`: what is made of a line chunk (3.2, 3.3)."""
+    """Table `[jerr.index]`: synopses and their extraction (3.2, 3.3)."""
 
     synopsis_words: int = Field(
         default=100,
         ge=10,
-        description="length of a synopsis for 1,000 word pieces of its line chunk, words (ours)",
+        description="length of a synopsis per 1,000 word pieces of its line chunk, words (ours)",
     )
-    max_facts: int = Field(default=12, ge=1, description="atomic facts of a synopsis (ours)")
+    max_facts: int = Field(default=12, ge=1, description="most atomic facts of a synopsis (ours)")
     n_elements: int = Field(default=3, ge=1, description="core elements of a synopsis (A.3)")
     near_bits: int = Field(
-        default=3, ge=0, le=3, description="of 64, by which two elements may differ (3.3)"
+        default=3, ge=0, le=3, description="bits of 64 by which merged elements may differ (3.3)"
     )
 
 
@@ -48,34 +48,34 @@ class SearchSettings(_Settings):
     """Table `[jerr.search]`: Monte Carlo tree search (3.4, appendix B)."""
 
     n_nodes: int = Field(default=5, ge=1, description="best nodes that are read (4.1, 4.3)")
-    n_simulations: int = Field(default=1000, ge=1, description="simulations a question (ours)")
+    n_simulations: int = Field(default=1000, ge=1, description="simulations per question (ours)")
     text_match: float = Field(
         default=0.75,
         ge=0,
         le=1,
-        description="what a keyword counts at most that a node's line chunks hold, and not its "
-        "name (ours, on SQuALITY train)",
+        description="maximum match of a keyword in a node's line chunks, but not its name (ours, "
+        "on SQuALITY train)",
     )
     depth: int = Field(default=4, ge=1, description="longest path, nodes (ours)")
     exploration: float = Field(
         default=1.4, ge=0, description="weight of exploration in UCB (B; UCB1: the root of 2)"
     )
     discount: float = Field(
-        default=0.8, gt=0, le=1, description="what a keyword counts one step later (ours)"
+        default=0.8, gt=0, le=1, description="factor of a keyword's gain per step (ours)"
     )
     widening: float = Field(
         default=2.0,
         gt=0,
-        description="children tried of a node, times the root of its visits (ours)",
+        description="most children of a node, as a multiple of the root of its visits (ours)",
     )
     restart: float = Field(
-        default=0.15, gt=0, le=1, description="chance of a jump back, PageRank ablation (ours)"
+        default=0.15, gt=0, le=1, description="restart probability of PageRank, an ablation (ours)"
     )
-    seed: int = Field(default=0, description="of simulations")
+    seed: int = Field(default=0, description="seed of simulations")
 
 
 class AnswerSettings(_Settings):
-    """Table `[jerr.answers]`: what is read again, and what an answer is written from (3.4)."""
+    """Table `[jerr.answers]`: look-ups and the context of an answer (3.4)."""
 
     prompt_tokens: int = Field(default=16_000, ge=500, description="longest prompt (ours)")
     n_reread: int = Field(
@@ -103,11 +103,11 @@ class LongSettings(_Settings):
     """Table `[jerr.long]`: the long units of LongRAG (arXiv 2406.15319, 3.1)."""
 
     unit_tokens: int = Field(default=4000, ge=100, description="longest unit, word pieces")
-    n_units: int = Field(default=4, ge=1, description="units that are read (their table 2: 4)")
+    n_units: int = Field(default=4, ge=1, description="units in a context (its table 2: 4)")
 
 
 class JerrSettings(_Settings):
-    """Table `[jerr]`; a change in one of its tables concerns the assets that read it."""
+    """Table `[jerr]`; a change in one of its tables affects only the assets that read it."""
 
     chunking: ChunkingSettings = ChunkingSettings()
     index: IndexSettings = IndexSettings()

@@ -1,9 +1,9 @@
 """Near duplicates among short texts: SimHash (Charikar, 2002), and pairs that differ in few bits.
 
-Two hashes that differ in `k` bits agree in at least `n - k` of `n` blocks of bits, so that sorting
-by each choice of `n - k` blocks brings them together (Manku et al., 2007, section 3). Of 100,000
+Two hashes that differ in `k` bits agree in at least `n - k` of `n` blocks of bits, so sorting by
+each choice of `n - k` blocks makes them adjacent (Manku et al., 2007, section 3). Of 100,000
 elements (`benchmarks/jerr`), one block of four leaves 448,000 pairs to compare, 84 times as many as
-of 10,000; two of five leave 15,000, 27 times as many, in little more time: they are what is used.
+of 10,000; two of five, which are used here, leave 15,000, 27 times as many, in little more time.
 """
 
 import re
@@ -17,12 +17,12 @@ import numpy as np
 _BITS = 64
 _AGREEING = 2  # blocks
 _WIDTH = 4  # characters of a shingle, as in the `simhash` package, which the paper uses
-_BETWEEN = re.compile(r"[\s\-‐-―'’ʼ.,/·・]+")  # what one spelling of a name has and another has not
+_BETWEEN = re.compile(r"[\s\-‐-―'’ʼ.,/·・]+")  # characters in which spellings of a name differ
 _ONES = np.array([number.bit_count() for number in range(1 << 16)], np.uint8)
 
 
 class Pairs(NamedTuple):
-    """Places of hashes that are near, and bits by which they differ; each `(n_pairs,)`."""
+    """Indices of near hashes, and the number of bits by which they differ; `(n_pairs,)` each."""
 
     left: np.ndarray
     right: np.ndarray
@@ -30,52 +30,54 @@ class Pairs(NamedTuple):
 
 
 def shingles(text: str) -> list[str]:
-    """What a text is compared by: all its runs of four characters, or itself if it is shorter.
+    """Return all runs of four characters of a text, or the text if it is shorter.
 
-    Blanks, hyphens, apostrophes and dots between letters do not count.
+    Blanks, hyphens, apostrophes and dots between letters are ignored.
     """
     bare = _BETWEEN.sub("", text) or text
     return [bare[start : start + _WIDTH] for start in range(max(1, len(bare) - _WIDTH + 1))]
 
 
 def simhashes(texts: Sequence[str]) -> np.ndarray:
-    """The SimHash of each text, `(n_texts,)` of uint64: the same in every process.
+    """Return the SimHash of each text, uint64 `(n_texts,)`, equal in every process.
 
-    A bit is set that is set in the BLAKE2b hashes of more than half of the text's shingles.
+    A bit is set if it is set in the BLAKE2b hashes of more than half of the text's shingles.
     """
     from scipy.sparse import csr_array
 
     if not texts:
         return np.zeros(0, np.uint64)
-    place: dict[str, int] = {}
+    index: dict[str, int] = {}
     indices: list[int] = []
     ends = [0]
     for text in texts:
-        indices += [place.setdefault(shingle, len(place)) for shingle in shingles(text)]
+        indices += [index.setdefault(shingle, len(index)) for shingle in shingles(text)]
         ends.append(len(indices))
-    hashed = b"".join(blake2b(one.encode(), digest_size=_BITS // 8).digest() for one in place)
+    hashed = b"".join(
+        blake2b(shingle.encode(), digest_size=_BITS // 8).digest() for shingle in index
+    )
     bits = np.unpackbits(np.frombuffer(hashed, np.uint8).reshape(-1, _BITS // 8), axis=1)
-    has = csr_array((np.ones(len(indices), np.int32), indices, ends), (len(texts), len(place)))
+    has = csr_array((np.ones(len(indices), np.int32), indices, ends), (len(texts), len(index)))
     votes = has @ (2 * bits.astype(np.int32) - 1)  # (n_texts, 64)
     return np.packbits(votes > 0, axis=1).view(">u8").ravel().astype(np.uint64)
 
 
 def hamming(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Bits by which hashes differ, for arrays of uint64 whose shapes NumPy can pair."""
+    """Return the number of bits by which hashes differ, for broadcastable arrays of uint64."""
     quarters = (left ^ right)[..., None].view(np.uint16)  # (..., 4)
     ones = _ONES.take(quarters).view(np.uint32)[..., 0]  # four counts, a byte each
     return (ones * np.uint32(0x01010101) >> np.uint32(24)).view(np.int32)  # their sum
 
 
 def near_pairs(hashes: np.ndarray, n_bits: int = 3) -> Pairs:
-    """All pairs of hashes that differ by at most `n_bits`, left before right, in order.
+    """Return all pairs of hashes that differ by at most `n_bits`, left before right, in order.
 
-    Equal hashes are compared as one. So the time grows little faster than the number of different
-    hashes, and with the number of pairs that there are.
+    Equal hashes are compared once, so the time grows little faster than the number of distinct
+    hashes plus the number of pairs.
 
     Parameters
     ----------
-    hashes : `(n,)` of uint64.
+    hashes : uint64 `(n,)`.
     n_bits : at most 62.
 
     Raises
@@ -86,11 +88,11 @@ def near_pairs(hashes: np.ndarray, n_bits: int = 3) -> Pairs:
     if not 0 <= n_bits <= _BITS - _AGREEING:
         raise ValueError(f"n_bits is {n_bits}; give 0 to {_BITS - _AGREEING}")
     distinct, group_of, sizes = np.unique(hashes, return_inverse=True, return_counts=True)
-    one, other = _near(distinct, n_bits)
+    first, second = _near(distinct, n_bits)
     alike = np.flatnonzero(sizes > 1)
     members = np.argsort(group_of, kind="stable")
     left, right = _across(
-        np.concatenate([alike, one]), np.concatenate([alike, other]), members, sizes
+        np.concatenate([alike, first]), np.concatenate([alike, second]), members, sizes
     )
     order = np.lexsort((right, left))
     left, right = left[order], right[order]
@@ -98,26 +100,26 @@ def near_pairs(hashes: np.ndarray, n_bits: int = 3) -> Pairs:
 
 
 def _near(distinct: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places of near pairs of ascending hashes that all differ, each once."""
+    """Return the indices of near pairs of distinct ascending hashes, each pair once."""
     n = len(distinct)
     found = [np.zeros(0, np.int64)]
     for mask in _masks(n_bits):
         order = np.argsort(distinct & mask, kind="stable")
         key = distinct[order] & mask
         at = np.arange(n)
-        for shift in count(1):  # neighbours, those beyond them, … as long as their keys are equal
+        for shift in count(1):  # adjacent ones, then at larger distances as long as keys are equal
             at = at[at + shift < n]
             at = at[key[at] == key[at + shift]]
             if not len(at):
                 break
-            one, other = order[at], order[at + shift]  # ascending, as the sort is stable
-            is_near = hamming(distinct[one], distinct[other]) <= n_bits
-            found.append(one[is_near] * n + other[is_near])
+            first, second = order[at], order[at + shift]  # ascending, as the sort is stable
+            is_near = hamming(distinct[first], distinct[second]) <= n_bits
+            found.append(first[is_near] * n + second[is_near])
     return np.divmod(np.unique(np.concatenate(found)), max(1, n))
 
 
 def _masks(n_bits: int) -> Iterator[np.uint64]:
-    """Each choice of blocks in which near hashes may agree."""
+    """Return the mask of each choice of blocks in which near hashes may agree."""
     n_blocks = n_bits + _AGREEING
     edges = [_BITS * block // n_blocks for block in range(n_blocks + 1)]
     blocks = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
@@ -125,21 +127,21 @@ def _masks(n_bits: int) -> Iterator[np.uint64]:
 
 
 def _across(
-    one: np.ndarray, other: np.ndarray, members: np.ndarray, sizes: np.ndarray
+    first: np.ndarray, second: np.ndarray, members: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of a member of one group with one of the other, the smaller first.
+    """Return the pairs of members of two groups, the smaller index first.
 
     Parameters
     ----------
-    one, other : groups, `(n_pairs_of_groups,)`; the same one twice for pairs within it.
-    members : of all groups, those of the first one first.
+    first, second : groups, `(n_pairs_of_groups,)`; equal for pairs within one group.
+    members : members of all groups, concatenated in order.
     """
-    n_pairs = sizes[one] * sizes[other]
+    n_pairs = sizes[first] * sizes[second]
     starts = np.cumsum(sizes) - sizes
     nth = np.arange(n_pairs.sum()) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
-    one, other = np.repeat(one, n_pairs), np.repeat(other, n_pairs)
-    left = members[starts[one] + nth // sizes[other]]
-    right = members[starts[other] + nth % sizes[other]]
-    is_pair = (one != other) | (left < right)
+    first, second = np.repeat(first, n_pairs), np.repeat(second, n_pairs)
+    left = members[starts[first] + nth // sizes[second]]
+    right = members[starts[second] + nth % sizes[second]]
+    is_pair = (first != second) | (left < right)
     left, right = left[is_pair], right[is_pair]
     return np.minimum(left, right), np.maximum(left, right)

@@ -1,4 +1,4 @@
-"""A synopsis of every line chunk (paper, 3.2)."""
+"""Synopses of line chunks (paper, 3.2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.prompts import Prompts
-from gsum_assets.evaluation.question_contexts import why
+from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
@@ -22,10 +22,10 @@ def synopses(
     settings: IndexSettings,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` for a synopsis of each line chunk, all at once.
+    """Request the synopses of all line chunks from `model`.
 
-    A line chunk that is no longer than its synopsis may be is its own; nobody is asked. One
-    without a valid reply has no row.
+    A line chunk that is no longer than a synopsis is its own synopsis, without a request. A line
+    chunk without a valid reply has no row.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ def synopses(
         Rows of `jerr.synopses` ordered by document and position.
     """
     chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    asked = [(chunk, _request(chunk, settings, prompts)) for chunk in chunks.to_pylist()]
-    replies = iter(model.complete([request for _, request in asked if request]))
+    requests = [(chunk, _request(chunk, settings, prompts)) for chunk in chunks.to_pylist()]
+    replies = iter(model.complete([request for _, request in requests if request]))
     rows, failures = [], []
-    for chunk, request in asked:
+    for chunk, request in requests:
         if request is None:
             rows.append(_row(chunk, chunk["text"], ""))
             continue

@@ -1,7 +1,7 @@
-"""Monte Carlo tree search for paths that tell much of a question (3.4, appendix B).
+"""Monte Carlo tree search for paths that match a question (3.4, appendix B).
 
-The tree is over paths: a node of the graph that two ways lead to is there twice, as what it adds
-depends on the way. In front of the roots stands one more node, whose children they are.
+The tree is over paths: a node of the graph that is reached by two paths is in it twice, since its
+reward depends on the path. The roots are the children of one additional node.
 """
 
 import math
@@ -14,22 +14,22 @@ from itertools import chain, pairwise
 from gsum_assets.jerr.settings import SearchSettings
 
 Gains = Mapping[int, Sequence[tuple[int, float]]]
-"""For a node the keywords that it matches, and what each of them is worth there."""
+"""The keywords that a node matches, with the gain of each, by node."""
 
 NEW_PATH_EVERY = 4
-"""One in so many simulations takes a new path while there is one (ours)."""
+"""Every n-th simulation takes a new path if there is one (ours)."""
 
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search found.
+    """Result of a search.
 
     Attributes
     ----------
-    visits : by node of the graph, simulations that led over it within the tree.
-    rewards : by the same nodes, the sum of these simulations' rewards.
-    path : the best one seen; of equal ones the shortest, then the one of the smallest nodes.
-    best_reward : of this path, 0 to 1.
+    visits : number of simulations through each node of the graph within the tree.
+    rewards : sum of these simulations' rewards, by node.
+    path : the best path, ties broken by length, then by smaller nodes.
+    best_reward : reward of this path, 0 to 1.
     """
 
     visits: Mapping[int, int]
@@ -41,20 +41,20 @@ class Searched:
 def tree_search(
     children: Sequence[Sequence[int]], gains: Gains, settings: SearchSettings, seed: int
 ) -> Searched:
-    """Search for the path of the largest reward, from the nodes that match a keyword.
+    """Search for the path with the largest reward, from the nodes that match a keyword.
 
-    Where none does, from the nodes that no edge leads to. A simulation selects a path in the tree,
-    expands it by one node, walks on at random, and adds the reward of the whole path to each node
-    of its part in the tree. UCB alone may pass by the best path of even a small graph for long;
-    as one in `NEW_PATH_EVERY` simulations takes a new one, the best is found wherever there are
-    no more than `n_simulations // NEW_PATH_EVERY` paths.
+    If no node matches, the search starts from the nodes without incoming edges. A simulation
+    selects a path in the tree, expands it by one node, continues at random, and adds the reward of
+    the whole path to each of its nodes in the tree. UCB alone may miss the best path of even a
+    small graph for long; since every `NEW_PATH_EVERY`-th simulation takes a new path, the best one
+    is found if there are at most `n_simulations // NEW_PATH_EVERY` paths.
 
     Parameters
     ----------
-    children : for each node of an acyclic graph the nodes that its edges lead to, in any order.
-    gains : for each node that matches a keyword, (keyword, gain); the best gains of all keywords
-        sum to 1 at most.
-    seed : of random walks, and of the order among children that gain the same.
+    children : targets of the edges from each node of an acyclic graph, in any order.
+    gains : pairs (keyword, gain) of each node with a match; the best gains of all keywords sum to
+        at most 1.
+    seed : seed of random walks, and of the order of children with equal gains.
     """
     roots = sorted(gains) or sorted(set(range(len(children))).difference(chain(*children)))
     search = _Search([*children, roots], gains, settings, random.Random(seed))
@@ -71,8 +71,8 @@ def tree_search(
             visits[tree_node.node] += 1
             rewards[tree_node.node] += reward
         if reward >= -best[0]:
-            told = search.without_rest(path, reward)
-            best = min(best, (-reward, len(told), told))
+            prefix = search.without_rest(path, reward)
+            best = min(best, (-reward, len(prefix), prefix))
     return Searched(dict(visits), dict(rewards), best[2], -best[0])
 
 
@@ -82,9 +82,9 @@ class _TreeNode:
 
     Attributes
     ----------
-    ahead : nodes of the graph that the path can go on to, best first.
-    tried : those of them that are in the tree, the first ones.
-    n_seen : how many of `tried` are seen.
+    ahead : successors of the node in the graph, best first.
+    tried : tree nodes of the first successors.
+    n_seen : number of `tried` that are seen.
     """
 
     node: int
@@ -96,7 +96,7 @@ class _TreeNode:
 
     @property
     def is_seen(self) -> bool:
-        """Whether every path that goes on from here is in the tree."""
+        """Whether every continuation of the path is in the tree."""
         return self.n_seen == len(self.ahead)
 
 
@@ -117,11 +117,11 @@ class _Search:
         self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
 
     def select(self, only_new: bool) -> list[_TreeNode]:
-        """A path in the tree by UCB, and one new node at its end unless it cannot go on.
+        """Return a path in the tree by UCB, extended by a new node if its end has successors.
 
-        A node gets a child more while its visits warrant it (progressive widening), so that 50,000
-        roots do not take a simulation each. With `only_new` the path keeps away from nodes that are
-        seen, unless all are, so it gets a new node.
+        The number of children is limited by visits (progressive widening), so that 50,000 roots do
+        not take a simulation each. With `only_new` the path avoids nodes that are seen, unless all
+        are, so that it ends with a new node.
         """
         path = [self._first]
         only_new = only_new and not self._first.is_seen
@@ -135,7 +135,7 @@ class _Search:
         return path
 
     def _expand(self, path: list[_TreeNode]) -> None:
-        """Append the next child of the path's end, to tree and path."""
+        """Append the next child of the path's end to the tree and the path."""
         end = path[-1]
         node = end.ahead[len(end.tried)]
         goes_on = len(path) < self._settings.depth
@@ -147,30 +147,30 @@ class _Search:
             parent.n_seen += 1
 
     def walk_on(self, path: list[int]) -> list[int]:
-        """The path and a random walk from its end, up to the longest path."""
+        """Return the path continued by a random walk up to the maximum depth."""
         path = path.copy()
         while len(path) < self._settings.depth and (ahead := self._best_first(path[-1])):
             path.append(self._draws.choice(ahead))
         return path
 
     def reward(self, path: Iterable[int]) -> float:
-        """Sum over keywords of the largest gain on the path, which each step discounts."""
+        """Return the sum over keywords of the largest gain on the path, discounted by step."""
         best: dict[int, float] = {}
         for step, node in enumerate(path):
             for keyword, gain in self._gains.get(node, ()):
                 discounted = gain * self._settings.discount**step
                 best[keyword] = max(discounted, best.get(keyword, 0.0))
-        return math.fsum(best.values())  # which rounds alike in any order
+        return math.fsum(best.values())  # exact in any order
 
     def without_rest(self, path: list[int], reward: float) -> tuple[int, ...]:
-        """The shortest beginning of the path that has its reward."""
+        """Return the shortest prefix of the path with the same reward."""
         end = len(path)
         while end > 1 and self.reward(path[: end - 1]) == reward:
             end -= 1
         return tuple(path[:end])
 
     def _best_first(self, node: int) -> list[int]:
-        """Children of a node by what they gain themselves, equal ones in an order drawn once."""
+        """Return the children of a node by their own gains, ties in a random order drawn once."""
         if node not in self._ordered:
             ahead = sorted(set(self._children[node]))
             self._draws.shuffle(ahead)
@@ -179,6 +179,11 @@ class _Search:
 
 
 def _highest_bound(tree_nodes: Iterable[_TreeNode], visits: int, exploration: float) -> _TreeNode:
-    """The node of the highest UCB: its mean reward + exploration * sqrt(ln N / n)."""
+    """Return the node with the highest UCB: mean reward + exploration * sqrt(ln N / n)."""
     weight = exploration * math.sqrt(math.log(visits))
-    return max(tree_nodes, key=lambda one: one.reward / one.visits + weight / math.sqrt(one.visits))
+    return max(
+        tree_nodes,
+        key=lambda tree_node: (
+            tree_node.reward / tree_node.visits + weight / math.sqrt(tree_node.visits)
+        ),
+    )

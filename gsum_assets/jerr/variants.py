@@ -1,4 +1,4 @@
-"""The methods by name: JERR, its ablations (4.3), and two baselines (4.1)."""
+"""Methods by name: JERR, its ablations (4.3), and two baselines (4.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,17 +8,16 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Variant:
-    """What a method does.
+    """Configuration of a method.
 
     Attributes
     ----------
     reads : the 'graph' of synopses, the 'lines' that BM25 ranks first, the 'pages' of ReadAgent, or
         the 'units' of LongRAG.
-    search : by 'tree' search; by 'pagerank', which does not know the question, as in the paper's
-        ablation; by 'ppr', Personalized PageRank from the nodes that match it; or not at all: by
-        'match', what the keywords match of each node (both ours).
-    n_nodes : best nodes that are read; None as the settings say.
-    max_tokens : size of line chunks; None as the settings say.
+    search : 'tree': tree search; 'pagerank': independent of the question, the paper's ablation;
+        'ppr': Personalized PageRank from the matching nodes; 'match': gains alone (both ours).
+    n_nodes : number of best nodes in a context; None: as in the settings.
+    max_tokens : size of line chunks; None: as in the settings.
     """
 
     reads: Literal["graph", "lines", "pages", "units"] = "graph"

@@ -1,4 +1,4 @@
-"""The passages that most resemble each passage: those worth scoring (paper, section 4.1)."""
+"""The most similar passages of each passage, which are then scored (paper, section 4.1)."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +16,17 @@ def candidates(
     on_progress: OnProgress = lambda done, all: None,
     earlier: Earlier | None = None,
 ) -> pa.Table:
-    """Rows of `lightpal.candidates`: the `n` nearest of each document and of each chunk.
+    """Return the rows of `lightpal.candidates`: the `n` nearest of each document and each chunk.
 
     Parameters
     ----------
-    collection : with embeddings; documents are as similar as their most similar chunks.
-    earlier : what was found before; it changes the time that this takes, and nothing else.
+    collection : with embeddings; the similarity of documents is that of their closest chunks.
+    earlier : result of the previous run; it affects only the running time.
 
     Returns
     -------
-    Rows by level and passage, in the order of the collection, best first.
+    pa.Table
+        Rows by level and passage, in the order of the collection, best first.
     """
     if not collection.chunk_ids:
         return TABLES["lightpal.candidates"].empty()

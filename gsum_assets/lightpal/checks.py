@@ -1,4 +1,4 @@
-"""What should be true of passage graphs and of what they are made from."""
+"""Checks of passage graphs, their candidates and context scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,22 +8,22 @@ import pyarrow as pa
 
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.part import Part
-from gsum_assets.lightpal.lists import places
+from gsum_assets.checks.inputs import CheckInputs
+from gsum_assets.lightpal.lists import indices_of
 from gsum_resources.arrow import pc
 
 _LEVELS = ("document", "node")
 
 
 class _Passages(NamedTuple):
-    """Documents and chunks as numbers: documents from 0, chunks after them.
+    """Numbering of documents, from 0, and of the chunks after them.
 
-    Numbers spare the copies that sets of pairs of texts would be.
+    Numbers avoid the copies of text that sets of pairs of ids would need.
 
     Attributes
     ----------
-    documents, chunks : their ids.
-    owners : the document's number, for each passage.
+    documents, chunks : ids of the documents and of the chunks.
+    owners : number of the document of each passage.
     """
 
     documents: pa.Array
@@ -38,16 +38,16 @@ class _Passages(NamedTuple):
         return cls(documents, ids, np.concatenate([np.arange(len(documents)), owners]))
 
     def numbers(self, rows: pa.Table, column: str) -> np.ndarray:
-        """The passage that each row names in `column`, int64; -1 where there is none."""
-        documents = places(rows[column], self.documents)
-        chunks = places(rows[column], self.chunks)
+        """Return the number of the passage in `column`, int64; -1 where there is none."""
+        documents = indices_of(rows[column], self.documents)
+        chunks = indices_of(rows[column], self.chunks)
         chunks = np.where(chunks < 0, -1, chunks + len(self.documents))
         is_document = pc.equal(rows["level"], _LEVELS[0]).to_numpy()
         return np.where(is_document, documents, chunks).astype(np.int64)
 
 
 def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """Candidates and those who have them are the corpus's; nobody has fewer than the others.
+    """Check that both passages of each row exist, and all passages have equally many candidates.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
     owners = passages.numbers(candidates, "passage_id")
     others = passages.numbers(candidates, "candidate_id")
     shown = candidates.select(["level", "passage_id", "candidate_id"])
-    looked_at = count(candidates.num_rows, "candidate")
+    examined = count(candidates.num_rows, "candidate")
     remedy = "materialize lightpal/candidates again"
     uneven = _uneven(passages, np.bincount(owners[owners >= 0], minlength=len(passages.owners)))
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pa.array((owners < 0) | (others < 0))),
-                f"join what is no passage of the corpus; {remedy}",
+                f"name a passage that is not in the corpus; {remedy}",
             ),
             found(
-                looked_at,
+                examined,
                 shown.filter(pa.array((owners == others) & (owners >= 0))),
                 f"are their own candidates; {remedy}",
             ),
@@ -83,11 +83,13 @@ def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def _uneven(passages: _Passages, n_candidates: np.ndarray) -> pa.Table:
-    """The passages of either level that have fewer candidates than others of it."""
-    parts = []
+    """Return the passages that have fewer candidates than others of their level."""
+    tables = []
     split = np.split(n_candidates, [len(passages.documents)])
     for level, ids, have in zip(_LEVELS, (passages.documents, passages.chunks), split, strict=True):
-        most = max(have.max(initial=0), min(1, len(have) - 1))  # there are others: at least one
+        most = max(
+            have.max(initial=0), min(1, len(have) - 1)
+        )  # one at least if there are other passages
         fewer = np.flatnonzero(have < most)
         columns = {
             "level": pa.repeat(level, len(fewer)),
@@ -95,22 +97,22 @@ def _uneven(passages: _Passages, n_candidates: np.ndarray) -> pa.Table:
             "candidates": have[fewer],
             "others": np.full(len(fewer), most),
         }
-        parts.append(pa.table(columns))
-    return pa.concat_tables(parts)
+        tables.append(pa.table(columns))
+    return pa.concat_tables(tables)
 
 
 def all_scored(scores: pa.Table, corpus: str) -> Finding:
-    """Every candidate has a context score."""
+    """Check that every candidate has a context score."""
     return found(
         count(scores.num_rows, "pair"),
         scores.select(["level", "passage_id", "candidate_id"]).filter(pc.is_null(scores["score"])),
-        "have no score, so that no context edge joins them; the log of lightpal/context_scores "
-        f"tells why, and `gsum run {corpus}` asks the scorer again",
+        "have no score, so no context edge joins them; the log of lightpal/context_scores says "
+        f"why, and `gsum run {corpus}` requests the missing scores again",
     )
 
 
 def finite(scores: pa.Table) -> Finding:
-    """Scores are finite where there are any."""
+    """Check that all scores that are not null are finite."""
     wrong = scores.filter(pc.invert(pc.is_finite(scores["score"])))  # null stays null: left out
     return found(
         count(scores.num_rows, "pair"),
@@ -120,11 +122,11 @@ def finite(scores: pa.Table) -> Finding:
 
 
 def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """An edge leads to a candidate, within a document to one of it; ranks are 1, 2, 3, …
+    """Check that edges lead to candidates, in scope 'document' within it, and ranks count from 1.
 
     Parameters
     ----------
-    edges : all columns but `weight`.
+    edges : all columns except `weight`.
     candidates : `level`, `passage_id` and `candidate_id`.
     chunks : `chunk_id` and `document_id` of the whole corpus.
     """
@@ -140,23 +142,23 @@ def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> 
     within = np.flatnonzero(within)
     leave = within[passages.owners[source[within]] != passages.owners[target[within]]]
     shown = edges.select(["graph", "level", "scope", "source_id", "target_id"])
-    looked_at = count(edges.num_rows, "edge")
+    examined = count(edges.num_rows, "edge")
     remedy = "materialize lightpal/passage_edges again"
     return together(
         [
             found(
-                looked_at,
+                examined,
                 shown.filter(pa.array(~joined)),
                 f"do not lead from a passage to a candidate of it; {remedy}",
             ),
-            found(looked_at, shown.take(leave), f"leave a document to stay in; {remedy}"),
+            found(examined, shown.take(leave), f"leave the document of their scope; {remedy}"),
             _ranks_count_up(edges, remedy),
         ]
     )
 
 
 def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
-    """The ranks of a passage's edges are 1, 2, 3, …"""
+    """Check that the ranks of each passage's edges are 1, 2, 3, …"""
     keys = ["graph", "level", "scope", "source_id"]
     ranks = edges.unify_dictionaries().group_by(keys, use_threads=False)
     ranks = ranks.aggregate(
@@ -174,8 +176,8 @@ def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
     return found(what, ranks.filter(pc.invert(complete)), f"are not ranked from 1 up; {remedy}")
 
 
-def _scores(part: Part) -> pa.Table:
-    return part.rows(columns=[*_PAIR, "score"], as_dictionaries=_PAIR)
+def _scores(partition: CheckInputs) -> pa.Table:
+    return partition.rows(columns=[*_PAIR, "score"], as_dictionaries=_PAIR)
 
 
 _PAIR = ["level", "passage_id", "candidate_id"]
@@ -185,11 +187,11 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "lightpal.candidates": [
         Check(
             "are_passages",
-            "Both ends are passages of the corpus, none is its own candidate, and all passages "
-            "of a level have equally many.",
-            lambda part: are_passages(
-                part.rows(columns=_PAIR, as_dictionaries=_PAIR),
-                part.rows("chunks", ["chunk_id", "document_id"]),
+            "Both passages are in the corpus and differ, and all passages of a level have equally "
+            "many candidates.",
+            lambda partition: are_passages(
+                partition.rows(columns=_PAIR, as_dictionaries=_PAIR),
+                partition.rows("chunks", ["chunk_id", "document_id"]),
             ),
         )
     ],
@@ -197,24 +199,24 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "all_scored",
             "Every candidate has a context score.",
-            lambda part: all_scored(_scores(part), part.corpus),
+            lambda partition: all_scored(_scores(partition), partition.corpus),
             warns=True,
         ),
         Check(
             "finite",
-            "Every score that there is is finite.",
-            lambda part: finite(_scores(part)),
+            "Every score that is not null is finite.",
+            lambda partition: finite(_scores(partition)),
         ),
     ],
     "lightpal.passage_edges": [
         Check(
             "join_candidates",
-            "Each edge leads from a passage to one of its candidates, within a document where its "
-            "scope is that; a passage's edges are ranked from 1 up.",
-            lambda part: join_candidates(
-                part.rows(columns=[*_PASSAGE_EDGE, "rank"], as_dictionaries=_PASSAGE_EDGE),
-                part.rows("lightpal.candidates", _PAIR, as_dictionaries=_PAIR),
-                part.rows("chunks", ["chunk_id", "document_id"]),
+            "Each edge leads from a passage to one of its candidates, within one document in scope "
+            "'document'; a passage's edges are ranked from 1 up.",
+            lambda partition: join_candidates(
+                partition.rows(columns=[*_PASSAGE_EDGE, "rank"], as_dictionaries=_PASSAGE_EDGE),
+                partition.rows("lightpal.candidates", _PAIR, as_dictionaries=_PAIR),
+                partition.rows("chunks", ["chunk_id", "document_id"]),
             ),
         )
     ],

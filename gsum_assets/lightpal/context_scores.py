@@ -1,4 +1,4 @@
-"""How well each passage predicts its candidates (paper, section 4.1): log P(d_j | d_i)."""
+"""Scores of candidates given a passage, log P(d_j | d_i) (paper, section 4.1)."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,23 +10,23 @@ from gsum_resources.protocols import PassageScorer
 
 
 def context_scores(candidates: pa.Table, collection: Collection, scorer: PassageScorer) -> pa.Table:
-    """Rows of `lightpal.context_scores`, one for each row of `candidates`, in their order.
+    """Return the rows of `lightpal.context_scores`, one for each row of `candidates`, in order.
 
     Parameters
     ----------
     candidates : rows of `lightpal.candidates` of the collection's documents and chunks.
-    scorer : gives nats per token.
+    scorer : returns log probabilities, nats per token.
     """
-    parts = []
+    tables = []
     for level, ids, texts in (
         ("document", collection.document_ids, collection.document_texts),
         ("node", collection.chunk_ids, collection.chunk_texts),
     ):
         lists = candidate_lists(candidates, level, ids)
-        rows = [[str(texts[place]) for place in row] for row in lists.indices]
+        rows = [[str(texts[index]) for index in row] for row in lists.indices]
         scores = scorer.score(texts, rows)
-        parts.append(_rows(level, lists, np.concatenate([np.empty(0), *scores])))
-    return pa.concat_tables(parts)
+        tables.append(_rows(level, lists, np.concatenate([np.empty(0), *scores])))
+    return pa.concat_tables(tables)
 
 
 def _rows(level: str, lists: CandidateLists, scores: np.ndarray) -> pa.Table:

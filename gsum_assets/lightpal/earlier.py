@@ -1,7 +1,7 @@
-"""Candidates that were found before, and of which texts: what need not be compared again.
+"""Candidates of the previous run, so that unchanged passages are not compared again.
 
-Beside the table's file lies a list of its documents, each with a digest of what was compared of it.
-The list may be missing or speak of another file; then all is compared.
+Next to the table's file there is a list of its documents with a digest of the compared chunks of
+each. If the list is missing or belongs to another file, all passages are compared.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.graphs.nearest_again import Before, Lists
-from gsum_assets.lightpal.lists import places
+from gsum_assets.lightpal.lists import indices_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
@@ -27,20 +27,20 @@ _LIST = "compared.json"
 
 @dataclass(frozen=True)
 class Earlier:
-    """Candidates and what they are of.
+    """Candidates, and digests of the documents that they were computed from.
 
     Attributes
     ----------
-    rows : `level`, `passage_id`, `candidate_id` and `similarity`, as they were written; ids may be
-        dictionaries.
-    digests : of every document that had a chunk.
+    rows : `level`, `passage_id`, `candidate_id` and `similarity`, in stored order; ids may be
+        dictionary-encoded.
+    digests : digest of every document that had a chunk.
     """
 
     rows: pa.Table
     digests: Mapping[str, str]
 
     def before(self, collection: Collection) -> Before | None:
-        """What still can be said of the passages that there are now; None: nothing."""
+        """Return the candidates that are still valid for `collection`; None if there are none."""
         if not self.rows.num_rows:
             return None
         now = digests(collection)
@@ -54,11 +54,11 @@ class Earlier:
 
 
 def digests(collection: Collection) -> dict[str, str]:
-    """Of each document's chunks and their vectors."""
+    """Return a digest of the chunks and embeddings of each document."""
     assert collection.embeddings is not None
     found = {}
-    for place, document_id in enumerate(collection.document_ids):
-        chunks = slice(*collection.starts[place : place + 2])
+    for index, document_id in enumerate(collection.document_ids):
+        chunks = slice(*collection.starts[index : index + 2])
         digest = hashlib.blake2b("\0".join(collection.chunk_ids[chunks]).encode(), digest_size=16)
         digest.update(collection.embeddings[chunks].tobytes())
         found[document_id] = digest.hexdigest()
@@ -66,24 +66,24 @@ def digests(collection: Collection) -> dict[str, str]:
 
 
 def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
-    """What the store has of a corpus."""
+    """Return the stored candidates of a corpus; None if they cannot be reused."""
     partition = Partition(corpus)
     known = store.provenance(_TABLE, partition)
     try:
-        told = json.loads(store.fs.cat_file(_list_path(store, corpus)))
+        record = json.loads(store.fs.cat_file(_list_path(store, corpus)))
     except FileNotFoundError:
         return None
-    if known is None or told["rows"] != known.content_hash:
+    if known is None or record["rows"] != known.content_hash:
         return None
     ids = ("level", "passage_id", "candidate_id")
     rows, hashes = store.read(_TABLE, [partition], [*ids, "similarity"], as_dictionaries=ids)
-    return Earlier(rows, told["documents"]) if hashes.get(partition) == told["rows"] else None
+    return Earlier(rows, record["documents"]) if hashes.get(partition) == record["rows"] else None
 
 
 def note(store: ParquetStore, corpus: str, rows: pa.Table, collection: Collection) -> None:
-    """Leave word of what `rows`, which are about to be stored, were found in."""
-    told = {"rows": content_hash(rows, _TABLE.measured), "documents": digests(collection)}
-    store.replace_file(_list_path(store, corpus), json.dumps(told).encode())
+    """Store the digests of the documents from which `rows`, to be stored next, were computed."""
+    record = {"rows": content_hash(rows, _TABLE.measured), "documents": digests(collection)}
+    store.replace_file(_list_path(store, corpus), json.dumps(record).encode())
 
 
 def _list_path(store: ParquetStore, corpus: str) -> str:
@@ -91,14 +91,14 @@ def _list_path(store: ParquetStore, corpus: str) -> str:
 
 
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:
-    """The lists of one level, by the places that passages have now."""
+    """Return the lists of one level, by the current indices of passages."""
     rows = rows.filter(pc.equal(rows["level"], level))
-    owners, others = (places(rows[name], ids) for name in ("passage_id", "candidate_id"))
+    owners, others = (indices_of(rows[name], ids) for name in ("passage_id", "candidate_id"))
     n_then = len(pc.unique(rows["passage_id"]))
     if not n_then or rows.num_rows % n_then:
         return None
     width = rows.num_rows // n_then
-    others = np.where(is_fresh[others], -1, others).reshape(n_then, width)  # -1 stays what it is
+    others = np.where(is_fresh[others], -1, others).reshape(n_then, width)  # -1 stays -1
     values = rows["similarity"].to_numpy().reshape(n_then, width)
     known = owners[::width] >= 0
     kept = owners[::width][known]

@@ -1,4 +1,4 @@
-"""The index of LightPAL: candidates, how well they are predicted, passage graphs, their trust."""
+"""Index assets of LightPAL: candidates, context scores, passage graphs and their trust."""
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from gsum_assets.retrieval.collection import Collection
 
 _TEXTS = ("documents", "chunks")
 PASSAGES = (*_TEXTS, "chunk_embeddings")
-"""What `Collection.from_tables` takes, in its order."""
+"""Arguments of `Collection.from_tables`, in order."""
 
 _PAIR = ("level", "passage_id", "candidate_id")
 
@@ -74,8 +74,8 @@ INDEX = (
     Step(
         _candidates,
         {
-            "candidates": "Those that are worth scoring. Exact: every pair is compared, but those "
-            "of which neither has changed."
+            "candidates": "The nearest passages by exact search; pairs of which neither has "
+            "changed are not compared again."
         },
         (*PASSAGES, "corpus_settings"),
         code_version="2",
@@ -83,7 +83,7 @@ INDEX = (
     Step(
         _context_scores,
         {
-            "context_scores": "How well a passage predicts its candidate; pairs that were scored "
+            "context_scores": "Log probability of the candidate given the passage; pairs scored "
             "before are not scored again."
         },
         (*_TEXTS, "candidates", "passage_scorer"),
@@ -93,15 +93,15 @@ INDEX = (
     Step(
         _passage_edges,
         {
-            "passage_edges": "From each passage to its best candidates: what is walked from a "
-            "question's first passages to those that it does not name."
+            "passage_edges": "From each passage to its best candidates; random walks follow them "
+            "from a question's initial passages."
         },
         (*_TEXTS, "candidates", "context_scores", "corpus_settings"),
         dictionaries={"candidates": _PAIR, "context_scores": _PAIR},
     ),
     Step(
         _walk_trust,
-        {"walk_trust": "Judged without labels, by passages that are held out and searched for."},
+        {"walk_trust": "Estimated without labels, with held-out passages as queries."},
         (*PASSAGES, "passage_edges", "corpus_settings"),
     ),
 )

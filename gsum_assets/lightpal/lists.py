@@ -1,4 +1,4 @@
-"""Tables of passages and their candidates as arrays: a row a passage, a column a candidate."""
+"""Tables of passages and candidates as matrices with a row per passage."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from gsum_resources.arrow import pc
 
 
 class CandidateLists(NamedTuple):
-    """The candidates of every passage of a level.
+    """The candidates of every passage of one level.
 
     Attributes
     ----------
-    ids : of the passages, `(n,)`.
-    indices : each passage's candidates as places in `ids`, most similar first, `(n, k)`.
-    values : what a table says of each, `(n, k)`; NaN for null.
+    ids : ids of the passages, `(n,)`.
+    indices : each passage's candidates as indices into `ids`, most similar first, `(n, k)`.
+    values : values of a column of the table, `(n, k)`; NaN for null.
     """
 
     ids: Sequence[str]
@@ -27,21 +27,20 @@ class CandidateLists(NamedTuple):
 def candidate_lists(
     rows: pa.Table, level: str, ids: Sequence[str], column: str | None = None
 ) -> CandidateLists:
-    """The lists that a table holds, passages in the order of `ids`.
+    """Return the candidate lists in a table, passages in the order of `ids`.
 
     Parameters
     ----------
-    rows : of `lightpal.candidates` or `lightpal.context_scores`, passage by passage as they were
-        written.
-    column : what to take as values; None takes none.
+    rows : rows of `lightpal.candidates` or `lightpal.context_scores`, in stored order.
+    column : column of the values; None: no values.
 
     Raises
     ------
     ValueError
-        If the table is not of these passages: they changed since it was made.
+        If the table is not of these passages, which have changed since it was written.
     """
     rows = rows.filter(pc.equal(rows["level"], level))
-    owners, others = (places(rows[name], ids) for name in ("passage_id", "candidate_id"))
+    owners, others = (indices_of(rows[name], ids) for name in ("passage_id", "candidate_id"))
     k = rows.num_rows // len(ids) if len(ids) else 0
     if (others < 0).any() or not _each_has(k, owners, len(ids)):
         raise ValueError(
@@ -56,18 +55,18 @@ def candidate_lists(
     return CandidateLists(ids, indices, values)
 
 
-def places(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
-    """Where each text of a column, or dictionary of texts, is among `ids`; -1 where it is not."""
+def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
+    """Return the index in `ids` of each value of a text or dictionary column; -1 where absent."""
     known = pa.array(ids, pa.string())
-    parts = [
-        pc.fill_null(pc.index_in(part.dictionary, known), -1).to_numpy()[part.indices.to_numpy()]
-        for part in pc.dictionary_encode(column).chunks
+    indices = [
+        pc.fill_null(pc.index_in(chunk.dictionary, known), -1).to_numpy()[chunk.indices.to_numpy()]
+        for chunk in pc.dictionary_encode(column).chunks
     ]
-    return np.concatenate([np.empty(0, np.int32), *parts]).astype(np.int32)
+    return np.concatenate([np.empty(0, np.int32), *indices]).astype(np.int32)
 
 
 def _each_has(k: int, owners: np.ndarray, n: int) -> bool:
-    """Whether each of `n` passages owns `k` rows, and nobody else owns one."""
+    """Return whether each of `n` passages has exactly `k` rows, and no row has another owner."""
     if len(owners) and owners.min() < 0:
         return False
     return bool((np.bincount(owners, minlength=n) == k).all()) and len(owners) == n * k

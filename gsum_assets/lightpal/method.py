@@ -1,4 +1,4 @@
-"""LightPAL, its ablation and its comparisons, and the walk of our own."""
+"""LightPAL, its ablation and baselines, and our `passage_walk`."""
 
 import pyarrow as pa
 
@@ -25,12 +25,14 @@ def _rank(inputs: Inputs) -> pa.Table:
         inputs.settings("language"),
         _retrieval_settings(inputs),
         lambda: inputs.model("passage_scorer"),
-        1 if walks else _k(inputs),  # what is not read cannot be out of date
+        1
+        if walks
+        else _k(inputs),  # k is unused, and reading its setting would make this step depend on it
     )
 
 
 def _retrieval_settings(inputs: Inputs) -> LightpalSettings:
-    """The tables that a method reads; a change in another is none of its own."""
+    """Return only the tables of settings that a method uses, so that it depends on no others."""
     names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
         inputs.variant, ["retrieval"]
     )
@@ -42,7 +44,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
 
 
 def _k(inputs: Inputs) -> int:
-    """Passages given for an answer."""
+    """Return the number of passages in a context."""
     chosen = ContextSettings.model_validate(inputs.settings("lightpal.contexts"))
     return chosen.k or DEFAULT_K
 

@@ -2,14 +2,14 @@
 
 Three graphs over the same candidates:
 
-- `context`: the published one, edges to the candidates that a passage predicts best;
+- `context`: the published graph, edges to the candidates with the best context score;
 - `embedding`: the paper's ablation (5.4), edges to the most similar candidates;
-- `walk`: ours, by the sum of both, each in standard deviations from the mean of the passage's
-  candidates; an edge weighs the square of that sum, and `passage_walk` goes it both ways.
+- `walk`: ours, by the sum of both scores, each standardized over the passage's candidates; the
+  weight of an edge is the square of that sum, and `passage_walk` uses it in both directions.
 
-On the 250 questions of ODSum-Story's train stories `passage_walk` had P/R at 10 of 76.2/84.3 over
-the third, 74.7/82.9 over the first made symmetric; with TF-IDF cosines as a further summand 75.5 /
-83.3 where it had 75.1 / 82.8 without, too little for a further table.
+On the 250 questions of ODSum-Story's train stories `passage_walk` had P/R at 10 of 76.2/84.3 with
+the graph `walk` and 74.7/82.9 with `context` made symmetric; TF-IDF cosines as a third summand gave
+75.5 / 83.3 instead of 75.1 / 82.8, too little to justify another table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,11 +22,11 @@ from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 
-_LEAST_WEIGHT = 1e-3  # of a passage that has nothing better than its mean candidate
+_LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean
 
 
 class _Values(NamedTuple):
-    """What candidates are chosen by, and what an edge to one weighs, each `(n, k)`."""
+    """Strength by which candidates are chosen, and edge weight of each, `(n, k)` both."""
 
     strength: np.ndarray
     weight: np.ndarray
@@ -35,18 +35,18 @@ class _Values(NamedTuple):
 def passage_edges(
     candidates: pa.Table, context_scores: pa.Table, collection: Collection, n_edges: int
 ) -> pa.Table:
-    """Rows of `lightpal.passage_edges`: the best `n_edges` candidates of every passage.
+    """Return the rows of `lightpal.passage_edges`: the best `n_edges` candidates of every passage.
 
-    A pair without a score has no edge in the graphs that need one. Within a document (`scope`)
-    edges lead to the best candidates of the same document.
+    A pair without a score has no edge in the graphs that use scores. In scope 'document' edges lead
+    to the best candidates of the same document.
 
     Raises
     ------
     ValueError
-        If candidates or scores are not those of the collection's passages.
+        If candidates or scores do not belong to the collection's passages.
     """
     owners = np.repeat(np.arange(len(collection.document_ids)), np.diff(collection.starts))
-    parts = []
+    tables = []
     for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
         similar = candidate_lists(candidates, level, ids, "similarity")
         scored = candidate_lists(context_scores, level, ids, "score")
@@ -56,16 +56,16 @@ def passage_edges(
                 "materialize lightpal/context_scores again"
             )
         for graph, values in _values(similar.values, scored.values):
-            parts.append(_rows(graph, level, "corpus", similar, values, n_edges))
+            tables.append(_rows(graph, level, "corpus", similar, values, n_edges))
             if level == "node":
                 same = owners[similar.indices] == owners[:, None]
                 within = values._replace(strength=np.where(same, values.strength, -np.inf))
-                parts.append(_rows(graph, level, "document", similar, within, n_edges))
-    return pa.concat_tables(parts)
+                tables.append(_rows(graph, level, "document", similar, within, n_edges))
+    return pa.concat_tables(tables)
 
 
 def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str, _Values]]:
-    """Of each graph."""
+    """Yield the name of each graph and its values."""
     known = np.where(np.isnan(scores), -np.inf, scores)
     alike = np.ones_like(similarities)
     yield "context", _Values(known, alike)
@@ -76,7 +76,7 @@ def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str,
 
 
 def _standardized(values: np.ndarray) -> np.ndarray:
-    """Each row in standard deviations from its mean, NaN left out; 0 where all are equal."""
+    """Return each row standardized, ignoring NaN; 0 where all its values are equal."""
     if not values.shape[1]:
         return values
     known = ~np.isnan(values)
@@ -89,7 +89,7 @@ def _standardized(values: np.ndarray) -> np.ndarray:
 def _rows(
     graph: str, level: str, scope: str, lists: CandidateLists, values: _Values, n_edges: int
 ) -> pa.Table:
-    """The best edges of each passage; equally strong ones in the order of similarity."""
+    """Return the best edges of each passage, ties in the order of similarity."""
     best = np.argsort(-values.strength, axis=1, kind="stable")[:, :n_edges]
     source, column = np.nonzero(np.isfinite(np.take_along_axis(values.strength, best, 1)))
     chosen = best[source, column]

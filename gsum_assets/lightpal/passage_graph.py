@@ -1,4 +1,4 @@
-"""Passage graphs as they are walked: loaded once from their table, then asked often."""
+"""Passage graphs for random walks, loaded once from their table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from gsum_resources.arrow import pc
 
 @dataclass(frozen=True, eq=False)
 class ScopeGraphs:
-    """The graphs of one scope, nodes numbered as in its collection.
+    """The graphs of one scope, with nodes numbered as in its collection.
 
     Attributes
     ----------
-    nodes, documents : of its chunks, and of its documents.
+    nodes, documents : graph of the chunks, and graph of the documents.
     """
 
     nodes: WalkGraph
@@ -32,7 +32,7 @@ class PassageGraphs:
     Attributes
     ----------
     edges : rows of `lightpal.passage_edges` of that graph.
-    both_ways : whether each edge is walked in either direction.
+    both_ways : whether walks follow edges in both directions.
     """
 
     edges: pa.Table
@@ -40,34 +40,36 @@ class PassageGraphs:
 
     @classmethod
     def of(cls, edges: pa.Table, graph: str, both_ways: bool = False) -> "PassageGraphs":
-        """The graph of that name in `edges`, rows of `lightpal.passage_edges`."""
+        """Return the graph with that name from rows of `lightpal.passage_edges`."""
         return cls(edges.filter(pc.equal(edges["graph"], graph)), both_ways)
 
     def walked(self, collection: Collection, scope: str) -> ScopeGraphs:
-        """What a walk in `collection` goes along, by edges of `scope`: 'corpus' or 'document'."""
+        """Return the graphs of `collection` with the edges of `scope`, 'corpus' or 'document'."""
         edges = self._by_scope[scope]
         nodes = self._graph(edges, "node", pa.array(collection.chunk_ids, pa.string()))
-        if scope == "document":  # a document alone leads nowhere
+        if scope == "document":  # a single document has no edges
             return ScopeGraphs(nodes, _graph(len(collection.document_ids), edges.slice(0, 0)))
         documents = pa.array(collection.document_ids, pa.string())
         return ScopeGraphs(nodes, self._graph(edges, "document", documents))
 
     @cached_property
     def _by_scope(self) -> Mapping[str, pa.Table]:
-        """Parted once: there may be thousands of documents to walk in."""
+        """Edges by scope, split once since there may be thousands of documents."""
         scopes = self.edges["scope"]
         return {s: self.edges.filter(pc.equal(scopes, s)) for s in ("corpus", "document")}
 
     def _graph(self, edges: pa.Table, level: str, ids: pa.Array) -> WalkGraph:
         here = edges.filter(pc.equal(edges["level"], level))
-        places = pa.table(
+        indexed = pa.table(
             {
                 "source": pc.index_in(here["source_id"], ids),
                 "target": pc.index_in(here["target_id"], ids),
                 "weight": here["weight"],
             }
         )
-        known = places.filter(pc.and_(pc.is_valid(places["source"]), pc.is_valid(places["target"])))
+        known = indexed.filter(
+            pc.and_(pc.is_valid(indexed["source"]), pc.is_valid(indexed["target"]))
+        )
         if self.both_ways:
             back = known.select(["target", "source", "weight"])
             known = pa.concat_tables([known, back.rename_columns(known.column_names)])

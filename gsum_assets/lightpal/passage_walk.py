@@ -1,9 +1,9 @@
-"""`passage_walk`, a method of our own: a walk from good seeds ranks everything.
+"""Our method `passage_walk`: a random walk from good seeds ranks all passages.
 
-Departures from LightPAL: PageRank ranks all passages instead of the last 40%; the walk rarely jumps
-back (0.1 instead of 0.8), and mostly to the very best passages; edges go both ways and weigh what
-joins them; seeds are lexical and dense. How far the result follows the walk is decided by
-`walk_trust`, so that it leans on the seeds where the graph leads astray.
+Differences from LightPAL: PageRank ranks all passages instead of the last 40%; the restart
+probability is 0.1 instead of 0.8, and restarts are concentrated on the best passages; edges are
+undirected and weighted; seeds are lexical and dense. `walk_trust` sets the weight of the walk, so
+that the result relies on the seeds where the graph is misleading.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ from gsum_assets.retrieval.ranking import Retriever, Scores, first_of
 
 
 class PassageWalk:
-    """Seeds and where a walk from them leads, weighted by trust.
+    """Retriever that combines seeds and a random walk from them, weighted by trust.
 
     Parameters
     ----------
-    seeds : scores that a walk starts from.
-    graphs : walked both ways.
-    trust : in the graph of the chunks and in that of the documents, 0 to 1.
+    seeds : retriever whose scores the walk starts from.
+    graphs : graphs with edges in both directions.
+    trust : trust in the graph of chunks and in that of documents, 0 to 1.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PassageWalk:
         self._settings = settings
 
     def scores(self, questions: Questions) -> Scores:
-        """Between 0 and 1."""
+        """Return scores between 0 and 1."""
         found = self._seeds.scores(questions)
         in_nodes, in_documents = self._trust
         return Scores(
@@ -49,12 +49,12 @@ class PassageWalk:
 
 
 def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSettings) -> np.ndarray:
-    """Seeds' scores and the walk's, each scaled to at most 1, `(n_questions, n_passages)`.
+    """Return the weighted scores of seeds and walk, scaled to 0 to 1, `(n_questions, n_passages)`.
 
     Parameters
     ----------
-    seeds : `(n_questions, n_passages)`.
-    trust : 0 keeps the order of the seeds; 1 gives the walk all the weight that it may have.
+    seeds : scores of the seeds, `(n_questions, n_passages)`.
+    trust : 0 keeps the order of the seeds; 1 gives the walk its maximum weight.
     """
     weight = settings.most_trust * trust
     scaled = min_max(seeds)
@@ -66,19 +66,19 @@ def walked(graph: WalkGraph, seeds: np.ndarray, trust: float, settings: WalkSett
 
 
 def walk_from(graph: WalkGraph, seeds: np.ndarray, settings: WalkSettings) -> np.ndarray:
-    """Where a walk is that jumps back to the best of `seeds`, `(n_passages,)`."""
+    """Return the PageRank with restarts at the best of `seeds`, `(n_passages,)`."""
     best, weights = peaked(seeds, settings.n_teleport, settings.power)
     return np.round(personalized_pagerank(graph, best, weights, settings.restart), DECIMALS)
 
 
 def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
-    """The best `n` passages and the weights that a walk jumps back to them with.
+    """Return the best `n` passages and their restart weights.
 
-    Scores are scaled to 0..1 over these passages and raised to `power`.
+    The weights are the scores scaled to 0 to 1 over these passages, raised to `power`.
 
     Parameters
     ----------
-    scores : of one question, `(n_passages,)`.
+    scores : scores for one question, `(n_passages,)`.
     """
     best = first_of(scores, n)
     found = scores[best].astype(np.float64)

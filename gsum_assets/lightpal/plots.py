@@ -1,4 +1,4 @@
-"""Pictures of passage graphs."""
+"""Plots of passage graphs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from scipy.sparse import csr_array
 
-_MOST_SHOWN = 800  # passages: more could not be told apart
-_FEWEST_DOCUMENTS = 8  # of fewer their chunks are shown
+_MOST_SHOWN = 800  # passages: more could not be distinguished
+_FEWEST_DOCUMENTS = 8  # with fewer documents chunks are shown
 _MOST_LABELS = 12
-_PERPLEXITY = 20.0  # neighbours that the layout keeps near
+_PERPLEXITY = 20.0  # effective number of neighbours in t-SNE
 _OTHERS = "#b5b5b5"
 
 
@@ -35,9 +35,9 @@ class _Drawing(NamedTuple):
 
     Attributes
     ----------
-    names : `(n_shown,)`.
-    weights : of the walk between two passages, symmetric, `(n_shown, n_shown)`.
-    communities : of each passage, 0 the largest, `(n_shown,)`.
+    names : names of the passages, `(n_shown,)`.
+    weights : edge weights, symmetric, `(n_shown, n_shown)`.
+    communities : community of each passage, 0 the largest, `(n_shown,)`.
     """
 
     names: Sequence[str]
@@ -46,23 +46,22 @@ class _Drawing(NamedTuple):
 
 
 def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> bytes:
-    """PNG of the graph that `passage_walk` walks: documents, or chunks where documents are few.
+    """Return a PNG of the graph of `passage_walk`, of documents or, if these are few, of chunks.
 
-    Passages that heavy edges join lie together, coloured by community (Louvain); they grow with
-    the number of passages that they are joined to. Of a large graph those around its hubs are
-    shown.
+    Passages joined by heavy edges are close together and coloured by community (Louvain); their
+    size grows with their degree. Of a large graph the passages around its hubs are shown.
 
     Parameters
     ----------
-    edges : rows of `lightpal.passage_edges` of a corpus, in any order.
+    edges : rows of `lightpal.passage_edges` of one corpus, in any order.
     chunks : `chunk_id`, `document_id` and `position` of all chunks of the corpus.
-    title : what is shown, a corpus for example.
+    title : title of the plot, such as the corpus.
     """
     ids, names, what = _passages(chunks)
     weights = _walked(edges, ids, "document" if what == "documents" else "node")
     shown = _around_hubs(weights)
     if not len(shown):
-        return nothing_to_show(f"{title}: no passage leads to another")
+        return nothing_to_show(f"{title}: no edges")
     weights = weights[shown][:, shown]
     drawing = _Drawing([names[int(i)] for i in shown], weights, _communities(weights))
     figure = new_figure(8.4, 5.9)
@@ -71,25 +70,25 @@ def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> byte
     heading(figure, f"{title}: passage graph of {counts} communities")
     axes = axes_at(figure, 0.1, 0.45, 6.7, 5.35)
     axes.set_axis_off()
-    _draw(axes, drawing, _places(weights))
+    _draw(axes, drawing, _positions(weights))
     _draw_legend(axes, drawing.communities, what)
     return to_png(figure)
 
 
 def _passages(chunks: pa.Table) -> tuple[pa.Array, Sequence[str], str]:
-    """Ids in their own order, names, and what they are of: documents, or chunks of few."""
+    """Return sorted ids, names, and the plural noun of the passages: 'documents' or 'chunks'."""
     documents = pc.unique(chunks["document_id"])
     if len(documents) >= _FEWEST_DOCUMENTS:
         ids = documents.take(pc.sort_indices(documents))
         return ids, [label(name) for name in ids.to_pylist()], "documents"
     ordered = chunks.take(pc.sort_indices(chunks["chunk_id"]))
     owners, positions = (ordered[column].to_pylist() for column in ("document_id", "position"))
-    names = [f"{label(name)} #{place}" for name, place in zip(owners, positions, strict=True)]
+    names = [f"{label(name)} #{position}" for name, position in zip(owners, positions, strict=True)]
     return ordered["chunk_id"].combine_chunks(), names, "chunks"
 
 
 def _walked(edges: pa.Table, ids: pa.Array, level: str) -> "csr_array":
-    """Weights of the steps between passages, either way, symmetric `(n, n)`."""
+    """Return the weights of undirected edges between passages, symmetric `(n, n)`."""
     from scipy.sparse import csr_array
 
     wanted = {"graph": "walk", "level": level, "scope": "corpus"}
@@ -103,7 +102,7 @@ def _walked(edges: pa.Table, ids: pa.Array, level: str) -> "csr_array":
 
 
 def _around_hubs(weights: "csr_array") -> np.ndarray:
-    """The passages of greatest walked weight and those joined to them, heaviest first."""
+    """Return the passages of greatest total weight and those joined to them, heaviest first."""
     walked = weights.sum(axis=1)
     sources, targets = weights.nonzero()
     by_hub = np.lexsort((targets, -walked[targets], sources, -walked[sources]))
@@ -114,22 +113,22 @@ def _around_hubs(weights: "csr_array") -> np.ndarray:
 
 
 def _communities(weights: "csr_array") -> np.ndarray:
-    """Louvain communities, largest first, `(n,)`."""
+    """Return Louvain communities, largest first, `(n,)`."""
     import networkx as nx
 
     graph = nx.from_scipy_sparse_array(weights)
     found = nx.community.louvain_communities(graph, seed=0)
     communities = np.empty(len(graph), np.int64)
-    for place, members in enumerate(sorted(found, key=lambda some: (-len(some), min(some)))):
-        communities[list(members)] = place
+    for position, members in enumerate(sorted(found, key=lambda some: (-len(some), min(some)))):
+        communities[list(members)] = position
     return communities
 
 
-def _places(weights: "csr_array") -> np.ndarray:
-    """Where passages lie, `(n, 2)` between 0 and 1: those that heavy edges join near each other.
+def _positions(weights: "csr_array") -> np.ndarray:
+    """Return positions of passages, `(n, 2)` in 0 to 1, close together if joined by heavy edges.
 
-    t-SNE of the lengths of shortest paths (Kruiger et al., 2017, "Graph layouts by t-SNE"), which
-    keeps neighbourhoods apart where springs draw everything into one ball.
+    They are t-SNE of the lengths of shortest paths (Kruiger et al., 2017, "Graph layouts by
+    t-SNE"), which separates neighbourhoods better than a force-directed layout.
     """
     from scipy.sparse.csgraph import shortest_path
     from sklearn.manifold import TSNE
@@ -150,29 +149,29 @@ def _places(weights: "csr_array") -> np.ndarray:
     )
     found = layout.fit_transform(distances)
     even = found.argsort(axis=0).argsort(axis=0) / n
-    # parts of a graph drift far apart: by half their place is their rank, so that paper is used
+    # averaging positions with ranks fills the gaps between distant components
     return (even + (found - found.min(axis=0)) / np.ptp(found, axis=0)) / 2
 
 
-def _draw(axes: "Axes", drawing: _Drawing, places: np.ndarray) -> None:
-    """Edges, passages that grow with their degree, and names of the hubs."""
+def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
+    """Draw edges, passages whose size grows with their degree, and names of the hubs."""
     degrees = np.diff(drawing.weights.indptr)
     colours = np.array([*COLOURS, _OTHERS])[np.minimum(drawing.communities, len(COLOURS))]
-    _draw_edges(axes, drawing.weights, places, colours)
+    _draw_edges(axes, drawing.weights, positions, colours)
     sizes = 5 + 75 * degrees / max(20, degrees.max())
-    axes.scatter(*places.T, s=sizes, c=colours, zorder=2, linewidths=0.3, edgecolors="white")
+    axes.scatter(*positions.T, s=sizes, c=colours, zorder=2, linewidths=0.3, edgecolors="white")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     by_degree = np.argsort(-degrees, kind="stable")
     _, first = np.unique(drawing.communities[by_degree], return_index=True)
     of_coloured = by_degree[first[: len(COLOURS)]]
     wanted = [*of_coloured, *by_degree]
-    label_points(axes, drawing.names, places, wanted, _MOST_LABELS)
+    label_points(axes, drawing.names, positions, wanted, _MOST_LABELS)
 
 
 def _draw_edges(
-    axes: "Axes", weights: "csr_array", places: np.ndarray, colours: np.ndarray
+    axes: "Axes", weights: "csr_array", positions: np.ndarray, colours: np.ndarray
 ) -> None:
-    """Thin lines, the heavier the darker; within a community in its colour."""
+    """Draw thin lines, darker for heavier edges, in the colour of the community of both ends."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba_array
     from scipy.sparse import triu
@@ -181,12 +180,12 @@ def _draw_edges(
     ends = colours[edges.row], colours[edges.col]
     lines = to_rgba_array(np.where(ends[0] == ends[1], ends[0], _OTHERS))
     lines[:, 3] = 0.3 + 0.6 * np.minimum(edges.data / np.quantile(edges.data, 0.9), 1)
-    drawn = np.stack([places[edges.row], places[edges.col]], 1)  # (n_edges, 2, 2)
+    drawn = np.stack([positions[edges.row], positions[edges.col]], 1)  # (n_edges, 2, 2)
     axes.add_collection(LineCollection(list(drawn), colors=lines, linewidths=0.5))
 
 
 def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:
-    """How large the coloured communities are."""
+    """Draw a legend with the sizes of the coloured communities."""
     sizes = np.bincount(communities)
     for size, colour in zip(sizes, COLOURS, strict=False):
         axes.scatter([], [], s=30, color=colour, label=f"{size:,} {what}")

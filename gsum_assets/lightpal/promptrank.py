@@ -1,10 +1,10 @@
-"""PromptRank (Khalifa et al., 2023), the slow comparison: a scorer reads paths through the graph.
+"""PromptRank (Khalifa et al., 2023), the slow baseline, which scores paths through the graph.
 
-A path is a passage and passages that edges lead to. It is worth the probability of the question
-after the path's texts; no instruction stands between them, so that any scorer can tell it. The best
-paths of each hop are made longer; a passage is worth the best path that it lies on. As in the
-LightPAL paper (5.1) 60% of K stay the initial retriever's, and paths begin at these. The method
-scores every path of every question anew, which is what LightPAL spares.
+A path is a sequence of passages joined by edges. Its score is the probability of the question after
+the path's texts, without an instruction in between, so that any scorer can compute it. The best
+paths of each hop are extended; a passage has the score of its best path. As in the LightPAL paper
+(5.1) 60% of K are initial passages, and paths start at these. The method scores every path for
+every question, which LightPAL avoids.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ _BETWEEN = "\n\n"
 
 
 class PromptRank:
-    """Initial passages with context passages by the probability of the question.
+    """Retriever of initial passages, and of context passages by the probability of the question.
 
     Parameters
     ----------
-    initial : retrieves first.
-    graphs : directed.
-    scorer : of a question after a text.
-    initial_share : of a ranking that stays the initial retriever's.
-    n_first : initial passages that paths begin at.
+    initial : retriever of the initial passages.
+    graphs : directed graphs.
+    scorer : scores a question after a text.
+    initial_share : share of initial passages in a ranking.
+    n_first : number of initial passages at which paths start.
     """
 
     def __init__(
@@ -54,21 +54,21 @@ class PromptRank:
         self._n_first = n_first
 
     def scores(self, questions: Questions) -> Scores:
-        """1 over the rank; 0 beyond the greatest depth of a ranking."""
+        """Return 1 / rank; 0 beyond the maximum depth of a ranking."""
         first = self._initial.scores(questions)
-        texts, asked = self._collection, questions.texts
+        nodes, documents = self._collection.chunk_texts, self._collection.document_texts
         return Scores(
-            self._level(first.nodes, asked, texts.chunk_texts, self._graphs.nodes),
-            self._level(first.documents, asked, texts.document_texts, self._graphs.documents),
+            self._level(first.nodes, questions.texts, nodes, self._graphs.nodes),
+            self._level(first.documents, questions.texts, documents, self._graphs.documents),
         )
 
     def _level(
-        self, first: np.ndarray, asked: Sequence[str], texts: Sequence[str], graph: WalkGraph
+        self, first: np.ndarray, questions: Sequence[str], texts: Sequence[str], graph: WalkGraph
     ) -> np.ndarray:
         following = _followers(graph)
 
         def read(question: int, order: np.ndarray) -> np.ndarray:
-            return self._read(asked[question], order, texts, following)
+            return self._read(questions[question], order, texts, following)
 
         return with_context(first, read, self._share)
 
@@ -79,9 +79,9 @@ class PromptRank:
         texts: Sequence[str],
         following: Sequence[np.ndarray],
     ) -> np.ndarray:
-        """The best path through each passage; passages on none follow in the initial order."""
+        """Return the score of each passage's best path; passages on no path follow in order."""
         found = -np.inf * np.ones(len(texts))
-        paths: list[Path] = [(int(place),) for place in order[: self._n_first]]
+        paths: list[Path] = [(int(passage),) for passage in order[: self._n_first]]
         for _ in range(self._settings.hops):
             worth = self._worth(question, paths, texts)
             for path, value in zip(paths, worth, strict=True):
@@ -95,23 +95,23 @@ class PromptRank:
         return found
 
     def _worth(self, question: str, paths: Sequence[Path], texts: Sequence[str]) -> np.ndarray:
-        """log P(question | texts of the path), nats per token, `(n_paths,)`."""
-        contexts = [_BETWEEN.join(texts[place] for place in path) for path in paths]
+        """Return log P(question | texts of the path), nats per token, `(n_paths,)`."""
+        contexts = [_BETWEEN.join(texts[passage] for passage in path) for path in paths]
         rows = self._scorer.score(contexts, [[question]] * len(paths))
         worth = np.concatenate(rows)
         return np.where(np.isnan(worth), np.nanmin(worth, initial=0.0) - 1, worth)
 
 
 def _followers(graph: WalkGraph) -> list[np.ndarray]:
-    """Where edges lead from each node."""
+    """Return the targets of the edges from each node."""
     order = np.argsort(graph.sources, kind="stable")
     ends = np.searchsorted(graph.sources[order], np.arange(1, graph.n_nodes))
     return np.split(graph.targets[order], ends)
 
 
 def _longer(paths: Sequence[Path], following: Sequence[np.ndarray]) -> list[Path]:
-    """Each path with each passage that its last one leads to and that it has not met."""
+    """Return each path extended by each successor of its last passage that is not on it."""
     found = (
-        (*path, int(place)) for path in paths for place in following[path[-1]] if place not in path
+        (*path, int(node)) for path in paths for node in following[path[-1]] if node not in path
     )
     return list(dict.fromkeys(found))

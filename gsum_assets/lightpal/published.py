@@ -1,9 +1,9 @@
-"""The published retrieval (paper, section 4.2): first passages, then those that walks lead to.
+"""The published retrieval (paper, section 4.2): initial passages and their context by PageRank.
 
 For K passages the paper takes the best 60% of K from the initial retrieval (rounded up here), and
-the rest from Personalized PageRank, which teleports uniformly to the best 20 at most of the former.
-Both lists are interleaved, so that the ranking goes on beyond K: among the first n, for every n,
-60% are the initial retriever's, the others PageRank's best of those not yet taken.
+the rest from Personalized PageRank, which teleports uniformly to at most the best 20 of the former.
+Both lists are interleaved, so that the ranking continues beyond K: among the first n, for every n,
+60% come from the initial retriever, the others are PageRank's best remaining passages.
 """
 
 import math
@@ -18,17 +18,17 @@ from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.ranking import DEPTH, Retriever, Scores
 
 ContextScores = Callable[[int, np.ndarray], np.ndarray]
-"""Number of the question and order of its first passages in; a score for every passage out."""
+"""Function from a question's number and its initial order to a score for every passage."""
 
 
 class Published:
-    """Initial passages with context passages by Personalized PageRank.
+    """Retriever of initial passages, and of context passages by Personalized PageRank.
 
     Parameters
     ----------
-    initial : retrieves first.
-    graphs : directed, with equal weights.
-    k : K, passages that will be read.
+    initial : retriever of the initial passages.
+    graphs : directed graphs with equal weights.
+    k : K, number of passages in a context.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Published:
         self._n_seeds = n_starts(settings.n_teleport, settings.initial_share, k)
 
     def scores(self, questions: Questions) -> Scores:
-        """1 over the rank; 0 beyond the greatest depth of a ranking."""
+        """Return 1 / rank; 0 beyond the maximum depth of a ranking."""
         first = self._initial.scores(questions)
         return Scores(
             self._level(first.nodes, self._graphs.nodes),
@@ -59,27 +59,28 @@ class Published:
 
 
 def n_initial(share: float, k: int) -> int:
-    """Return how many of K passages are the initial retriever's: `share` of K, rounded up."""
+    """Return the number of initial passages among K: `share` of K, rounded up."""
     return math.ceil(share * k - 1e-9)
 
 
 def n_starts(most: int, share: float, k: int) -> int:
-    """Return how many of the initial passages a walk or a path starts from: at least one."""
+    """Return the number of initial passages from which walks or paths start, at least one."""
     return max(1, min(most, n_initial(share, k)))
 
 
 def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.ndarray:
-    """Scores of rankings that are interleaved of first passages and context passages.
+    """Return the scores of rankings that interleave initial and context passages.
 
     Parameters
     ----------
-    first : of the initial retriever, `(n_questions, n_passages)`.
+    first : scores by the initial retriever, `(n_questions, n_passages)`.
     context : scores the context passages of a question.
-    share : of the first passages among the K best, for every K.
+    share : share of initial passages among the K best, for every K.
 
     Returns
     -------
-    1 over the rank, `(n_questions, n_passages)`; 0 where that is beyond the depth of a ranking.
+    np.ndarray
+        1 / rank, `(n_questions, n_passages)`; 0 beyond the maximum depth of a ranking.
     """
     scores = np.zeros(first.shape)
     for question, row in enumerate(first):
@@ -91,7 +92,7 @@ def with_context(first: np.ndarray, context: ContextScores, share: float) -> np.
 
 
 def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int) -> np.ndarray:
-    """Of two orders of the same items the union whose first K hold `share` K of `first`.
+    """Return the union of two orders, with `share` K items of `first` among the first K.
 
     Parameters
     ----------
@@ -99,7 +100,8 @@ def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int
 
     Returns
     -------
-    `(depth,)`.
+    np.ndarray
+        The items in order, `(depth,)`.
     """
     taken: dict[int, None] = {}
     others = iter(context.tolist())

@@ -1,4 +1,4 @@
-"""Questions to rankings, for every method of the family."""
+"""Ranking of passages for questions, for every method of the family."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -23,11 +23,11 @@ from gsum_resources.scoring.unigram import UnigramScorer
 
 
 class Tables(NamedTuple):
-    """What rankings are made from.
+    """Tables from which rankings are computed.
 
     Attributes
     ----------
-    passage_edges, walk_trust : rows of the tables of that name in `lightpal`.
+    passage_edges, walk_trust : rows of `lightpal.passage_edges` and `lightpal.walk_trust`.
     """
 
     passage_edges: pa.Table
@@ -44,21 +44,21 @@ def rank(
     scorer: Callable[[], PassageScorer],
     k: int,
 ) -> pa.Table:
-    """Rows of the table `rankings` for one method.
+    """Return the rows of the table `rankings` for one method.
 
     Parameters
     ----------
     collection, questions : with embeddings.
     language : BCP 47 code.
-    scorer : gives what PromptRank reads with; not asked for by others.
-    k : K, passages that will be read; without effect on `passage_walk`.
+    scorer : returns the scorer of PromptRank; called for that method only.
+    k : K, number of passages in a context; not used by `passage_walk`.
     """
     search = PassageSearch(variant, collection, tables, language, settings, scorer, k)
     return rank_questions(search.retriever, questions, collection)
 
 
 class PassageSearch:
-    """Builds a method's retriever for each scope of a collection; takes what `rank` takes."""
+    """Builder of a method's retriever for each scope; its parameters are those of `rank`."""
 
     def __init__(
         self,
@@ -82,14 +82,14 @@ class PassageSearch:
         self._graphs = PassageGraphs.of(tables.passage_edges, graph, both_ways)
 
     def first(self, scope: Collection) -> Retriever:
-        """Finds the passages that the method starts from."""
+        """Return the retriever of the initial passages."""
         if self._variant == PASSAGE_WALK:
             return Seeds(scope, self._language)
         chosen = VARIANTS[self._variant].initial or self._settings.retrieval.initial
         return RETRIEVERS[chosen](scope, Words(self._language))
 
     def retriever(self, scope: Collection) -> Retriever:
-        """For the whole collection, or for one of its documents."""
+        """Return the method's retriever for the whole collection or one of its documents."""
         name = "corpus" if scope is self._collection else "document"
         graphs, settings = self._graphs.walked(scope, name), self._settings
         first = self.first(scope)
@@ -110,7 +110,7 @@ class PassageSearch:
 
     @cached_property
     def _reader(self) -> PassageScorer:
-        """Of questions: a scorer that takes word frequencies from company takes the corpus's."""
+        """Scorer of questions; a unigram scorer uses the word frequencies of the corpus."""
         scorer = self._scorer()
         if scorer.is_pairwise:
             return scorer

@@ -1,4 +1,4 @@
-"""The methods of the family by name."""
+"""Methods of the family by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from gsum_assets.lightpal.settings import Initial
 
 @dataclass(frozen=True)
 class Variant:
-    """What a method takes of the tables.
+    """The graph and the initial retriever of a method.
 
     Attributes
     ----------
-    graph : see `passage_edges.py`.
-    initial : baseline that retrieves first; None as the settings say.
+    graph : name of the graph (see `passage_edges.py`).
+    initial : baseline that retrieves the initial passages; None: the one in the settings.
     """
 
     graph: str = "context"

@@ -1,6 +1,6 @@
-"""How far a passage graph leads to what belongs together, judged without labels (`held_out.py`).
+"""Trust in a passage graph, estimated without labels (`retrieval/held_out.py`).
 
-The trust is the probability that what walks find is worth no less than what the seeds find.
+Trust is the probability that the results of walks are at least as good as those of the seeds.
 """
 
 import numpy as np
@@ -25,12 +25,12 @@ from gsum_assets.tables import TABLES
 def walk_trust(
     collection: Collection, graphs: PassageGraphs, language: str, settings: WalkSettings
 ) -> pa.Table:
-    """Rows of `lightpal.walk_trust`: of the documents, of all chunks, of a document's chunks."""
+    """Return the rows of `lightpal.walk_trust`: documents, all chunks, chunks of one document."""
     whole = held_out(collection, language, settings.n_probes)
     walked = graphs.walked(collection, "corpus")
     within = [
-        part.of_nodes(_walks(graphs.walked(document, "document").nodes, settings))
-        for document, _, part in held_out_within(collection, language, settings.n_probes)
+        probes.of_nodes(_walks(graphs.walked(document, "document").nodes, settings))
+        for document, _, probes in held_out_within(collection, language, settings.n_probes)
     ]
     rows = [
         _row("document", "corpus", whole.of_documents(_walks(walked.documents, settings))),

@@ -1,4 +1,4 @@
-"""The models as observed source assets: a changed model makes its descendants out of date."""
+"""Models as observed source assets: a changed model makes its descendants out of date."""
 
 import dagster as dg
 
@@ -10,7 +10,7 @@ from gsum_resources.models_io import ModelsIO
 _MEANING = {
     "language_model": "Writes answers, questions and extractions. Observed: its version is "
     "backend, name and settings",
-    "judge_model": "Judges answers; the language model itself unless set apart. Observed: its "
+    "judge_model": "Judges answers; by default the language model itself. Observed: its "
     "version is backend, name and settings",
     "embedding_model": "Embeds chunks and questions. Observed: its version is weights, precision, "
     "pooling and window",
@@ -38,7 +38,7 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
         models: ModelsIO = context.resources.models
         found = {name: models.models.version(name)}
-        if name == "language_model":  # and those of kinds of work that have their own
+        if name == "language_model":  # also models of single kinds of work
             found |= {work: models.models.version(work) for work in WORK}
             found = {key: own for key, own in found.items() if key == name or own != found[name]}
         return dg.ObserveResult(

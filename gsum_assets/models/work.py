@@ -1,4 +1,4 @@
-"""Which kind of work each asset asks the language model for: each may have a model of its own."""
+"""Kinds of work by asset; each kind may have a language model of its own."""
 
 _WORK = {
     "extraction": (
@@ -25,5 +25,5 @@ _WORK_OF = {asset: work for work, assets in _WORK.items() for asset in assets}
 
 
 def work_of(asset: str) -> str:
-    """The kind of work of an asset or step; what is not named here is asked for a question."""
+    """Return the kind of work of an asset or step; by default "answers"."""
     return _WORK_OF.get(asset, "answers")

@@ -1,4 +1,4 @@
-"""How long chunks are, and how many each document has."""
+"""Plot of chunk lengths, and of the number of chunks by document."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _N_BINS = 32
-_MAX_BARS = 16  # documents that are shown by name
-_MIN_ROWS = 8  # room for bars, so that a few stay slim
+_MAX_BARS = 16  # documents shown by name
+_MIN_ROWS = 8  # rows of space, so that few bars stay thin
 
 
 def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> bytes:
-    """PNG of two panels: chunks by length in word pieces, and by document.
+    """Return a PNG of two panels: chunks by length in word pieces, and by document.
 
     Parameters
     ----------
     chunks : rows of `chunks`.
     limit : longest chunk allowed, word pieces; marked.
-    title : what is shown, a corpus for example.
+    title : title of the plot, such as the corpus.
     """
     if chunks.num_rows == 0:
         return nothing_to_show(f"{title}: no chunks")
@@ -72,7 +72,7 @@ def _lengths(axes: "Axes", lengths: np.ndarray, limit: int) -> None:
 
 
 def _by_document(axes: "Axes", counts: Counter[str]) -> None:
-    """A bar a document by name, or how many documents have how many chunks."""
+    """Draw a bar for each document, or a histogram of chunks per document if there are many."""
     axes.locator_params(axis="x", integer=True)
     if len(counts) > _MAX_BARS:
         end = max(counts.values()) + 1

@@ -1,4 +1,4 @@
-"""Where chunks lie to one another: their vectors in the plane of widest spread."""
+"""Plot of chunk vectors in the plane of their first two principal components."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ _OTHERS = "#b5b5b5"
 
 
 def embedding_map(embeddings: pa.Table, title: str) -> bytes:
-    """PNG of the chunks in two dimensions, coloured by document where there are few.
+    """Return a PNG of the chunks in two dimensions, the largest documents in colour.
 
     A large collection is shown by a sample of 1,000: the chunks of the smallest ids, which are
     hashes, so that the same chunks always give the same picture.
@@ -34,7 +34,7 @@ def embedding_map(embeddings: pa.Table, title: str) -> bytes:
     Parameters
     ----------
     embeddings : rows of `chunk_embeddings`.
-    title : what is shown, a corpus for example.
+    title : title of the plot, such as the corpus.
     """
     if embeddings.num_rows == 0:
         return nothing_to_show(f"{title}: no chunks")
@@ -57,7 +57,7 @@ def embedding_map(embeddings: pa.Table, title: str) -> bytes:
 
 
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two principal components of `vectors (n, dim)`.
+    """Return the first two principal components of `vectors (n, dim)`.
 
     Returns
     -------
@@ -67,11 +67,11 @@ def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     from scipy.linalg import eigh
 
     centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
-    # the smaller Gram matrix holds the same components: (n, n) for few vectors, else (dim, dim)
+    # the smaller Gram matrix gives the same components: (n, n) for few vectors, else (dim, dim)
     is_short = centred.shape[0] < centred.shape[1]
     gram = centred @ centred.T if is_short else centred.T @ centred
     values, axes = eigh(gram, subset_by_index=[max(0, len(gram) - 2), len(gram) - 1])
-    values, axes = np.maximum(values[::-1], 0), axes[:, ::-1]  # ascending to widest first
+    values, axes = np.maximum(values[::-1], 0), axes[:, ::-1]  # largest first
     found = axes * np.sqrt(values) if is_short else centred @ axes
     points = np.zeros((len(vectors), 2))
     points[:, : found.shape[1]] = found
@@ -82,11 +82,11 @@ def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scatter(axes: "Axes", points: np.ndarray, documents: list[str]) -> None:
-    """Each document its colour and marker; of many, the largest few, the others grey."""
+    """Draw points, the largest documents each in a colour and marker, the others grey."""
     counts = Counter(documents)
     largest = sorted(counts, key=lambda name: (-counts[name], name))[: len(COLOURS)]
-    place = {name: i for i, name in enumerate(largest)}
-    which = np.array([place.get(name, -1) for name in documents])
+    colour_of = {name: i for i, name in enumerate(largest)}
+    which = np.array([colour_of.get(name, -1) for name in documents])
     size = 26 if len(points) < 300 else 12
     if (which < 0).any():
         rest = points[which < 0]

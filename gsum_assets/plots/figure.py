@@ -1,4 +1,4 @@
-"""How every picture looks: paper, colours, text; and a figure to bytes."""
+"""Common style of all plots, and conversion of figures to bytes."""
 
 import io
 import re
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 DPI = 110
 INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
-# Okabe and Ito (2008), told apart by colour-blind readers; without black, and yellow that white
-# paper swallows
+# Okabe and Ito (2008), distinguishable by colour-blind readers; without black, and without yellow,
+# which is hard to see on white
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # how a method stands to the best one
+BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # by comparison with the best method
 BOUND = "#b9b9b9"  # an upper bound
-_PALETTE = 48  # shades kept of a picture: a third of the bytes, and no difference to the eye
+_PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """An empty white figure, `width` and `height` in inches."""
+    """Return an empty white figure, `width` and `height` in inches."""
     from matplotlib.figure import Figure
 
     return Figure((width, height), dpi=DPI, facecolor="white")
 
 
 def axes_at(figure: "Figure", left: float, top: float, width: float, height: float) -> "Axes":
-    """Axes with their upper left corner at (`left`, `top`), in inches from the figure's.
+    """Add axes with their upper left corner at (`left`, `top`), in inches from the figure's.
 
-    Explicit places: matplotlib's layout engines take as long as the drawing.
+    Positions are explicit, since matplotlib's layout engines take as long as the drawing.
     """
     across, down = figure.get_size_inches()
     box = (left / across, 1 - (top + height) / down, width / across, height / down)
@@ -45,18 +45,18 @@ def axes_at(figure: "Figure", left: float, top: float, width: float, height: flo
 
 
 def heading(figure: "Figure", text: str, top: float = 0.0) -> None:
-    """A line over the whole width, `top` inches from the figure's upper edge."""
+    """Write a line of text, `top` inches from the figure's upper edge."""
     y = 1 - (top + 0.28) / figure.get_size_inches()[1]
     figure.text(0.01, y, text, fontsize=10, color=INK, parse_math=False)
 
 
 def room_for(names: Iterable[str]) -> float:
-    """Inches that the longest of these names takes as a label."""
+    """Return the width of the longest of these names as a label, in inches."""
     return 0.15 + 0.075 * max((cell_len(label(name)) for name in names), default=0)
 
 
 def plain(axes: "Axes", title: str = "", x: str = "", y: str = "") -> "Axes":
-    """Title and axis labels; only the lines that help to read."""
+    """Set title and axis labels, and remove lines that are not needed."""
     axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
     axes.set_xlabel(x, fontsize=9, color=INK)
     axes.set_ylabel(y, fontsize=9, color=INK)
@@ -68,7 +68,7 @@ def plain(axes: "Axes", title: str = "", x: str = "", y: str = "") -> "Axes":
 
 
 def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
-    """Name the rows 0, 1, … from the top; names are shown as they are, never as formulas."""
+    """Label the rows 0, 1, … from the top; names are never parsed as formulas."""
     shown = names if are_shown else []
     axes.set_yticks(range(len(shown)), [label(name) for name in shown])
     for text in axes.get_yticklabels():
@@ -77,7 +77,7 @@ def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
 
 
 def legend_beside(axes: "Axes", title: str) -> None:
-    """A legend to the right of the axes; names are shown as they are, never as formulas."""
+    """Add a legend to the right of the axes; names are never parsed as formulas."""
     legend = axes.legend(
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
@@ -93,7 +93,7 @@ def legend_beside(axes: "Axes", title: str) -> None:
 
 
 def label(name: str) -> str:
-    """A name on one line, its middle cut out where it is long."""
+    """Return a name on one line, with its middle replaced by "…" if it is long."""
     text = " ".join(name.split())
     if len(text) <= _MAX_LABEL:
         return text
@@ -102,19 +102,19 @@ def label(name: str) -> str:
 
 
 def empty_figure(what: str) -> "Figure":
-    """A figure that says what there is none of."""
+    """Return a figure with a message instead of a plot."""
     figure = new_figure(5, 0.8)
     figure.text(0.5, 0.5, what, ha="center", va="center", color=FAINT, parse_math=False)
     return figure
 
 
 def nothing_to_show(what: str) -> bytes:
-    """A picture that says so."""
+    """Return a PNG with a message instead of a plot."""
     return to_png(empty_figure(what))
 
 
 def to_png(figure: "Figure") -> bytes:
-    """The figure as PNG; the same figure gives the same bytes."""
+    """Return the figure as PNG; the same figure gives the same bytes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
@@ -129,15 +129,15 @@ def to_png(figure: "Figure") -> bytes:
 
 
 def to_svg(figure: "Figure") -> str:
-    """The figure as an SVG document without paper; the same figure gives the same text.
+    """Return the figure as SVG with a transparent background; the same figure gives the same text.
 
-    Letters stay letters, in the reader's fonts; those that XML forbids become U+FFFD.
+    Text stays text, in the reader's fonts; characters that XML forbids become U+FFFD.
     """
     import matplotlib as mpl
 
     written = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    fonts = ["DejaVu Sans"]  # and then whatever the reader has
+    fonts = ["DejaVu Sans"]  # with the reader's fonts as fallback
     with (
         mpl.rc_context({"svg.hashsalt": "gsum", "svg.fonttype": "none", "font.sans-serif": fonts}),
         _missing_letters_allowed(),
@@ -148,7 +148,7 @@ def to_svg(figure: "Figure") -> str:
 
 @contextmanager
 def _missing_letters_allowed() -> Iterator[None]:
-    """A letter that the font lacks is shown as a box, without a warning."""
+    """Ignore warnings about missing letters, which are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield

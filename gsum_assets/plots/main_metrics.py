@@ -1,4 +1,4 @@
-"""Which metrics a person looks at first, and how a value of one is written."""
+"""Main metrics, and formatting of their values."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,24 +14,24 @@ _MOST = 14
 
 
 def main_metrics(names: Iterable[str]) -> list[str]:
-    """Those of `MAIN` that are among `names`, in its order; the first dozen where none is."""
+    """Return those of `MAIN` in `names`, in its order; if there are none, the first 14 names."""
     given = set(names)
     return [name for name in MAIN if name in given] or sorted(given)[:_MOST]
 
 
 def main_means(scores: pa.Table) -> dict[str, float]:
-    """Mean over the questions of each main metric, to four digits, from one method's `scores`."""
+    """Return the mean of each main metric over one method's `scores`, to four digits."""
     means = scores.group_by("metric").aggregate([("value", "mean")])
     by_metric = {row["metric"]: round(row["value_mean"], 4) for row in means.to_pylist()}
     return {metric: by_metric[metric] for metric in main_metrics(by_metric)}
 
 
 def shown_metrics(methods: Iterable[tuple[str, Mapping[str, Mapping]]]) -> list[str]:
-    """The main metrics of some methods, without `coverage` where every question has an answer.
+    """Return the main metrics of methods, without `coverage` if every question has an answer.
 
     Parameters
     ----------
-    methods : each with its rows of `leaderboard` by metric.
+    methods : methods, each with its rows of `leaderboard` by metric.
     """
     rows = [own for _, own in methods]
     covered = [own["coverage"]["mean"] for own in rows if "coverage" in own]
@@ -40,29 +40,29 @@ def shown_metrics(methods: Iterable[tuple[str, Mapping[str, Mapping]]]) -> list[
 
 
 def is_share(metric: str) -> bool:
-    """Whether a metric is between 0 and 1."""
+    """Return whether a metric is between 0 and 1."""
     return metric != CONTEXT_TOKENS and not _is_grade(metric)
 
 
 def has_best(metric: str) -> bool:
-    """Whether more of it is better: a method that reads more tokens is no better for it."""
+    """Return whether higher is better; False for the number of tokens read."""
     return metric != CONTEXT_TOKENS
 
 
 def scale_of(metric: str) -> int:
-    """What a value is multiplied by to be shown: shares in percent, others as they are."""
+    """Return the factor for display: 100 for shares, shown in percent, else 1."""
     return 100 if is_share(metric) else 1
 
 
 def shown_value(metric: str, value: float) -> str:
-    """`41.3` for a share, in percent; `3.87` for a grade from 1 to 5; `1,204` tokens."""
+    """Return `41.3` for a share, in percent; `3.87` for a grade from 1 to 5; `1,204` tokens."""
     if metric == CONTEXT_TOKENS:
         return f"{value:,.0f}"
     return f"{scale_of(metric) * value:.{2 if _is_grade(metric) else 1}f}"
 
 
 def is_upper_bound(method: str) -> bool:
-    """Whether it reads what annotators marked: a bound for methods, and none of them."""
+    """Return whether a method reads what annotators marked, which gives an upper bound."""
     return method.startswith("oracle-")
 
 

@@ -1,4 +1,4 @@
-"""How methods compare: means with their intervals, a panel a metric, a row of panels a kind."""
+"""Bar plots of methods: a panel for each metric, a row of panels for each kind of question."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -33,17 +33,17 @@ _WIDTH, _ROW = 10.0, 0.25  # inches
 
 
 def method_ranking(kinds: Mapping[str, Ranked], title: str) -> bytes:
-    """`method_ranking_figure` as PNG."""
+    """Return `method_ranking_figure` as PNG."""
     return to_png(method_ranking_figure(kinds, title))
 
 
 def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
-    """A bar a method with its 95% interval; the best of each panel and its equals stand out.
+    """Return bars of methods with 95% intervals; the best and those not worse are highlighted.
 
     Parameters
     ----------
-    kinds : what to show for each kind of question.
-    title : what is shown, corpus and split for example.
+    kinds : methods with their rows of `leaderboard`, by kind of question.
+    title : title of the plot, such as corpus and split.
     """
     kinds = {kind: methods for kind, methods in kinds.items() if methods}
     if not kinds:
@@ -57,15 +57,14 @@ def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
 
 
 def standing(row: Mapping, several: bool) -> str:
-    """How a row of `leaderboard` stands: 'best', 'tie' (not significantly worse) or 'other'.
+    """Return how a row of `leaderboard` compares: 'best', 'tie' (not significantly worse), 'other'.
 
-    'bound' for an upper bound, which is no method to choose.
-
-    'other', too, where there are too few questions for any difference to be significant.
+    'bound' for an upper bound. 'other', too, if there are too few questions for any difference to
+    be significant.
 
     Parameters
     ----------
-    several : whether there is another method that differs at all.
+    several : whether any method differs from the others.
     """
     if not (several and can_differ(row["n"]) and has_best(row["metric"])):
         return "other"
@@ -75,38 +74,38 @@ def standing(row: Mapping, several: bool) -> str:
 
 
 def _height(methods: Ranked) -> float:
-    """Inches of one row of panels, with its title and axes."""
+    """Return the height of a row of panels with title and axes, inches."""
     return _ROW * len(methods) + 1.05
 
 
 def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
-    """One panel a metric, the methods in the same order in each."""
+    """Draw one panel for each metric, with the methods in the same order."""
     names = [name for name, _ in methods]
     given = main_metrics(metric for _, rows in methods for metric in rows)
     metrics = [metric for metric in given if has_best(metric)][:_MAX_PANELS] or given
-    asked = max(row["n"] for _, rows in methods for row in rows.values())
+    n_questions = max(row["n"] for _, rows in methods for row in rows.values())
     colours = "; dark: the best, light: not significantly worse" if len(methods) > 1 else ""
     unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"
-    heading(figure, f"{title}, n = {asked:,}; {unit}, line: 95% interval{colours}", top)
+    heading(figure, f"{title}, n = {n_questions:,}; {unit}, line: 95% interval{colours}", top)
     margin = room_for(names)
     width = (_WIDTH - margin - 0.1) / len(metrics)
     for i, metric in enumerate(metrics):
-        place = (margin + i * width, top + 0.7, width - 0.2, _ROW * len(methods))
-        axes = plain(axes_at(figure, *place), metric)
+        box = (margin + i * width, top + 0.7, width - 0.2, _ROW * len(methods))
+        axes = plain(axes_at(figure, *box), metric)
         _bars(axes, [rows.get(metric) for _, rows in methods], scale_of(metric))
         label_rows(axes, names, are_shown=i == 0)
 
 
 def _bars(axes: "Axes", rows: Sequence[Mapping | None], scale: int) -> None:
-    """A bar from zero to the mean and a line over its interval, a row a method."""
+    """Draw a bar from zero to the mean and a line over its interval, one row for each method."""
     found = [(i, row) for i, row in enumerate(rows) if row]
     colours = {"best": BEST, "tie": TIES_BEST, "other": OTHER, "bound": BOUND}
-    places = [i for i, _ in found]
+    indices = [i for i, _ in found]
     mean, low, high = ([scale * r[name] for _, r in found] for name in ("mean", "low", "high"))
     several = len(set(mean)) > 1
     shown = [colours[standing(row, several)] for _, row in found]
-    axes.barh(places, mean, 0.62, color=shown)
-    axes.hlines(places, low, high, color=INK, linewidth=1.2)
+    axes.barh(indices, mean, 0.62, color=shown)
+    axes.hlines(indices, low, high, color=INK, linewidth=1.2)
     axes.set_xlim(0, max(*high, 0.01 * scale) * 1.04)
     axes.locator_params(axis="x", nbins=3)
     axes.grid(axis="x", color="#eeeeee")

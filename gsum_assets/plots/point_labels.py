@@ -1,4 +1,4 @@
-"""Names of points in a picture, as many as can be read."""
+"""Labels of points in a plot that do not overlap."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,21 +10,21 @@ from gsum_assets.plots.figure import DPI, INK, label, room_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HEIGHT = 0.2  # inches, of a line and what is free around it
-_ABOVE = 0.07  # inches
+_HEIGHT = 0.2  # inches, height of a line with margins
+_ABOVE = 0.07  # inches between point and label
 
 
 def label_points(
-    axes: "Axes", names: Sequence[str], places: np.ndarray, wanted: Sequence[int], most: int
+    axes: "Axes", names: Sequence[str], positions: np.ndarray, wanted: Sequence[int], most: int
 ) -> None:
-    """Write the names of the first points wanted above them, of each that covers no other name.
+    """Write the names of the wanted points above them, except where they would overlap.
 
     Parameters
     ----------
-    names : of all points, shown as they are, long ones cut.
-    places : of all points, `(n, 2)` between 0 and 1, which the axes show.
-    wanted : points, those first that matter most.
-    most : names at most.
+    names : names of all points; long ones are shortened.
+    positions : positions of all points, `(n, 2)` between 0 and 1, the limits of the axes.
+    wanted : indices of points to label, the most important first.
+    most : maximum number of labels.
     """
     from matplotlib.patheffects import withStroke
 
@@ -33,8 +33,8 @@ def label_points(
     for point in wanted:
         name = label(names[point])
         width = room_for([name]) / across
-        x = float(np.clip(places[point, 0], width / 2, 1 - width / 2))
-        y = float(places[point, 1]) + _ABOVE / down
+        x = float(np.clip(positions[point, 0], width / 2, 1 - width / 2))
+        y = float(positions[point, 1]) + _ABOVE / down
         if any(abs(x - u) < (width + w) / 2 and abs(y - v) < _HEIGHT / down for u, v, w in taken):
             continue
         taken.append((x, y, width))

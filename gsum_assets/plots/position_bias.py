@@ -1,4 +1,4 @@
-"""Whether a judge prefers an answer for its place: by criterion, with its interval."""
+"""Plot of a judge's position bias by criterion, with intervals."""
 
 from typing import TYPE_CHECKING
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 _MOST = 30  # criteria
 _WIDTH, _ROW = 9.0, 0.3  # inches
-_COUNTS = 1.9  # inches of the text on the right
+_COUNTS = 1.9  # inches, width of the text on the right
 
 
 def position_bias(bias: pa.Table, title: str) -> bytes:
-    """`position_bias_figure` as PNG."""
+    """Return `position_bias_figure` as PNG."""
     return to_png(position_bias_figure(bias, title))
 
 
 def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
-    """How often the answer shown first won, and how often the other order changed the winner.
+    """Plot how often the answer shown first won, and how often the order changed the winner.
 
     Parameters
     ----------
-    bias : what `gsum_assets.evaluation.judges.position_bias` gives.
-    title : what is shown, corpus and judge for example.
+    bias : result of `gsum_assets.evaluation.judges.position_bias`.
+    title : title of the plot, such as corpus and judge.
     """
     rows = bias.slice(0, _MOST).to_pylist()
     if not rows:
@@ -59,7 +59,7 @@ def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
 
 
 def _first_won(axes: "Axes", rows: list[dict]) -> None:
-    """A dot and its interval a row, in another colour where the interval leaves out 50."""
+    """Draw a dot with its interval for each row, in another colour if it excludes 50."""
     axes.axvline(50, color=FAINT, linewidth=1)
     for i, row in enumerate(rows):
         if row["first_won"] is None:
@@ -72,13 +72,13 @@ def _first_won(axes: "Axes", rows: list[dict]) -> None:
 
 
 def _disagreement(axes: "Axes", rows: list[dict]) -> None:
-    """A bar a row, with the counts beside it."""
+    """Draw a bar for each row, with counts beside it."""
     shares = [100 * (row["disagreement"] or 0.0) for row in rows]
     axes.barh(range(len(rows)), shares, 0.55, color=COLOURS[0])
     for i, row in enumerate(rows):
         counts = f"n = {row['n_both_orders']:,}, unparsed {row['unparsed']:,}"
-        place = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-        axes.text(1.04, i, counts, color=FAINT, **place)
+        style = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+        axes.text(1.04, i, counts, color=FAINT, **style)
     _percent(axes)
 
 

@@ -1,4 +1,4 @@
-"""What quality costs: a main metric against the price of a question, and the tokens read."""
+"""Plots of quality against the cost of a question, and against the tokens read."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -35,54 +35,54 @@ if TYPE_CHECKING:
 
 _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT, _LINE_BELOW = 6.4, 4.4, 0.22  # inches
-_LETTER, _LINE = 5.3, 11.0  # points: width of a letter and height of a line, at the labels' size
+_LETTER, _LINE = 5.3, 11.0  # points: width of a letter and height of a line of labels
 _NEAR = 9.0  # points within which a label needs no line to its point, if no other is nearer
-_DOT = 4.0  # points, half of what a point takes
+_DOT = 4.0  # points, half the size of a dot
 _WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 _DISTANCES = (7.0, 15.0, 26.0, 40.0, 56.0)  # points
 
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]
-"""Tokens read and quality of a method with each number of passages, fewest first."""
+"""Tokens read and quality of methods for each number of passages, fewest first."""
 
 
 def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> bytes:
-    """`quality_cost_figure` as PNG."""
+    """Return `quality_cost_figure` as PNG."""
     return to_png(quality_cost_figure(methods, costs, title))
 
 
 def quality_read(methods: Ranked, curves: pa.Table, title: str) -> bytes:
-    """`quality_read_figure` as PNG."""
+    """Return `quality_read_figure` as PNG."""
     return to_png(quality_read_figure(methods, curves, title))
 
 
 def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> "Figure":
-    """A point a method, joined where nothing cheaper is better.
+    """Plot methods by cost and quality, and join those for which no cheaper one is better.
 
     Parameters
     ----------
-    methods : what to show, of one kind of question.
+    methods : methods with their rows of `leaderboard` for one kind of question.
     costs : rows of `costs`; those of the stage 'query' are shown, as the mean over its questions.
-    title : what is shown, corpus and kind for example.
+    title : title of the plot, such as corpus and kind of question.
     """
     metric = _first_metric(methods)
-    asked = {row["method"]: row for row in costs if row["stage"] == "query" and row["n"]}
-    shown = [(name, rows[metric]) for name, rows in methods if metric in rows and name in asked]
+    paid = {row["method"]: row for row in costs if row["stage"] == "query" and row["n"]}
+    shown = [(name, rows[metric]) for name, rows in methods if metric in rows and name in paid]
     if not shown:
         return empty_figure(f"{title}: no costs")
-    unit, price = _price([asked[name] for name, _ in shown])
+    unit, price = _price([paid[name] for name, _ in shown])
     note = "line: 95% interval; joined: nothing cheaper is better"
     return _scattered(shown, price, unit, (title, note), {})
 
 
 def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> "Figure":
-    """A point a method by the tokens that its answers were written from, and its curve over K.
+    """Plot methods by the tokens that their answers were written from, with curves over K.
 
     Parameters
     ----------
-    methods : what to show, of one kind of question.
+    methods : methods with their rows of `leaderboard` for one kind of question.
     curves : rows of `curves` of the same kind of question and one split.
-    title : what is shown, corpus and kind for example.
+    title : title of the plot, such as corpus and kind of question.
     """
     metric = _first_metric(methods)
     shown = [
@@ -91,7 +91,7 @@ def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> "Figur
         if metric in rows and CONTEXT_TOKENS in rows and rows[CONTEXT_TOKENS]["mean"] > 0
     ]
     if not shown:
-        return empty_figure(f"{title}: it is not known how much was read")
+        return empty_figure(f"{title}: tokens read are unknown")
     read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
     note = "line: 95% interval; joined: nothing that reads less is better; thin: other K"
     tokens = np.array([read[name] for name, _ in shown])
@@ -128,7 +128,7 @@ def _scattered(
     headings: tuple[str, str],
     curves: Curves,
 ) -> "Figure":
-    """Rows of `leaderboard` of one metric by method, at what each costs, `(n_methods,)`."""
+    """Plot rows of `leaderboard` of one metric by method against their prices, `(n_methods,)`."""
     metric = shown[0][1]["metric"]
     scale = scale_of(metric)
     mean, low, high = (
@@ -160,7 +160,7 @@ def _scattered(
 
 
 def frontier(price: np.ndarray, quality: np.ndarray) -> list[int]:
-    """The points for which none is as cheap and better, or as good and cheaper; cheapest first.
+    """Return the Pareto-optimal points, for which none is cheaper and as good; cheapest first.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def frontier(price: np.ndarray, quality: np.ndarray) -> list[int]:
 
 
 def _price(costs: Sequence[Mapping]) -> tuple[str, np.ndarray]:
-    """What a question costs, `(n,)`, in the unit that says most: money, else tokens, else time."""
+    """Return a unit (money, else tokens, else time) and costs of a question in it, `(n,)`."""
     n = np.array([row["n"] for row in costs], dtype=float)
     of = {
         "US dollars a question": [row["cost_usd"] for row in costs],
@@ -187,7 +187,7 @@ def _price(costs: Sequence[Mapping]) -> tuple[str, np.ndarray]:
 
 
 def _scale_price(axes: "Axes", price: np.ndarray) -> None:
-    """A logarithmic axis where prices differ by more than ten times; numbers written out."""
+    """Set a logarithmic axis if prices differ by more than ten times; write numbers out."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     if price.min() > 0 and price.max() > 10 * price.min():
@@ -200,7 +200,7 @@ def _scale_price(axes: "Axes", price: np.ndarray) -> None:
 
 
 def _label_points(axes: "Axes", x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> None:
-    """Each name beside its point, where it hides least; the far ones with a line."""
+    """Write each name beside its point, where it overlaps least; distant ones with a line."""
     per_point = axes.figure.dpi / 72
     points = axes.transData.transform(np.column_stack([x, y])) / per_point
     frame = axes.get_window_extent()
@@ -229,13 +229,13 @@ def _label_points(axes: "Axes", x: np.ndarray, y: np.ndarray, names: Sequence[st
 
 
 def _best_box(point: np.ndarray, width: float, taken: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Left, bottom, right and top of the place that hides least of what is `taken`, in points."""
+    """Return left, bottom, right and top of the box that overlaps `taken` least, in points."""
     half = np.array([width, _LINE]) / 2
     boxes = []
     for distance in _DISTANCES:
         for way in _WAYS:
             middle = point + np.array(way) * (distance + half)
-            if all(way):  # a corner: nearer, for the box leaves its point at once
+            if all(way):  # diagonal: nearer, since only a corner touches
                 middle = point + np.array(way) * (0.6 * distance + half)
             boxes.append(np.concatenate([middle - half, middle + half]))
     found = np.array(boxes)
@@ -249,7 +249,7 @@ def _area(boxes: np.ndarray) -> np.ndarray:
 
 
 def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Shared area of each box with each other one, `(n, m)`."""
+    """Return the area of intersection of each box with each of the others, `(n, m)`."""
     low = np.maximum(boxes[:, None, :2], others[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
     return np.clip(high - low, 0, None).prod(2)

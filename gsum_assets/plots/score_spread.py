@@ -1,4 +1,4 @@
-"""How the scores of one method spread over the questions."""
+"""Plot of the distribution of one method's scores over the questions."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +18,16 @@ from gsum_assets.plots.figure import (
 )
 from gsum_assets.plots.main_metrics import is_share, main_metrics
 
-_MAX_DOTS = 300  # questions drawn a metric; the mean and the box are those of all
+_MAX_DOTS = 300  # questions drawn for each metric; mean and box are of all questions
 
 
 def score_spread(scores: pa.Table, title: str) -> bytes:
-    """PNG of a row a metric: a dot a question, a box from quarter to quarter, the mean.
+    """Return a PNG with a row for each metric: a dot for each question, quartiles and mean.
 
     Parameters
     ----------
     scores : rows of `scores` of one method; values from 0 to 1.
-    title : what is shown, corpus and method for example.
+    title : title of the plot, such as corpus and method.
     """
     metrics = [m for m in main_metrics(scores["metric"].to_pylist()) if is_share(m)]
     if not metrics:
@@ -48,9 +48,9 @@ def score_spread(scores: pa.Table, title: str) -> bytes:
     means = [v.mean() for v in found]
     axes.vlines(means, rows - 0.36, rows + 0.36, color=COLOURS[3], linewidth=2)
     for row, (mean, v) in enumerate(zip(means, found, strict=True)):
-        place = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-        axes.text(1.02, row, f"{mean:.3f}", color=INK, **place)
-        axes.text(1.1, row, f"n = {len(v):,}", color=FAINT, **place)
+        style = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+        axes.text(1.02, row, f"{mean:.3f}", color=INK, **style)
+        axes.text(1.1, row, f"n = {len(v):,}", color=FAINT, **style)
     axes.set_xlim(-0.02, max(1.02, float(dots.max())))
     axes.grid(axis="x", color="#eeeeee")
     label_rows(axes, metrics)
@@ -58,5 +58,5 @@ def score_spread(scores: pa.Table, title: str) -> bytes:
 
 
 def _scattered(n: int) -> np.ndarray:
-    """Offsets `(n,)` within ±0.25 that keep neighbours apart: the golden ratio's multiples."""
+    """Return offsets `(n,)` within ±0.25 that separate neighbours: the golden ratio's multiples."""
     return 0.5 * (np.arange(n) * 0.618034 % 1) - 0.25 if n > 1 else np.zeros(n)

@@ -1,4 +1,4 @@
-"""Which method's answers are preferred to which: a matrix of win rates, or one a criterion."""
+"""Matrix of win rates between methods, overall or for each criterion."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -34,31 +34,30 @@ Rates = Mapping[tuple[str, str], Mapping]
 _MOST, _MOST_IN_PANELS = 12, 8  # methods
 _WIDTH, _ROW = 9.8, 0.3  # inches
 _WIDEST_CELL, _GAP = 0.75, 0.15  # inches
-_HEADING, _LABEL = 0.4, 0.4  # inches: over the matrix, and below each
+_HEADING, _LABEL = 0.4, 0.4  # inches above the matrices, and below each
 _PANELS_A_ROW = 3
-_FAR = 30  # percentage points from 50: text is white there
+_FAR = 30  # percentage points from 50 beyond which text is white
 
 
 def win_rate_matrix(win_rates: pa.Table, title: str, criterion: str | None = "overall") -> bytes:
-    """`win_rate_matrix_figure` as PNG."""
+    """Return `win_rate_matrix_figure` as PNG."""
     return to_png(win_rate_matrix_figure(win_rates, title, criterion))
 
 
 def win_rate_matrix_figure(
     win_rates: pa.Table, title: str, criterion: str | None = "overall"
 ) -> "Figure":
-    """A heat map: in each cell how often the row's method was preferred to the column's.
+    """Plot a heat map of how often the row's method was preferred to the column's.
 
-    Blue above 50 percent, orange below; bold where it is significantly not 50, at 5%
-    for all pairs and criteria; a dash where
-    there was no verdict. The methods stand in the order of their mean rate by 'overall', a dozen
-    at most.
+    Blue above 50 percent, orange below; bold if significantly different from 50, at 5% for all
+    pairs and criteria; a dash if there was no verdict. The methods are ordered by their mean rate
+    by 'overall'; 12 are shown at most.
 
     Parameters
     ----------
     win_rates : rows of `win_rates`.
-    title : what is shown, corpus for example.
-    criterion : None shows every criterion, a small panel each, of eight methods at most.
+    title : title of the plot, such as the corpus.
+    criterion : criterion to show; None: all, each in a small panel of at most 8 methods.
     """
     rows = win_rates.to_pylist()
     judged = {row["criterion"] for row in rows}
@@ -86,13 +85,13 @@ def win_rate_matrix_figure(
 
 def _heading(title: str, rows: Sequence[Mapping], n_shown: int, n_methods: int) -> str:
     of_all = "" if n_shown == n_methods else f" ({n_shown} of {n_methods} methods)"
-    asked = max(row["n"] for row in rows)
+    n_questions = max(row["n"] for row in rows)
     meaning = "percent of wins, row over column; bold: not 50 (5% for all cells)"
-    return f"{title}{of_all}, n = {asked:,}; {meaning}"
+    return f"{title}{of_all}, n = {n_questions:,}; {meaning}"
 
 
 def _best_first(rows: Sequence[Mapping]) -> list[str]:
-    """Methods by their mean rate, overall if that was judged."""
+    """Return the methods by mean rate, overall if that was judged, highest first."""
     overall = [row for row in rows if row["criterion"] == "overall"] or rows
     rates: dict[str, list[float]] = {row["method"]: [] for row in rows}
     for row in overall:
@@ -101,7 +100,7 @@ def _best_first(rows: Sequence[Mapping]) -> list[str]:
 
 
 def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
-    """Cells in colour, with their numbers."""
+    """Draw coloured cells with their numbers."""
     from matplotlib.colors import LinearSegmentedColormap
 
     percent = np.full((len(methods), len(methods)), np.nan)
@@ -116,8 +115,8 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
             is_sure = row["p_adjusted"] <= SIGNIFICANT
             style["fontweight"] = "bold" if is_sure else "normal"
         is_dark = abs(percent[i, j] - 50) > _FAR
-        place = {"ha": "center", "va": "center", "fontsize": 9}
-        axes.text(j, i, text, color="white" if is_dark else INK, **place, **style)
+        style |= {"ha": "center", "va": "center", "fontsize": 9}
+        axes.text(j, i, text, color="white" if is_dark else INK, **style)
     ends = [COLOURS[3], "white", COLOURS[0]]
     colours = LinearSegmentedColormap.from_list("", ends).with_extremes(bad=PALE)
     edges = np.arange(len(methods) + 1) - 0.5
@@ -128,7 +127,7 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
 def _name(
     axes: "Axes", criterion: str, methods: list[str], are_rows_named: bool, are_columns_named: bool
 ) -> None:
-    """The criterion below; the methods beside and above, where no other panel shows them."""
+    """Write the criterion below, and methods beside and above unless another panel shows them."""
     plain(axes, "", criterion)
     label_rows(axes, methods, are_shown=are_rows_named)
     axes.set_ylim(len(methods) - 0.5, -0.5)

@@ -13,7 +13,7 @@ from gsum_assets.plots.method_ranking import Ranked, standing
 
 @dataclass(frozen=True)
 class Cell:
-    """A mean; half of its interval, "" of a length; and how it stands, see `standing`."""
+    """A mean; half of its interval, "" for lengths; and its comparison, see `standing`."""
 
     mean: str
     half: str
@@ -22,7 +22,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A method; None where it has no value."""
+    """A method's cells, None for missing values."""
 
     method: str
     cells: Sequence[Cell | None]
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """Methods, best first, by metrics."""
+    """A table of methods, best first, by metrics."""
 
     metrics: Sequence[str]
     rows: Sequence[Row]
@@ -39,7 +39,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Pair:
-    """A difference, row minus column, with its interval. `sign` is '+', '-' or '': no evidence."""
+    """A difference, row minus column, with interval; `sign`: '+', '-' or '' if not significant."""
 
     difference: str
     low: str
@@ -50,7 +50,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Differences between any two methods; None on the diagonal, and where nothing is known."""
+    """Differences between any two methods; None on the diagonal, and if not compared."""
 
     methods: Sequence[str]
     rows: Sequence[Sequence[Pair | None]]
@@ -58,14 +58,14 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Board:
-    """Everything that compares methods on one kind of question.
+    """All comparisons of methods on one kind of question.
 
     Attributes
     ----------
     ranked : methods, best first, with their rows of `leaderboard` by metric.
-    n : questions asked.
+    n : number of questions.
     by : the metric that methods are ranked and compared by.
-    main, rest : the metrics that a person looks at first, and the other ones.
+    main, rest : the main metrics, and the other ones.
     """
 
     kind: str
@@ -80,9 +80,10 @@ class Board:
 def boards(
     leaderboard: pa.Table, comparisons: pa.Table, methods: Sequence[str], split: str
 ) -> list[Board]:
-    """One board for each kind of question that was scored in this split.
+    """Return one board for each kind of question that was scored in this split.
 
-    Which method is best, and which ones are its equals, was found among all methods, shown or not.
+    The best method and those not significantly worse were determined among all methods, shown or
+    not.
     """
     found = []
     for kind in sorted(set(leaderboard["kind"].to_pylist())):
@@ -132,7 +133,7 @@ def _cell(row: Mapping | None, several: bool) -> Cell | None:
 def _pairs(
     comparisons: pa.Table, metric: str, kind: str, split: str, methods: Sequence[str]
 ) -> Pairs | None:
-    """None where no two of the methods were compared."""
+    """Return the differences, or None if no two of the methods were compared."""
     known = {}
     for row in comparisons.to_pylist():
         if (row["metric"], row["kind"], row["split"]) == (metric, kind, split):
@@ -152,6 +153,6 @@ def _pair(metric: str, difference: float, low: float, high: float, p_value: floa
 
 
 def _signed(metric: str, value: float) -> str:
-    """`+1.3` or `−1.3`."""
+    """Return `+1.3` or `−1.3`."""
     text = shown_value(metric, abs(value))
     return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"

@@ -1,4 +1,4 @@
-"""What there is of a corpus beside answers: documents, rejected ones, the index and its cost."""
+"""Documents, rejected documents, index tables and costs of a corpus."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,19 @@ from gsum_resources.appended import read_appended
 from gsum_resources.parquet_store import ParquetStore
 
 _IN_THE_FOLDER = ("documents", "rejected_documents")
-_MADE_LATER = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "generated_questions")
+_LATER_TABLES = (
+    "leaderboard",
+    "curves",
+    "comparisons",
+    "costs",
+    "win_rates",
+    "generated_questions",
+)
 _LEDGERS = ("llm_calls", "embedding_calls")
 
 
 class IndexTable(NamedTuple):
-    """A table that is made before a question is asked; `row` completes "One row per …"."""
+    """A table that does not depend on questions; `row` completes "One row per …"."""
 
     name: str
     row: str
@@ -23,7 +30,7 @@ class IndexTable(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What an asset's distinct requests to models took; `calls` of language models alone."""
+    """Cost of an asset's distinct requests to models; `calls` counts language models only."""
 
     asset: str
     calls: int
@@ -34,7 +41,7 @@ class Spent(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A document that could not be taken in."""
+    """A document that could not be read."""
 
     file: str
     reason: str
@@ -42,7 +49,7 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is known of a corpus whether or not it has questions."""
+    """Information about a corpus that does not depend on questions."""
 
     n_words: int
     n_chunks: int
@@ -52,7 +59,7 @@ class Corpus:
 
 
 def read_corpus(store: ParquetStore, corpus: str) -> Corpus:
-    """Read what is stored of a corpus; texts are left unread."""
+    """Read the information about a corpus, without texts."""
     words, _ = store.read(
         TABLES["documents"], store.partitions(TABLES["documents"], corpus), ["n_words"]
     )
@@ -72,7 +79,7 @@ def _index(store: ParquetStore, corpus: str) -> list[IndexTable]:
     found = []
     for name, table in TABLES.items():
         is_index = is_of_index(table) and not name.startswith("source_")
-        if is_index and name not in (*_IN_THE_FOLDER, *_MADE_LATER, *_LEDGERS):
+        if is_index and name not in (*_IN_THE_FOLDER, *_LATER_TABLES, *_LEDGERS):
             n = store.count(table, corpus)
             found += [IndexTable(name, table.row, n)] if n else []
     return found

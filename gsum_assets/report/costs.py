@@ -1,4 +1,4 @@
-"""What methods cost, index and query apart."""
+"""Costs of methods, for index and questions separately."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Cost:
 
     @property
     def each(self) -> tuple[float, float, float]:
-        """Tokens, seconds and US dollars a document or question."""
+        """Tokens, seconds and US dollars per document or question."""
         n = max(self.n, 1)
         return (self.tokens_in + self.tokens_out) / n, self.seconds / n, self.dollars / n
 
 
 def costs_of(costs: pa.Table, methods: Sequence[str], stage: str) -> list[Cost]:
-    """The cost of each method in a stage, 'index' or 'query', in order of the methods."""
+    """Return the cost of each method in a stage, 'index' or 'query', in order of the methods."""
     found = {row["method"]: row for row in costs.to_pylist() if row["stage"] == stage}
     names = ("method", "n", "calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
     return [Cost(*(found[m][name] for name in names)) for m in methods if m in found]

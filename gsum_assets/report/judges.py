@@ -1,4 +1,4 @@
-"""What judges said: grades of an answer, and duels of two answers to one question."""
+"""Verdicts of judges: grades of an answer, and duels of two answers to one question."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ _MAX_REASON = 280  # characters
 
 @dataclass(frozen=True)
 class Grade:
-    """What a judge said of an answer, mostly once; `verdicts` in the order of the repeats.
+    """Verdicts of a judge on an answer, mostly one, in the order of the repetitions.
 
     Attributes
     ----------
     is_own : whether the judge wrote the answer.
-    share_shown : of what the answer was written from; None: the judge was not shown that.
+    share_shown : share of the answer's passages that the judge was shown; None: not shown any.
     """
 
     judge: str
@@ -28,12 +28,12 @@ class Grade:
 
 @dataclass(frozen=True)
 class Duel:
-    """Two methods on one question.
+    """Comparison of two methods on one question.
 
     Attributes
     ----------
     tallies : wins, ties, losses of `method` and unparsed replies, by criterion.
-    reason : of a verdict on the overall winner.
+    reason : reason for a verdict on the overall winner.
     """
 
     method: str
@@ -43,7 +43,7 @@ class Duel:
 
 
 def grades_of(rows: Iterable[Mapping]) -> dict[str, list[Grade]]:
-    """Grades by method, from rows of `judgements` of one question."""
+    """Return grades by method, from rows of `judgements` of one question."""
     by_key: dict[tuple[str, str, str], list[Mapping]] = defaultdict(list)
     for row in rows:
         if row["judge"] != "pairwise":
@@ -59,7 +59,7 @@ def grades_of(rows: Iterable[Mapping]) -> dict[str, list[Grade]]:
 
 
 def duels_of(rows: Iterable[Mapping]) -> list[Duel]:
-    """Duels in order of the methods' names, from rows of `judgements` of one question."""
+    """Return duels in order of the methods' names, from rows of `judgements` of one question."""
     by_pair: dict[tuple[str, str], list[Mapping]] = defaultdict(list)
     for row in rows:
         if row["judge"] == "pairwise":
@@ -68,7 +68,7 @@ def duels_of(rows: Iterable[Mapping]) -> list[Duel]:
 
 
 def duel_criteria(duels: Sequence[Duel]) -> list[str]:
-    """The criteria that any of the duels has a verdict on, the overall winner first."""
+    """Return the criteria of all verdicts, the overall winner first."""
     given = {criterion for duel in duels for criterion in duel.tallies}
     return sorted(given, key=lambda criterion: (criterion != OVERALL, criterion))
 
@@ -80,9 +80,9 @@ def _duel(method: str, opponent: str, rows: Sequence[Mapping]) -> Duel:
     tallies = {
         criterion: (n["win"], n["tie"], n["loss"], n["unparsed"]) for criterion, n in counts.items()
     }
-    told = [r for r in rows if r["criterion"] == OVERALL and r["verdict"] != "unparsed"]
-    told.sort(key=lambda row: (row["repeat"], row["first"]))
-    return Duel(method, opponent, tallies, _shortened(told[0]["reason"]) if told else "")
+    parsed = [r for r in rows if r["criterion"] == OVERALL and r["verdict"] != "unparsed"]
+    parsed.sort(key=lambda row: (row["repeat"], row["first"]))
+    return Duel(method, opponent, tallies, _shortened(parsed[0]["reason"]) if parsed else "")
 
 
 def _shortened(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""The page: what stands on it, and its rendering."""
+"""Contents and rendering of the report's page."""
 
 import base64
 import re
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
-_N_LISTED = 12  # contexts of an answer that are named; more are links by number
-_N_DOCUMENTS = 100  # that are named by title
+_N_LISTED = 12  # contexts of an answer shown by name; further ones are numbered links
+_N_DOCUMENTS = 100  # documents shown by title
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture as a `data:` address, and what stands for it where it cannot be seen."""
+    """A picture as a `data:` address with an alternative text."""
 
     source: str
     alt: str
@@ -47,7 +47,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Compared:
-    """A board with its pictures. `read`, `cost`: None where tokens read, costs are not known."""
+    """A board with its plots; `read` and `cost` are None if tokens or costs are unknown."""
 
     board: Board
     ranking: Plot
@@ -57,7 +57,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What judges found. `table`: rows of `win_rates` on the overall winner."""
+    """Results of pairwise judging; `table`: rows of `win_rates` on the overall winner."""
 
     judge: str
     overall: Plot
@@ -74,15 +74,15 @@ class Page:
 
     Attributes
     ----------
-    is_part : whether methods of the leaderboard are left out.
-    number : of each method, from 1; anchors are made of numbers.
-    n_questions : asked, by kind.
-    models : that wrote the answers.
-    own_judge : which of their own answers models judged; None without any.
+    is_subset : whether methods of the leaderboard are left out.
+    number : number of each method, from 1, used in anchors.
+    n_questions : number of questions by kind.
+    models : models that wrote the answers.
+    own_judge : note on models that judged their own answers; None if none did.
     """
 
     stored: Stored
-    is_part: bool
+    is_subset: bool
     split: str
     number: Mapping[str, int]
     n_questions: Mapping[str, int]
@@ -96,7 +96,7 @@ class Page:
 
 
 def build(stored: Stored, split: str, n_questions: int) -> Page:
-    """What the page shows of a split; at most `n_questions` in detail.
+    """Return the page of a split, with at most `n_questions` in detail.
 
     Raises
     ------
@@ -108,8 +108,8 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         raise CorpusError(
             f"corpus '{stored.corpus}' has no split '{split}'{did_you_mean(split, [*splits, ALL])}"
         )
-    asked = in_split(stored.queries, split)
-    kinds = sorted({row["kind"] for row in asked})
+    queries = in_split(stored.queries, split)
+    kinds = sorted({row["kind"] for row in queries})
     found = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
     order = [method for method, _ in found[0].ranked] if found else []
     order += [method for method in stored.methods if method not in order]
@@ -117,10 +117,10 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
     costs = stored.costs.to_pylist()
     return Page(
         stored=stored,
-        is_part=not set(stored.leaderboard["method"].to_pylist()) <= set(order),
+        is_subset=not set(stored.leaderboard["method"].to_pylist()) <= set(order),
         split=split,
         number={method: i for i, method in enumerate(order, 1)},
-        n_questions={kind: sum(row["kind"] == kind for row in asked) for kind in kinds},
+        n_questions={kind: sum(row["kind"] == kind for row in queries) for kind in kinds},
         models=sorted(set(stored.summaries["model"].to_pylist())),
         own_judge=own_judge_note(stored.judgements),
         compared=[
@@ -135,7 +135,7 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
 
 
 def render(page: Page) -> str:
-    """The page as HTML; the same page gives the same text."""
+    """Render the page as HTML; the same page gives the same text."""
     return (
         _environment()
         .get_template("page.html")
@@ -173,8 +173,8 @@ def _environment() -> "Environment":
 
 
 def _printable(value: object) -> object:
-    """Characters that HTML forbids or nobody sees become U+FFFD, in every value on the page."""
-    if not isinstance(value, str) or hasattr(value, "__html__"):  # what a macro made is done
+    """Replace characters that HTML forbids or that are invisible by U+FFFD."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):  # already rendered by a macro
         return value
     return _CONTROLS.sub("\ufffd", value)
 
@@ -184,7 +184,7 @@ def _seconds(value: float) -> str:
 
 
 def _shade(question: Question, value: float, metric: str) -> int:
-    """0 to 4: how a score stands between the worst and the best of its question."""
+    """Return 0 to 4: where a score lies between the lowest and highest of its question."""
     values = [a.scores[metric] for a in question.answers if metric in a.scores]
     low, high = min(values), max(values)
     return round(4 * (value - low) / (high - low)) if high > low else 0
@@ -206,7 +206,7 @@ def _compared(board: Board, costs: Sequence[Mapping], curves: pa.Table, corpus: 
 
 
 def _verdicts(stored: Stored) -> Verdicts | None:
-    """None where no judge compared two of the methods shown."""
+    """Return the pairwise results, or None if no judge compared two of the methods shown."""
     methods = pa.array(stored.methods, pa.string())
     shown = pc.and_(
         pc.is_in(stored.win_rates["method"], methods),
@@ -233,6 +233,6 @@ def _verdicts(stored: Stored) -> Verdicts | None:
 
 
 def _plot(figure: "Figure", alt: str) -> Plot:
-    """As an image: an image runs no scripts, and its ids are its own."""
+    """Return a figure as an image, in which no scripts run and ids cannot clash."""
     svg = base64.b64encode(to_svg(figure).encode()).decode()
     return Plot(f"data:image/svg+xml;base64,{svg}", alt)

@@ -1,4 +1,4 @@
-"""Questions with their answers, what those rest on, and how they were scored."""
+"""Questions with their answers, passages and scores."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,22 +15,22 @@ from gsum_assets.report.stored import Stored
 from gsum_resources.arrow import pc
 
 _SEVERAL = "several documents"
-PassageKey = tuple[str, int, str, str]  # document id, place (from 0), kind, text
+PassageKey = tuple[str, int, str, str]  # document id, position (from 0), kind, text
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text that answers rest on; it stands in the report once. `place` counts from 1, 0: none."""
+    """A passage of answers, shown once in the report; `position` counts from 1, 0: none."""
 
     number: int
     kind: str
-    place: int
+    position: int
     text: str
 
 
 @dataclass(frozen=True)
 class Context:
-    """A passage as one answer used it; `is_evidence`: the question's source marks it as such."""
+    """A passage used by an answer; `is_evidence`: marked as evidence by the question's source."""
 
     passage: Passage
     document: str
@@ -40,7 +40,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Sample:
-    """An answer's text and what it rests on, best first; mostly the only one of its question."""
+    """An answer's text with its passages, best first; mostly the only one of its question."""
 
     text: str
     contexts: Sequence[Context]
@@ -48,7 +48,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method made of a question. `method` is its number; scores by metric."""
+    """A method's answers to a question; `method` is its number, scores are by metric."""
 
     method: int
     samples: Sequence[Sample]
@@ -60,14 +60,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Question:
-    """A question as the report shows it.
+    """A question in the report.
 
     Attributes
     ----------
     row : its row of `queries`.
-    document : title of the document asked about; None: the whole corpus.
-    metrics : that any answer has a score in.
-    best : the highest score by metric.
+    document : title of the document that the question is about; None: the whole corpus.
+    metrics : metrics in which any answer has a score.
+    best : best score by metric.
     """
 
     number: int
@@ -90,7 +90,7 @@ class Detail:
 
 @dataclass
 class _Rows:
-    """What is stored of one answer."""
+    """Stored rows of one answer."""
 
     summaries: list[Mapping] = field(default_factory=list)
     contexts: dict[int, list[Mapping]] = field(default_factory=lambda: defaultdict(list))
@@ -98,12 +98,12 @@ class _Rows:
 
 
 def in_split(queries: pa.Table, split: str) -> list[dict[str, Any]]:
-    """Rows of `queries` that belong to a split, or all."""
+    """Return the rows of `queries` of a split, or all."""
     return [row for row in queries.to_pylist() if split in (ALL, row["split"])]
 
 
 def spread(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]]:
-    """At most `n` of the questions, in their order, as many of each kind as there are or fit.
+    """Return at most `n` of the questions, in their order, balanced between kinds.
 
     Within a kind they are evenly spaced, so that no document is favoured.
     """
@@ -112,20 +112,20 @@ def spread(rows: Sequence[Mapping[str, Any]], n: int) -> list[Mapping[str, Any]]
         by_kind[row["kind"]].append(i)
     chosen: list[int] = []
     for left, kind in enumerate(sorted(by_kind, key=lambda k: (len(by_kind[k]), k))):
-        places = by_kind[kind]
-        share = min(len(places), (n - len(chosen)) // (len(by_kind) - left))
-        chosen += [places[k * len(places) // share] for k in range(share)]
+        indices = by_kind[kind]
+        share = min(len(indices), (n - len(chosen)) // (len(by_kind) - left))
+        chosen += [indices[k * len(indices) // share] for k in range(share)]
     return [rows[i] for i in sorted(chosen)]
 
 
 def detail(stored: Stored, split: str, n: int) -> Detail:
-    """At most `n` of the answered questions with everything known of them."""
+    """Return at most `n` of the answered questions with answers, passages and grades."""
     answered = set(stored.summaries["query_id"].to_pylist())
-    asked = [row for row in in_split(stored.queries, split) if row["query_id"] in answered]
-    shown = sorted(spread(asked, n), key=lambda row: row["kind"])  # stable: keeps their order
+    rows = [row for row in in_split(stored.queries, split) if row["query_id"] in answered]
+    shown = sorted(spread(rows, n), key=lambda row: row["kind"])  # stable: keeps their order
     found = _rows_of(stored, [row["query_id"] for row in shown])
     passages = _passages(
-        row for rows in found.values() for s in rows.contexts.values() for row in s
+        row for own in found.values() for sample in own.contexts.values() for row in sample
     )
     judged = _by_question(stored.judgements, [row["query_id"] for row in shown])
     questions = [
@@ -136,11 +136,11 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     for (document_id, *_), passage in passages.items():
         grouped[document_id].append(passage)
     by_title = [(_title(stored, document), group) for document, group in grouped.items()]
-    return Detail(questions, by_title, len(asked))
+    return Detail(questions, by_title, len(rows))
 
 
 def _rows_of(stored: Stored, query_ids: Sequence[str]) -> dict[tuple[str, str], _Rows]:
-    """What is stored of each answer, by question and method."""
+    """Return the stored rows of each answer, by question and method."""
     found: dict[tuple[str, str], _Rows] = defaultdict(_Rows)
     for row in _of(stored.summaries, query_ids):
         found[row["query_id"], row["method"]].summaries.append(row)
@@ -152,8 +152,8 @@ def _rows_of(stored: Stored, query_ids: Sequence[str]) -> dict[tuple[str, str], 
 
 
 def _of(table: pa.Table, query_ids: Sequence[str]) -> list[dict[str, Any]]:
-    asked = pa.array(query_ids, pa.string())
-    return table.filter(pc.is_in(table["query_id"], asked)).to_pylist()
+    wanted = pa.array(query_ids, pa.string())
+    return table.filter(pc.is_in(table["query_id"], wanted)).to_pylist()
 
 
 def _by_question(table: pa.Table, query_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
@@ -164,7 +164,7 @@ def _by_question(table: pa.Table, query_ids: Sequence[str]) -> dict[str, list[di
 
 
 def _passages(rows: Iterable[Mapping]) -> dict[PassageKey, Passage]:
-    """Each text once, numbered in reading order, whatever number of answers rests on it."""
+    """Return each distinct passage once, numbered in reading order."""
     keys = sorted({_key(row) for row in rows})
     return {
         key: Passage(number, "passage" if key[2] == "chunk" else key[2], key[1] + 1, key[3])
@@ -173,8 +173,8 @@ def _passages(rows: Iterable[Mapping]) -> dict[PassageKey, Passage]:
 
 
 def _key(row: Mapping) -> PassageKey:
-    place = -1 if row["position"] is None else row["position"]
-    return row["document_id"] or "", place, row["node_kind"], row["text"]
+    position = -1 if row["position"] is None else row["position"]
+    return row["document_id"] or "", position, row["node_kind"], row["text"]
 
 
 def _question(

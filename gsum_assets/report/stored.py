@@ -1,4 +1,4 @@
-"""The tables that a report shows, as they are stored; nothing is computed anew."""
+"""Stored tables of a report; nothing is recomputed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgem
 
 @dataclass(frozen=True)
 class Stored:
-    """What is known of a corpus. A table that was never made has no rows.
+    """Tables of a corpus; one that was never written has no rows.
 
     Attributes
     ----------
     time : when the newest of the tables was written, ISO 8601, UTC.
-    methods : whose results are shown, by name.
-    titles : of the documents, by id.
-    known : what there is beside questions and answers.
+    methods : names of the methods whose results are shown.
+    titles : titles of the documents by id.
+    known : documents, index and costs of the corpus.
     """
 
     corpus: str
@@ -55,7 +55,7 @@ def read_stored(
     Parameters
     ----------
     corpora : folder of the corpora, for the title in `corpus.toml`.
-    methods : whose results are wanted; None: all that have any.
+    methods : methods to show; None: all that have results.
 
     Raises
     ------
@@ -72,12 +72,12 @@ def read_stored(
         raise CorpusError(
             f"corpus '{corpus}' has no table 'documents' yet; run `gsum run {corpus}` first"
         )
-    made = sorted({p.method or "" for p in store.partitions(TABLES["summaries"], corpus)})
-    shown = made if methods is None else list(dict.fromkeys(methods))
-    if unknown := [method for method in shown if method not in made]:
+    answered = sorted({p.method or "" for p in store.partitions(TABLES["summaries"], corpus)})
+    shown = answered if methods is None else list(dict.fromkeys(methods))
+    if unknown := [method for method in shown if method not in answered]:
         raise CorpusError(
-            f"corpus '{corpus}' has no results of {', '.join(unknown)}, which `gsum run {corpus} "
-            f"--methods {','.join(unknown)}` makes of its questions{did_you_mean(unknown[0], made)}"
+            f"corpus '{corpus}' has no results of {', '.join(unknown)}; run `gsum run {corpus} "
+            f"--methods {','.join(unknown)}` first{did_you_mean(unknown[0], answered)}"
         )
     results = {name: _read(store, corpus, name, times, shown) for name in _RESULTS}
     documents = _read(store, corpus, "documents", times, columns=["document_id", "title"])
@@ -102,15 +102,15 @@ def _read(
     methods: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pa.Table:
-    """The rows of a table, of these methods where given; its times are added to `times`."""
+    """Return the rows of a table, of all or these methods; append its times to `times`."""
     table = TABLES[name]
     found = [p for p in store.partitions(table, corpus) if methods is None or p.method in methods]
     rows, _ = store.read(table, found, columns)
     wanted = columns or [column.name for column in table.columns]
     if missing := [column for column in wanted if column not in rows.column_names]:
         raise CorpusError(
-            f"corpus '{corpus}': table '{name}' has no column '{missing[0]}', another version of "
-            f"gsum wrote it; run `gsum run {corpus}` first"
+            f"corpus '{corpus}': table '{name}' was written by another version of gsum and has no "
+            f"column '{missing[0]}'; run `gsum run {corpus}` first"
         )
     footers = [store.provenance(table, partition) for partition in found]
     times += [footer.time for footer in footers if footer]

@@ -1,9 +1,9 @@
-"""BM25 over chunks and, as texts of their own, over whole documents (bm25s, Lucene's form).
+"""BM25 over chunks and, separately, over whole documents (bm25s, Lucene's form).
 
 k1 and b stay at 1.5 and 0.75: on the 250 questions of ODSum-Story's train stories a grid over k1
 from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and nothing of P@10
-(48.6); on QMSum train k1 of 1.2 to 2 and b of 0.4 to 0.75 moved P@6 by 0.1. How texts are split,
-and what that was chosen on, is told in `words.py`.
+(48.6); on QMSum train k1 of 1.2 to 2 and b of 0.4 to 0.75 changed P@6 by 0.1. See `words.py` for
+the tokenization and the data it was chosen on.
 """
 
 import logging
@@ -35,7 +35,7 @@ class Bm25:
         self._documents = Bm25Index(collection.document_texts, settings)
 
     def scores(self, questions: Questions) -> Scores:
-        """Not negative; 0 where text and question share no term."""
+        """Return scores that are not negative; 0 if text and question share no term."""
         return Scores(self._nodes.scores(questions.texts), self._documents.scores(questions.texts))
 
 
@@ -64,7 +64,7 @@ class Bm25Index:
             )
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
-        """BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
+        """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
         scores = np.zeros((len(queries), self._n_texts), np.float32)
         for row, query in zip(scores, queries, strict=True):
             terms = self._words.split(query)

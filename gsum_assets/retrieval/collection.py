@@ -1,11 +1,11 @@
-"""What every baseline searches: a collection of documents cut into chunks, and questions.
+"""Input of every baseline: a collection of documents cut into chunks, and questions.
 
-A question asks about one document or about all of them: its scope. Retrievers are built for a
-scope, not for a corpus, so whatever they learn from the texts (document frequencies, the range
-that scores are scaled by) comes from the scope alone. The answer to a question about one meeting
-then depends on that meeting only, and stays as it is when other meetings come and go. The price:
-BM25 with document frequencies of the whole corpus found a little more on QMSum train (P@6 25.0
-against 23.9 over 1,095 specific questions).
+The scope of a question is one document or all of them. Retrievers are built for a scope, not for a
+corpus, so that statistics of the texts (document frequencies, ranges of scores) are those of the
+scope. The answer to a question about one meeting then depends on that meeting only, and does not
+change when other meetings are added or removed. The price: BM25 with document frequencies of the
+whole corpus found a little more on QMSum train (P@6 25.0 against 23.9 over 1,095 specific
+questions).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ class Collection:
     ----------
     document_ids, document_texts : `(n_documents,)`.
     chunk_ids, chunk_texts : `(n_chunks,)`.
-    starts : index of each document's first chunk, `(n_documents + 1,)`; the last is `n_chunks`.
-    embeddings : unit vectors of the chunks, `(n_chunks, dim)`, or None where not needed.
+    starts : index of each document's first chunk, then `n_chunks`, `(n_documents + 1,)`.
+    embeddings : unit vectors of the chunks, `(n_chunks, dim)`, or None if not needed.
     """
 
     document_ids: Sequence[str]
@@ -40,15 +40,14 @@ class Collection:
     def from_tables(
         cls, documents: pa.Table, chunks: pa.Table, chunk_embeddings: pa.Table | None = None
     ) -> "Collection":
-        """The collection in the tables `documents`, `chunks` and `chunk_embeddings`.
+        """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
 
-        Rows may come in any order. A document without a chunk has no words to be found by, and
-        is left out.
+        Rows may have any order. Documents without a chunk are left out.
 
         Raises
         ------
         ValueError
-            If a chunk has no document, or no embedding though embeddings are given.
+            If a chunk has no document, or embeddings are given and a chunk has none.
         """
         chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
         owners = chunks["document_id"].to_pylist()
@@ -74,7 +73,7 @@ class Collection:
         )
 
     def document(self, index: int) -> "Collection":
-        """The collection that holds document number `index` alone."""
+        """Return the collection with only document number `index`."""
         first, last = int(self.starts[index]), int(self.starts[index + 1])
         return Collection(
             document_ids=[self.document_ids[index]],
@@ -88,13 +87,13 @@ class Collection:
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Questions put to a collection.
+    """Questions about a collection.
 
     Attributes
     ----------
-    ids, texts : `(n_questions,)`; the text is what retrieval searches for.
-    document_ids : the document asked about, or None for the whole collection.
-    embeddings : unit vectors of the texts, `(n_questions, dim)`, or None where not needed.
+    ids, texts : `(n_questions,)`; texts are the search queries.
+    document_ids : the document of each question, or None for the whole collection.
+    embeddings : unit vectors of the texts, `(n_questions, dim)`, or None if not needed.
     """
 
     ids: Sequence[str]
@@ -104,7 +103,7 @@ class Questions:
 
     @classmethod
     def from_table(cls, queries: pa.Table, embeddings: np.ndarray | None = None) -> "Questions":
-        """The questions of the table `queries`; `embeddings` row by row, `(n_rows, dim)`."""
+        """Return the questions of the table `queries`; `embeddings` by row, `(n_rows, dim)`."""
         return cls(
             ids=queries["query_id"].to_pylist(),
             texts=queries["retrieval_text"].to_pylist(),
@@ -114,7 +113,7 @@ class Questions:
 
     @classmethod
     def from_tables(cls, queries: pa.Table, query_embeddings: pa.Table) -> "Questions":
-        """The questions of the table `queries`, with their vectors.
+        """Return the questions of the table `queries`, with their vectors.
 
         Raises
         ------
@@ -128,7 +127,7 @@ class Questions:
         return len(self.ids)
 
     def take(self, indices: Sequence[int]) -> "Questions":
-        """The questions at `indices`, in that order."""
+        """Return the questions at `indices`, in that order."""
         return Questions(
             ids=[self.ids[i] for i in indices],
             texts=[self.texts[i] for i in indices],
@@ -138,12 +137,12 @@ class Questions:
 
 
 def scopes(questions: Questions, collection: Collection) -> Iterator[tuple[list[int], Collection]]:
-    """Groups of questions that search the same texts, and those texts.
+    """Yield groups of questions that search the same texts, and those texts.
 
     Yields
     ------
-    The indices of the group's questions, ascending, and its part of the collection. A question
-    about a document that the collection lacks is in no group.
+    The indices of the group's questions, ascending, and the collection in their scope. Questions
+    about a document that is not in the collection are in no group.
     """
     groups: dict[str | None, list[int]] = {}
     for index, document_id in enumerate(questions.document_ids):

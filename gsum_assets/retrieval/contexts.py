@@ -1,4 +1,4 @@
-"""Rankings to contexts: the passages that the language model reads."""
+"""Contexts from rankings: the passages that the language model reads."""
 
 from collections.abc import Iterator
 
@@ -12,12 +12,12 @@ from gsum_resources.content_hash import hash_texts
 
 
 def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
-    """The `k` best chunks of each question, as rows of `contexts`.
+    """Return the `k` best chunks of each question, as rows of `contexts`.
 
     Raises
     ------
     ValueError
-        If a ranked node is no chunk of the corpus.
+        If a ranked chunk is not in the corpus.
     """
     best = rankings.filter(
         pc.and_(pc.equal(rankings["level"], "node"), pc.less_equal(rankings["rank"], k))
@@ -26,10 +26,10 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
     if found.null_count:
         first = best.filter(pc.is_null(found))["item_id"][0].as_py()
         raise ValueError(
-            f"contexts: {found.null_count} ranked nodes are no chunks of the corpus (first: "
+            f"contexts: {found.null_count} ranked chunks are not in the corpus (first: "
             f"'{first}'); materialize rankings again"
         )
-    taken = chunks.take(found)
+    context_chunks = chunks.take(found)
     n = best.num_rows
     return pa.table(
         {
@@ -38,19 +38,19 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
             "rank": best["rank"],
             "node_id": best["item_id"],
             "node_kind": pa.repeat("chunk", n),
-            "document_id": taken["document_id"],
-            "position": taken["position"],
+            "document_id": context_chunks["document_id"],
+            "position": context_chunks["position"],
             "score": best["score"],
-            "text": taken["text"],
+            "text": context_chunks["text"],
         },
         schema=TABLES["contexts"].schema,
     )
 
 
 def full_contexts(queries: pa.Table, chunks: pa.Table, settings: RetrievalSettings) -> pa.Table:
-    """Everything in a question's scope, in reading order, or random spans where that is too long.
+    """Return everything in a question's scope, in reading order, or random spans of it.
 
-    Each span is a context of its own (column `sample`); their scores are averaged.
+    Spans are drawn if the scope is too long. Each is a separate context (column `sample`).
     """
     ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")]).to_pylist()
     by_document: dict[str | None, list[dict]] = {None: ordered}

@@ -1,7 +1,7 @@
-"""Dense retrieval: the inner product of a question's vector and each chunk's.
+"""Dense retrieval: inner products of the vectors of questions and chunks.
 
-Which encoder made the vectors (SBERT, Contriever, DPR with its two, Dragon) is the embedder's
-affair. A document is as good as its best chunk, so shorter chunks find more: on the 250 questions
+The embedder determines the encoder (SBERT, Contriever, DPR with its two, Dragon). The score of a
+document is that of its best chunk, so shorter chunks find more: on the 250 questions
 of ODSum-Story's train stories P@3 / P@10 over sections were 62.5 / 36.0 with chunks of 256 word
 pieces (32 overlapping) and about 66 / 38 with 128 (none overlapping). In `hybrid` little of that
 remains: 76.8 / 49.9, and about 78 / 50.
@@ -12,8 +12,8 @@ import numpy as np
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores, best_of_nodes
 
-# The last bits of a matrix product depend on its shape and on the number of threads. Without them
-# equal texts score equally, and ties fall to the id on every machine.
+# The last bits of a matrix product depend on its shape and on the number of threads. With rounding,
+# equal texts have equal scores, and ties are broken by id on every machine.
 _DECIMALS = 6
 
 
@@ -23,27 +23,26 @@ class Dense:
     Raises
     ------
     ValueError
-        If the collection, or later the questions, come without embeddings, or their dimensions
-        differ.
+        If the collection or the questions have no embeddings, or their dimensions differ.
     """
 
     def __init__(self, collection: Collection) -> None:
         if collection.embeddings is None:
             raise ValueError(
-                f"dense: the {len(collection.chunk_ids)} chunks come without embeddings; "
+                f"dense: the {len(collection.chunk_ids)} chunks have no embeddings; "
                 "pass the table chunk_embeddings"
             )
         self._collection = collection
         self._embeddings = collection.embeddings
 
     def scores(self, questions: Questions) -> Scores:
-        """Cosine similarities, -1 to 1, since both sides have unit length."""
-        asked = questions.embeddings
-        if asked is None or asked.shape[1] != self._embeddings.shape[1]:
-            shape = None if asked is None else asked.shape
+        """Return cosine similarities, -1 to 1; the vectors have unit length."""
+        vectors = questions.embeddings
+        if vectors is None or vectors.shape[1] != self._embeddings.shape[1]:
+            shape = None if vectors is None else vectors.shape
             raise ValueError(
                 f"dense: question vectors {shape} do not fit chunk vectors "
                 f"{self._embeddings.shape}; embed the questions with the chunks' embedder"
             )
-        nodes = np.round(asked @ self._embeddings.T, _DECIMALS)  # (n_questions, n_chunks)
+        nodes = np.round(vectors @ self._embeddings.T, _DECIMALS)  # (n_questions, n_chunks)
         return Scores(nodes, best_of_nodes(nodes, self._collection))

@@ -1,9 +1,9 @@
-"""Which documents a question over a whole corpus is about: those that it names, or all of them.
+"""Documents that a question over a whole corpus is about: those that it names, or all.
 
-A ranking of passages knows neither that "GPL version 3" is the title of a document nor that a
-question which compares documents needs a passage of each. Both are read from the question's own
-words. The rules are strict, so that an ordinary question is left alone: a name without a number
-has to be written with capitals or in quotation marks, a comparison has to speak of documents.
+A ranking of passages uses neither that "GPL version 3" is the title of a document nor that a
+question that compares documents needs a passage of each. Both are derived from the words of the
+question. The rules are strict, so that ordinary questions are unaffected: a name without a number
+needs capitals or quotation marks, a comparison has to mention documents.
 """
 
 import re
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-MOST_DOCUMENTS = 12  # whose passages a comparison reads; more would leave a sentence for each
+MOST_DOCUMENTS = 12  # of a comparison; more would leave about one sentence for each
 
-_FEWEST_WORDS = 3  # that a search needs
-_MOST_INITIALS = 6  # words of a question that an acronym may stand for, beyond a name's own
+_FEWEST_WORDS = 3  # of a search query
+_MOST_INITIALS = 6  # words of a question that an acronym may replace, beyond the name's length
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _FILLERS = frozenset(
     ["a", "an", "and", "at", "by", "for", "in", "of", "on", "or", "the", "to", "v", "version"]
@@ -44,14 +44,14 @@ _Mention = tuple[int, int, list[str]]
 
 @dataclass(frozen=True)
 class Focus:
-    """What a question is about.
+    """Documents named by a question, and whether it compares documents.
 
     Attributes
     ----------
-    mentions : ids of the documents that each name in the question stands for, in its order.
-    compares : whether it wants something of several documents: of those named, else of all.
-    rest : the question without the names, to search a named document with, all of which is about
-        its name; the question itself where little else is left.
+    mentions : ids of the documents that match each name in the question, in the question's order.
+    compares : whether the question is on several documents: those named, else all.
+    rest : the question without the names, for a search in a named document; the whole question if
+        few other words are left.
     """
 
     mentions: Sequence[Sequence[str]] = ()
@@ -72,7 +72,7 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
 
     Parameters
     ----------
-    titles : of the documents by id; an id, which often is a file's name, counts as a title too.
+    titles : titles of the documents by id; an id, often a file name, counts as a title too.
     """
     found = _mentions(_words(question), _names(titles))
     mentions = [ids for *_, ids in found]
@@ -89,7 +89,7 @@ def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[s
 
     Parameters
     ----------
-    ranked : ids of documents, best first; those that are missing count least.
+    ranked : ids of documents, best first; missing ones come last.
     """
     rank = {document_id: i for i, document_id in enumerate(ranked)}
     groups = [sorted(ids, key=lambda i: rank.get(i, len(rank))) for ids in mentions]
@@ -97,18 +97,18 @@ def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[s
 
 
 def spread(passages: Sequence[Sequence[dict]], n: int) -> list[dict]:
-    """Return `n` passages, the best of each document first, then the second of each.
+    """Return `n` passages: the best of each document first, then the second of each.
 
     Parameters
     ----------
-    passages : of each document, best first; documents in the order in which they count.
+    passages : passages of each document, best first; documents in order of importance.
     """
     rounds = zip_longest(*passages)
-    return [one for several in rounds for one in several if one is not None][:n]
+    return [passage for group in rounds for passage in group if passage is not None][:n]
 
 
 def _words(text: str) -> list[_Word]:
-    """Words and numbers, without articles and the like; "GPLv3" is two."""
+    """Return words and numbers, without articles and similar words; "GPLv3" is two."""
     text = re.sub(r"(?<=[A-Za-z])v(?=\d)", " ", text)
     quoted = [m.span() for m in re.finditer(r"[\"“‘«]([^\"”’»]+)[\"”’»]", text)]
     found = []
@@ -124,17 +124,17 @@ def _words(text: str) -> list[_Word]:
 
 
 def _plain(word: str) -> str:
-    """`3.0` as `3`, everything in lower case."""
+    """Return a word in lower case, `3.0` as `3`."""
     return re.sub(r"(?:\.0)+$", "", word.lower())
 
 
 def _names(titles: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
-    """Documents by each form of their names, as tokens.
+    """Return the documents by each form of their names, as tokens.
 
-    Several documents may share a form: sections of one story, or two versions of one licence
-    whose numbers the question leaves out. Where one document lacks fewer words of its name than
-    another, the form is that document's alone: "gpl 3" of "GNU General Public License 3" is not
-    of "GNU Lesser General Public License 3".
+    Several documents may share a form: sections of one story, or two versions of a licence if the
+    question has no version. If a form leaves out fewer words of one name than of another, it
+    belongs only to the former: "gpl 3" to "GNU General Public License 3", and not to "GNU Lesser
+    General Public License 3".
     """
     least: dict[tuple[str, ...], int] = {}
     owners: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -155,11 +155,11 @@ def _names(titles: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
 
 
 def _forms(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Forms under which a name may be mentioned, and how many of its words each leaves out."""
+    """Yield the forms of a name in questions, and the number of words each leaves out."""
     for text in dict.fromkeys((name, re.split(r"\s[-–—]\s|[:(]", name)[0])):
         tokens = [word.text for word in _words(text)]
         if len(tokens) > 1 and tokens[0].isdigit() and not tokens[1][0].isdigit():
-            tokens = tokens[1:]  # a number that puts files in order
+            tokens = tokens[1:]  # a number for the order of files
         yield from _with_acronyms(tokens)
 
 
@@ -179,19 +179,19 @@ def _initials(words: Sequence[str]) -> str:
 
 
 def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) -> list[_Mention]:
-    """Names in the question; of those that overlap, the longest.
+    """Return the names in the question; of overlapping ones the longest.
 
     Returns
     -------
-    First character, one past the last, and the documents of each, in order.
+    First character, one past the last, and documents of each name, in order.
     """
     longest = max(map(len, names), default=0)
     found: list[tuple[int, int, list[str]]] = []
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):
             span = words[start:end]
-            ids = next((names[form] for form in _asked_forms(span) if form in names), None)
-            is_cut = end < len(words) and words[end].text[0].isdigit()  # another one's number
+            ids = next((names[form] for form in _question_forms(span) if form in names), None)
+            is_cut = end < len(words) and words[end].text[0].isdigit()  # the number of another name
             if ids and _is_name(span) and not is_cut:
                 found.append((start, end, ids))
     found.sort(key=lambda m: (m[0] - m[1], not words[m[1] - 1].text[0].isdigit(), m[0]))
@@ -204,15 +204,15 @@ def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) ->
 
 
 def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The question without its spans; the whole where fewer than three words would be left."""
+    """Return the question without its spans, or unchanged if fewer than three words remain."""
     rest = question
     for start, end in reversed(spans):
         rest = f"{rest[:start]} {rest[end:]}"
     return " ".join(rest.split()) if len(_words(rest)) >= _FEWEST_WORDS else question
 
 
-def _asked_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
-    """A span as it stands, and with its words put as an acronym."""
+def _question_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
+    """Yield a span unchanged, and with its words replaced by an acronym."""
     texts = [word.text for word in span]
     yield tuple(texts)
     n_words = next((i for i, text in enumerate(texts) if text[0].isdigit()), len(texts))
@@ -221,7 +221,7 @@ def _asked_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
 
 
 def _is_name(span: list[_Word]) -> bool:
-    """Whether the words stand for a name here, and not just for what they mean."""
+    """Return whether the words are used as a name, not just for their meaning."""
     if any(word.text[0].isdigit() for word in span) and len(span) > 1:
         return True
     return all(word.is_marked for word in span)

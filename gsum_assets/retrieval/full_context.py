@@ -1,7 +1,7 @@
-"""The full-context baseline: no retrieval, the language model reads the document itself.
+"""Full-context baseline: no retrieval, the language model reads the document itself.
 
-Where the document exceeds the model's window, several contiguous spans of it are drawn at random
-and summarized apart; their scores are averaged (paper of Graph of Records, appendix on baselines).
+If the document exceeds the model's window, several contiguous spans of it are drawn at random and
+summarized separately; their scores are averaged (Graph of Records, appendix on baselines).
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from gsum_assets.retrieval.ranking import Scores, best_of_nodes
 
 
 class FullContext:
-    """Ranks everything in reading order."""
+    """Retriever that ranks everything in reading order."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
 
     def scores(self, questions: Questions) -> Scores:
-        """1 for the first chunk, falling evenly towards 0; the same for every question."""
+        """Return scores from 1 for the first chunk towards 0, equal for every question."""
         n_chunks = len(self._collection.chunk_ids)
         nodes = np.tile(1 - np.arange(n_chunks) / max(n_chunks, 1), (len(questions), 1))
         return Scores(nodes, best_of_nodes(nodes, self._collection))
@@ -32,15 +32,15 @@ def spans(
     seed: int,
     overlap_tokens: int = 0,
 ) -> list[range]:
-    """Contiguous runs of chunks that fill the window, at random places.
+    """Return contiguous runs of chunks that fill the window, at random positions.
 
     Parameters
     ----------
     chunk_tokens : tokens of each chunk of the document, in reading order.
-    window_tokens : tokens that a span may have.
-    n_spans : spans wanted; fewer come back where fewer differ.
-    seed : fixes the places; derive it from the document's id.
-    overlap_tokens : tokens that a chunk repeats of the one before, counted once within a span.
+    window_tokens : maximum number of tokens of a span.
+    n_spans : number of spans; fewer are returned if fewer differ.
+    seed : seed of the positions; derive it from the document's id.
+    overlap_tokens : tokens that a chunk repeats of the previous one, counted once within a span.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def spans(
         If a chunk alone exceeds the window, or `n_spans` is less than 1.
     """
     if n_spans < 1:
-        raise ValueError(f"full_context: n_spans is {n_spans}; ask for at least 1")
+        raise ValueError(f"full_context: n_spans is {n_spans}; use at least 1")
     if max(chunk_tokens, default=0) > window_tokens:
         raise ValueError(
             f"full_context: a chunk of {max(chunk_tokens)} tokens exceeds the window of "
@@ -68,9 +68,9 @@ def spans(
 
 
 def _longest_runs(chunk_tokens: Sequence[int], window: int, overlap: int) -> list[range]:
-    """For each chunk the longest run that begins there, up to the first that reaches the end."""
+    """Return the longest run from each chunk, up to the first run that reaches the end."""
     added = np.maximum(np.asarray(chunk_tokens, dtype=np.int64) - overlap, 0)
-    before = np.concatenate([[0], np.cumsum(added)])  # what all chunks before number i would add
+    before = np.concatenate([[0], np.cumsum(added)])  # tokens added by all chunks before number i
     runs: list[range] = []
     for start, tokens in enumerate(chunk_tokens):  # the first chunk of a run counts in full
         room = before[start + 1] + window - tokens

@@ -1,9 +1,9 @@
-"""Is what a method makes of first passages worth more than they are? Judged without labels.
+"""Comparison, without labels, of a method's passages with those of the retriever it starts from.
 
-Passages are held out and searched for as if they were questions. One retriever finds first
-passages; what a method makes of them, and what the retriever itself finds next, are both valued by
-another retriever, which took no part. Where the method joins what belongs together, it finds
-passages that the other values no less than the first one's own next best.
+Held-out passages are searched for as if they were questions. One retriever finds first passages;
+the passages that a method derives from them, and the next ones of the retriever itself, are both
+scored by another retriever. If the method links related passages, the other retriever scores its
+passages no lower than the next best of the first retriever.
 """
 
 import math
@@ -18,18 +18,18 @@ from gsum_assets.retrieval.seeds import lexical_and_dense
 from gsum_resources.content_hash import hash_texts
 
 _CELLS_AT_ONCE = 2**22  # values in memory at a time: 32 MiB for each array alive
-_FOUND = 5  # passages after the best one that are compared
+_FOUND = 5  # compared passages after the best one
 LEAST_PASSAGES = 3 * _FOUND
-"""In a scope; of fewer, chance finds most."""
+"""Least number of passages in a scope; of fewer, random choice finds most."""
 
 Method = Callable[[np.ndarray], np.ndarray]
-"""Scores of first passages in, the method's own out, both `(n_probes, n_passages)`."""
+"""Function from scores of first passages to the method's, both `(n_probes, n_passages)`."""
 
 
 class Evidence(NamedTuple):
-    """For each held-out passage the other retriever's mean score, in standard deviations.
+    """Mean score of the other retriever for each held-out passage, in standard deviations.
 
-    `method` of what the method finds, `seeds` of what the retriever finds; both `(n_probes,)`.
+    `method` for the method's passages, `seeds` for the retriever's; both `(n_probes,)`.
     """
 
     method: np.ndarray
@@ -44,8 +44,8 @@ class HeldOut(NamedTuple):
 
     Attributes
     ----------
-    chunks, documents : their own places in the collection, which no search may find.
-    first, second : what either retriever found.
+    chunks, documents : positions in the collection, which are excluded from their own search.
+    first, second : scores of the two retrievers.
     """
 
     chunks: np.ndarray
@@ -54,33 +54,35 @@ class HeldOut(NamedTuple):
     second: Scores
 
     def of_nodes(self, method: Method) -> Evidence:
-        """What a method finds among the chunks."""
+        """Return the evidence of a method on chunks."""
         return evidence(self.first.nodes, self.second.nodes, self.chunks, method)
 
     def of_documents(self, method: Method) -> Evidence:
-        """What a method finds among the documents."""
+        """Return the evidence of a method on documents."""
         return evidence(self.first.documents, self.second.documents, self.documents, method)
 
 
 def held_out(collection: Collection, language: str, n: int) -> HeldOut:
-    """`n` chunks that stay the same ones when few others come or go, searched for by both.
+    """Return `n` chunks, chosen stably under changes, and the results of both retrievers.
 
     Parameters
     ----------
-    collection : with embeddings.
+    collection : collection with embeddings.
     language : BCP 47 code.
     """
     assert collection.embeddings is not None
     chosen = _steady_choice(collection.chunk_ids, n)
-    texts = [collection.chunk_texts[place] for place in chosen]
+    texts = [collection.chunk_texts[index] for index in chosen]
     chunks = np.array(chosen, np.int64)
-    asked = Questions(
+    questions = Questions(
         ids=[""] * len(texts),
         texts=texts,
         document_ids=[None] * len(texts),
         embeddings=collection.embeddings[chunks],
     )
-    first, second = (one.scores(asked) for one in lexical_and_dense(collection, language))
+    first, second = (
+        retriever.scores(questions) for retriever in lexical_and_dense(collection, language)
+    )
     owners = np.searchsorted(collection.starts, chunks, side="right") - 1
     return HeldOut(chunks, owners, first, second)
 
@@ -88,11 +90,11 @@ def held_out(collection: Collection, language: str, n: int) -> HeldOut:
 def held_out_within(
     collection: Collection, language: str, n: int
 ) -> Iterator[tuple[Collection, slice, HeldOut]]:
-    """About `n` chunks, each searched for in its own document alone.
+    """Yield about `n` chunks, each searched for only in its own document.
 
     Yields
     ------
-    A document that is large enough, the places of its chunks, and what was found in it.
+    A document that is large enough, the positions of its chunks, and the results in it.
     """
     each = math.ceil(n / max(1, len(collection.document_ids)))
     for index in _steady_choice(collection.document_ids, n):
@@ -105,12 +107,12 @@ def held_out_within(
 def evidence(
     first: np.ndarray, second: np.ndarray, held_out: np.ndarray, method: Method
 ) -> Evidence:
-    """Either retriever's first passages judged by the other; the mean of both.
+    """Return the mean evidence of both directions: each retriever is judged by the other.
 
     Parameters
     ----------
     first, second : scores of two retrievers, `(n_probes, n_passages)`.
-    held_out : each probe's own passage.
+    held_out : the held-out passage of each probe.
     """
     if first.shape[1] < LEAST_PASSAGES:
         return NONE
@@ -126,18 +128,18 @@ def _evidence(
     scores = [found.astype(np.float64) for found in (first, second)]
     for found in scores:
         found[rows, held_out] = found.min(axis=1)
-    ways = []
+    estimates = []
     for found, judge in zip(scores, scores[::-1], strict=True):
         spread = judge.std(axis=1, keepdims=True)
         values = (judge - judge.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-        made = method(found)
-        made[rows, held_out] = -np.inf
-        ways.append(Evidence(_after_best(made, values), _after_best(found, values)))
-    return Evidence(*(np.mean(values, axis=0) for values in zip(*ways, strict=True)))
+        method_scores = method(found)
+        method_scores[rows, held_out] = -np.inf
+        estimates.append(Evidence(_after_best(method_scores, values), _after_best(found, values)))
+    return Evidence(*(np.mean(values, axis=0) for values in zip(*estimates, strict=True)))
 
 
 def t_value(found: Evidence) -> float:
-    """Paired t of method over seeds; 0 without evidence, infinite where all differ alike."""
+    """Return the paired t of method and seeds; 0 without evidence, infinite without variance."""
     differences = found.method - found.seeds
     if len(differences) < 2:
         return 0.0
@@ -147,23 +149,23 @@ def t_value(found: Evidence) -> float:
 
 
 def trust(found: Evidence) -> float:
-    """Probability that the method finds no worse than the seeds; 0 without evidence."""
+    """Return the probability that the method finds no worse than the seeds; 0 without evidence."""
     if len(found.method) < 2:
         return 0.0
     return 0.5 * (1 + math.erf(t_value(found) / math.sqrt(2)))
 
 
-def joined(parts: Sequence[Evidence]) -> Evidence:
-    """The evidence of several collections as one."""
-    return Evidence(*(np.concatenate(column) for column in zip(NONE, *parts, strict=True)))
+def joined(items: Sequence[Evidence]) -> Evidence:
+    """Return the evidence of several collections as one."""
+    return Evidence(*(np.concatenate(column) for column in zip(NONE, *items, strict=True)))
 
 
 def _steady_choice(ids: Sequence[str], n: int) -> list[int]:
-    """Places of `n` ids, by their hashes."""
+    """Return the positions of `n` ids chosen by their hashes."""
     return sorted(sorted(range(len(ids)), key=lambda i: hash_texts([ids[i]]))[:n])
 
 
 def _after_best(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Mean value of the passages that come after the best one, `(n_probes,)`."""
+    """Return the mean value of the passages after the best one, `(n_probes,)`."""
     best = np.array([first_of(row, 1 + _FOUND)[1:] for row in scores])
     return np.take_along_axis(values, best, 1).mean(axis=1)

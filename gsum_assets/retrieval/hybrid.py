@@ -1,7 +1,7 @@
-"""Fusion of retrievers: by a weighted sum of scaled scores, and by reciprocal ranks.
+"""Fusion of retrievers by a weighted sum of scaled scores, and by reciprocal ranks.
 
-Both fuse chunks with chunks and documents with documents, so that a document's BM25 score stays
-that of the whole document.
+Both fuse chunks and documents separately, so that a document's BM25 score is that of the whole
+document.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ RRF_K = 60  # Cormack, Clarke and Buettcher 2009
 
 
 class WeightedSum:
-    """Sum of the parts' scores, each scaled to 0..1 for each question over its scope."""
+    """Sum of several retrievers' scores, each scaled to 0..1 per question over its scope."""
 
-    def __init__(self, parts: Sequence[tuple[Retriever, float]]) -> None:
-        self._parts = parts
+    def __init__(self, retrievers: Sequence[tuple[Retriever, float]]) -> None:
+        self._retrievers = retrievers
 
     def scores(self, questions: Questions) -> Scores:
-        """Between 0 and the sum of the weights."""
-        found = [part.scores(questions) for part, _ in self._parts]
-        weights = [weight for _, weight in self._parts]
+        """Return scores between 0 and the sum of the weights."""
+        found = [retriever.scores(questions) for retriever, _ in self._retrievers]
+        weights = [weight for _, weight in self._retrievers]
         return Scores(
             _weighted([min_max(scores.nodes) for scores in found], weights),
             _weighted([min_max(scores.documents) for scores in found], weights),
@@ -35,15 +35,15 @@ class WeightedSum:
 
 
 class ReciprocalRankFusion:
-    """Sum of 1 / (k + rank) over the parts; items that a part scores equally share a rank."""
+    """Sum of 1 / (k + rank) over several retrievers; equal scores share a rank."""
 
-    def __init__(self, parts: Sequence[Retriever], k: int = RRF_K) -> None:
-        self._parts = parts
+    def __init__(self, retrievers: Sequence[Retriever], k: int = RRF_K) -> None:
+        self._retrievers = retrievers
         self._k = k
 
     def scores(self, questions: Questions) -> Scores:
-        """Between 0 and `len(parts) / (k + 1)`."""
-        found = [part.scores(questions) for part in self._parts]
+        """Return scores between 0 and `len(retrievers) / (k + 1)`."""
+        found = [retriever.scores(questions) for retriever in self._retrievers]
         weights = [1.0] * len(found)
         return Scores(
             _weighted([1 / (self._k + ranks(scores.nodes)) for scores in found], weights),
@@ -52,19 +52,19 @@ class ReciprocalRankFusion:
 
 
 def hybrid(collection: Collection, settings: Bm25Settings | None = None) -> WeightedSum:
-    """0.6 BM25 + 0.4 dense."""
+    """Return 0.6 BM25 + 0.4 dense."""
     return WeightedSum(
         [(Bm25(collection, settings), LEXICAL_WEIGHT), (Dense(collection), DENSE_WEIGHT)]
     )
 
 
 def rrf(collection: Collection, settings: Bm25Settings | None = None) -> ReciprocalRankFusion:
-    """BM25 and dense, fused by their ranks."""
+    """Return BM25 and dense, fused by their ranks."""
     return ReciprocalRankFusion([Bm25(collection, settings), Dense(collection)])
 
 
 def min_max(scores: np.ndarray) -> np.ndarray:
-    """Each row scaled so that its least is 0 and its greatest 1; a constant row becomes 0.
+    """Return each row scaled to 0..1; a constant row becomes 0.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def min_max(scores: np.ndarray) -> np.ndarray:
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:
-    """Rank of each item in its row, from 1 for the greatest; equal scores share the best rank."""
+    """Return the rank of each item in its row, from 1; equal scores share the best rank."""
     from scipy.stats import rankdata
 
     return rankdata(-scores, method="min", axis=1)
 
 
-def _weighted(parts: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
-    total = np.zeros_like(parts[0], dtype=np.float64)
-    for part, weight in zip(parts, weights, strict=True):
-        total += weight * part
+def _weighted(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+    total = np.zeros_like(scores[0], dtype=np.float64)
+    for term, weight in zip(scores, weights, strict=True):
+        total += weight * term
     return total

@@ -1,4 +1,4 @@
-"""The baselines."""
+"""Declaration of the baselines."""
 
 import pyarrow as pa
 
@@ -47,5 +47,5 @@ METHOD = Method(
     settings=RetrievalSettings,
     k="retrieval.k",
     without_k=("full_context",),
-    asked=askable,
+    supported_questions=askable,
 )

@@ -1,7 +1,7 @@
-"""A control for graphs that join neighbours: each chunk's score and a share of its neighbours'.
+"""Control for graphs over neighbouring chunks: scores smoothed over neighbours.
 
-It finds more of the evidence than plain dense retrieval, for the cost of two additions: a graph
-over neighbouring passages has to find more than this.
+It finds more of the evidence than plain dense retrieval at almost no cost; a graph over
+neighbouring passages has to find more than this.
 """
 
 import numpy as np
@@ -13,20 +13,20 @@ WEIGHT = 0.3
 
 
 class Smoothed:
-    """Scores of a retriever, with a share of the score of the chunks before and behind added.
+    """Scores of a retriever plus a fraction of the scores of the previous and next chunk.
 
-    At the ends of a document the chunk itself stands for the neighbour that it lacks.
+    At the ends of a document the chunk itself replaces the missing neighbour.
     """
 
     def __init__(self, inner: Retriever, collection: Collection, weight: float = WEIGHT) -> None:
         self._inner, self._collection, self._weight = inner, collection, weight
-        places = np.arange(len(collection.chunk_ids))
-        self._before, self._behind = places - 1, places + 1
+        positions = np.arange(len(collection.chunk_ids))
+        self._before, self._behind = positions - 1, positions + 1
         first, last = collection.starts[:-1], collection.starts[1:] - 1
         self._before[first], self._behind[last] = first, last
 
     def scores(self, questions: Questions) -> Scores:
-        """Up to 1 + 2 `weight` times what the inner retriever gives."""
+        """Return scores of up to 1 + 2 `weight` times those of the inner retriever."""
         own = self._inner.scores(questions).nodes
         nodes = own + self._weight * (own[:, self._before] + own[:, self._behind])
         return Scores(nodes, best_of_nodes(nodes, self._collection))

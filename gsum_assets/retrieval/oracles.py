@@ -1,6 +1,6 @@
-"""Upper bounds: what answers would be if retrieval knew what a benchmark's annotators marked.
+"""Upper bounds: rankings that use the labels of a benchmark's annotators.
 
-They read what no method may read, so that no leaderboard counts them among the methods.
+Methods must not read these labels, so leaderboards do not rank the oracles among the methods.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +17,10 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
 MOST_CHOSEN = 50  # passages that `oracle-greedy` orders by the references
-_ABOVE = 2.0  # more than two cosines can differ by
+_ABOVE = 2.0  # maximum difference of two cosines
 
 Marked = Callable[[dict, Collection], Sequence[int]]
-"""Row of `queries` and its scope in, places of the chunks that come first out, best first or []."""
+"""Function from a row of `queries` and its scope to the positions of the labelled chunks."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Oracle:
 
     Attributes
     ----------
-    column : of `queries` that it reads; a question where it is empty cannot be asked.
-    first : which chunks come first.
-    is_ordered : whether these are in order already; else by cosine.
+    column : column of `queries` with the labels; questions without labels are left out.
+    first : selects the labelled chunks, which come first.
+    is_ordered : whether these are already ordered; otherwise by cosine.
     is_filled : whether the other chunks follow, by cosine.
     """
 
@@ -50,29 +50,29 @@ def _of_documents(question: dict, scope: Collection) -> Sequence[int]:
     relevant = set(question["relevant_document_ids"])
     starts = scope.starts.tolist()
     return [
-        place
+        position
         for i, document_id in enumerate(scope.document_ids)
         if document_id in relevant
-        for place in range(starts[i], starts[i + 1])
+        for position in range(starts[i], starts[i + 1])
     ]
 
 
 def _greedy(question: dict, scope: Collection) -> Sequence[int]:
-    """Passages one by one, each the one that adds most of the references' words and word pairs.
+    """Return passages chosen greedily to cover the words and word pairs of the references.
 
-    What is raised is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
+    The objective is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
     """
     texts = [counted(text) for text in scope.chunk_texts]
-    wanted, worth, held = [], [], []
+    gram_counts, worth, held = [], [], []
     for reference in map(counted, question["references"]):
         for grams, kind in ((reference.unigrams, "unigrams"), (reference.bigrams, "bigrams")):
             of_texts = [getattr(text, kind) for text in texts]
             for gram, count in grams.items():
-                wanted.append(count)
+                gram_counts.append(count)
                 worth.append(1 / sum(grams.values()))
                 held.append([own.get(gram, 0) for own in of_texts])
-    missing, worths = np.array(wanted, float), np.array(worth)  # (n_grams,)
-    counts = np.array(held, float).reshape(len(wanted), len(texts))
+    missing, worths = np.array(gram_counts, float), np.array(worth)  # (n_grams,)
+    counts = np.array(held, float).reshape(len(gram_counts), len(texts))
     chosen: list[int] = []
     while len(chosen) < min(MOST_CHOSEN, len(texts)):
         gains = worths @ np.minimum(counts, missing[:, None])  # (n_texts,)
@@ -94,9 +94,9 @@ ORACLES: Mapping[str, Oracle] = {
 
 
 def askable(variant: str, queries: pa.Table) -> pa.Table:
-    """The questions that a method can be asked: of an oracle, those that it knows the answer to.
+    """Return the questions a method can answer: for an oracle those with labels.
 
-    What it marks has to tell passages apart: documents do not for a question about one of them.
+    Labelled documents are of no use for a question about a single document, which is left out.
     """
     if variant not in ORACLES:
         return queries
@@ -110,16 +110,19 @@ def askable(variant: str, queries: pa.Table) -> pa.Table:
 def rank_by_oracle(
     variant: str, queries: pa.Table, questions: Questions, collection: Collection
 ) -> pa.Table:
-    """Rows of `rankings`: what is marked first, then by cosine; only what is marked if not filled.
+    """Return rows of `rankings`: labelled chunks first, then the others by cosine if filled.
 
     Parameters
     ----------
     queries, questions : the same questions; with embeddings, as the collection.
     """
-    oracle, asked = ORACLES[variant], {row["query_id"]: row for row in queries.to_pylist()}
+    oracle, questions_by_id = (
+        ORACLES[variant],
+        {row["query_id"]: row for row in queries.to_pylist()},
+    )
     marked: dict[str, int] = {}  # how many chunks of each question
     rows = rank_questions(
-        lambda scope: _Oracle(scope, oracle, asked, marked), questions, collection
+        lambda scope: _Oracle(scope, oracle, questions_by_id, marked), questions, collection
     )
     if oracle.is_filled:
         return rows
@@ -129,24 +132,24 @@ def rank_by_oracle(
 
 
 class _Oracle:
-    """Cosines, with what is marked above all others."""
+    """Cosines, with labelled chunks above all others."""
 
     def __init__(
         self,
         collection: Collection,
         oracle: Oracle,
-        asked: Mapping[str, dict],
+        questions_by_id: Mapping[str, dict],
         marked: dict[str, int],
     ) -> None:
         self._collection, self._oracle = collection, oracle
-        self._asked, self._marked = asked, marked
+        self._questions_by_id, self._marked = questions_by_id, marked
         self._dense = Dense(collection)
 
     def scores(self, questions: Questions) -> Scores:
-        """Cosines, -1 to 1, and more than that for what is marked."""
+        """Return cosines, -1 to 1, and higher values for labelled chunks."""
         nodes = self._dense.scores(questions).nodes.astype(np.float64)
         for row, query_id in zip(nodes, questions.ids, strict=True):
-            first = self._oracle.first(self._asked[query_id], self._collection)
+            first = self._oracle.first(self._questions_by_id[query_id], self._collection)
             self._marked[query_id] = len(first)
             if self._oracle.is_ordered:
                 row[first] = _ABOVE + np.arange(len(first), 0, -1)

@@ -1,7 +1,7 @@
-"""The random baseline: an order that question and item fix between them.
+"""Random baseline: an order that depends only on question and item.
 
-Every score is a hash of the question's id and the item's id. So the order of two items never
-depends on what else is in the corpus, and a growing corpus changes as little as it can.
+Every score is a hash of the question's id and the item's id, so that the order of two items does
+not depend on the rest of the corpus.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from gsum_assets.retrieval.ranking import Scores
 
 
 class RandomOrder:
-    """Uniform scores. Documents draw their own: the best of its chunks would favour a long one."""
+    """Uniform scores; documents have their own, as the best chunk would favour long ones."""
 
     def __init__(self, collection: Collection, seed: int = 0) -> None:
         self._seed = seed
@@ -22,19 +22,21 @@ class RandomOrder:
         self._documents = _keys(collection.document_ids)
 
     def scores(self, questions: Questions) -> Scores:
-        """Uniform over [0, 1)."""
-        asked = _keys([f"{self._seed} {query_id}" for query_id in questions.ids])
-        return Scores(_uniform(asked, self._nodes), _uniform(asked, self._documents))
+        """Return uniform scores over [0, 1)."""
+        question_keys = _keys([f"{self._seed} {query_id}" for query_id in questions.ids])
+        return Scores(
+            _uniform(question_keys, self._nodes), _uniform(question_keys, self._documents)
+        )
 
 
 def _keys(ids: Sequence[str]) -> np.ndarray:
-    """A 64-bit hash of each id, `(n_ids,)`."""
+    """Return a 64-bit hash of each id, `(n_ids,)`."""
     digests = (hashlib.blake2b(text.encode(), digest_size=8).digest() for text in ids)
     return np.frombuffer(b"".join(digests), dtype="<u8")
 
 
 def _uniform(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Numbers in [0, 1) from each pair of keys, `(n_rows, n_columns)`.
+    """Return numbers in [0, 1) from each pair of keys, `(n_rows, n_columns)`.
 
     The mixing steps are those of SplitMix64 (Steele, Lea and Flood 2014), which spread every bit
     of the sum of both keys over the result.

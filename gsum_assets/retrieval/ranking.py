@@ -1,7 +1,7 @@
-"""Scores to rankings: two levels, a fixed depth, ties broken by id.
+"""Rankings from scores: two levels, a fixed depth, ties broken by id.
 
-A retriever is built for one scope and scores its chunks and its documents; what happens after
-that is the same for all of them, and is here.
+A retriever is built for one scope and scores its chunks and its documents. This module ranks the
+scores, in the same way for all retrievers.
 """
 
 import time
@@ -26,26 +26,26 @@ class Scores(NamedTuple):
 
 
 class Retriever(Protocol):
-    """Scores everything in the collection it was built for."""
+    """Scores everything in the collection for which it was built."""
 
     def scores(self, questions: Questions) -> Scores:
-        """One row a question, one column a chunk or document, all finite."""
+        """Return one row per question, one column per chunk or document, all finite."""
         ...
 
 
 def best_of_nodes(nodes: np.ndarray, collection: Collection) -> np.ndarray:
-    """A document's score is that of its best chunk: `(n, n_chunks)` to `(n, n_documents)`."""
+    """Return the score of each document, that of its best chunk, `(n, n_documents)`."""
     return np.maximum.reduceat(nodes, collection.starts[:-1], axis=1)
 
 
 def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarray:
-    """The best items of each row, best first; equal scores in the order of their ids.
+    """Return the best items of each row, best first; equal scores in the order of their ids.
 
     Parameters
     ----------
     scores : `(n_questions, n_items)`, finite.
     ids : `(n_items,)`, distinct.
-    depth : items wanted for each row.
+    depth : number of items for each row.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarra
         row, column = np.argwhere(~np.isfinite(scores))[0]
         raise ValueError(
             f"ranking: score of '{ids[column]}' for question {row} is {scores[row, column]}; "
-            "scores must be finite, look for empty texts or zero vectors"
+            "scores must be finite; check for empty texts or zero vectors"
         )
     by_id = np.array(sorted(range(len(ids)), key=lambda i: ids[i]), dtype=np.int64)
     depth = min(depth, len(ids))
@@ -71,7 +71,7 @@ def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarra
 
 
 def first_of(values: np.ndarray, depth: int) -> np.ndarray:
-    """Indices of the `depth` largest, best first, equal ones ascending; no full sort."""
+    """Return indices of the `depth` largest, best first, equal ones ascending."""
     depth = min(depth, len(values))
     if depth == 0:
         return np.empty(0, dtype=np.int64)
@@ -93,10 +93,10 @@ def rank_questions(
 
     Parameters
     ----------
-    build : makes a retriever for one scope; called once a scope.
+    build : builds a retriever for one scope; called once per scope.
     depth : ranks kept for each question and level.
-    clock : seconds; what a question took to score and rank is its `latency_s`, the index being
-        there already. Questions of one scope are scored together and share the time.
+    clock : time in seconds, from which `latency_s` is computed: the time to score and rank a
+        question without that of the index. Questions of one scope are scored together and share it.
 
     Returns
     -------
@@ -107,17 +107,17 @@ def rank_questions(
         retriever = build(scope)
         block = max(1, _CELLS_AT_ONCE // len(scope.chunk_ids))
         for start in range(0, len(members), block):
-            asked = members[start : start + block]
+            batch = members[start : start + block]
             started = clock()
-            found = retriever.scores(questions.take(asked))
+            found = retriever.scores(questions.take(batch))
             pieces: list[tuple[int, pa.Table]] = []
             for level, scores, ids in (
                 ("document", found.documents, scope.document_ids),
                 ("node", found.nodes, scope.chunk_ids),
             ):
-                rows = _rows([questions.ids[i] for i in asked], level, scores, ids, depth)
-                pieces += zip(asked, rows, strict=True)
-            each = (clock() - started) / len(asked)
+                rows = _rows([questions.ids[i] for i in batch], level, scores, ids, depth)
+                pieces += zip(batch, rows, strict=True)
+            each = (clock() - started) / len(batch)
             blocks += [(i, _with_latency(rows, each)) for i, rows in pieces]
     schema = TABLES["rankings"].schema
     blocks.sort(key=lambda pair: pair[0])  # stable: document before node
@@ -127,7 +127,7 @@ def rank_questions(
 def _rows(
     query_ids: Sequence[str], level: str, scores: np.ndarray, ids: Sequence[str], depth: int
 ) -> list[pa.Table]:
-    """One piece of `rankings` for each question."""
+    """Return rows of `rankings` for each question."""
     best = top(scores, ids, depth)
     return [
         pa.table(

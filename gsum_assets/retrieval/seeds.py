@@ -1,13 +1,13 @@
 """Seeds of the graph methods: BM25 of a chunk and of its whole document, and the chunk's vector.
 
-BM25 counts words and pairs of words; capitalized words of a question count twice: names tell apart
-what texts are about, and a question says much besides. A document is as good as its best chunk.
+BM25 counts words and pairs of words; capitalized words of a question count twice, since names
+distinguish topics better than other words. The score of a document is that of its best chunk.
 
 On the 250 questions of ODSum-Story's train stories P/R at 10 of a walk rose by the names from
 77.2/85.2 to 78.4/86.6, and from 51.8/57.0 to 52.9/58.1 with titles masked; three times gave
 78.6/86.9 and 53.3/58.5 (graph and seeds of an earlier form). Weights of document, chunk and vector
 of 0.6/0/0.4, 0.4/0.2/0.4, 0.5/0.1/0.4 and thirds gave 76.2, 76.1, 76.2 and 75.8 of P at 10, and
-52.2, 52.5, 52.4 and 52.4 with titles masked: hardly a difference.
+52.2, 52.5, 52.4 and 52.4 with titles masked, hardly a difference.
 """
 
 import re
@@ -22,18 +22,18 @@ from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, min_max
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes
 from gsum_assets.retrieval.words import Words
 
-_DOCUMENT_WEIGHT, _CHUNK_WEIGHT = 0.4, 0.2  # together what `hybrid` gives to words
+_DOCUMENT_WEIGHT, _CHUNK_WEIGHT = 0.4, 0.2  # together the lexical weight of `hybrid`
 _WORD = re.compile(r"[^\W_]+")
 
 
 def lexical_and_dense(collection: Collection, language: str) -> tuple[Retriever, Retriever]:
-    """The two retrievers that seeds are made of."""
+    """Return the two retrievers that are combined for seeds."""
     words = Words(language, bigrams=True)
     return Bm25(collection, Bm25Settings(words=words)), Dense(collection)
 
 
 class Seeds:
-    """First passages, which a graph leads on from.
+    """First passages, from which a graph method starts.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Seeds:
         self._lexical, self._dense = lexical_and_dense(collection, language)
 
     def scores(self, questions: Questions) -> Scores:
-        """Between 0 and 1."""
+        """Return scores between 0 and 1."""
         lexical = self._lexical.scores(with_names_twice(questions))
         lengths = np.diff(self._collection.starts)
         nodes = (
@@ -57,11 +57,11 @@ class Seeds:
 
 
 def with_names_twice(questions: Questions) -> Questions:
-    """The questions with the names in each once more at its end."""
+    """Return the questions with their names repeated at the end."""
     texts = [" ".join([text, *names(text)]) for text in questions.texts]
     return Questions(questions.ids, texts, questions.document_ids, questions.embeddings)
 
 
 def names(text: str) -> Sequence[str]:
-    """The capitalized words of a text after its first word."""
+    """Return the capitalized words of a text after its first word."""
     return [word for word in _WORD.findall(text)[1:] if word[0].isupper()]

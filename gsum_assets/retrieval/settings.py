@@ -19,7 +19,7 @@ class RetrievalSettings(BaseModel):
         False, description="BM25 and TF-IDF also count pairs of words: for titles and full names"
     )
     window_tokens: int = Field(
-        32_768, ge=256, description="what `full_context` gives at once, in word pieces"
+        32_768, ge=256, description="length of a context of `full_context`, in word pieces"
     )
     n_spans: int = Field(
         3, ge=1, description="random spans that `full_context` takes of a longer text"
@@ -30,17 +30,17 @@ class RetrievalSettings(BaseModel):
     def _are_numbers(cls, k: int | list[int]) -> int | list[int]:
         ks = [k] if isinstance(k, int) else k
         if not ks or min(ks) < 1:
-            raise ValueError("each is at least 1, and there is at least one")
+            raise ValueError("give at least one number, each at least 1")
         return k if isinstance(k, int) else sorted(set(ks))
 
     @property
     def main_k(self) -> int:
-        """Of the answers that are stored: of a list 6, the papers' number, or else its first."""
+        """Number of passages of stored answers; from a list 6, as in the papers, or its first."""
         if isinstance(self.k, int):
             return self.k
         return DEFAULT_K if DEFAULT_K in self.k else self.k[0]
 
     @property
     def sweep(self) -> list[int]:
-        """The numbers of passages that curves are drawn over."""
+        """The numbers of passages of curves."""
         return [] if isinstance(self.k, int) else self.k

@@ -1,4 +1,4 @@
-"""The baselines have no tables of their own."""
+"""Tables of the baselines: none."""
 
 from gsum_resources.table import Table
 

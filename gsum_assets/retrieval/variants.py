@@ -1,4 +1,4 @@
-"""The baselines by name: how each ranks, and what each gives to the language model."""
+"""The baselines by name: retrievers and contexts."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,7 +29,7 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
 VARIANTS = (*RETRIEVERS, *ORACLES)
 NEED_VECTORS = frozenset({"dense", "dense-smoothed", "hybrid", "rrf", *ORACLES})
 DEFAULT_METHOD = "hybrid"
-"""The one method that a corpus without questions starts with, and that `gsum ask` takes.
+"""The default method of `gsum ask`, and of a corpus without questions.
 
 Chosen among bm25, dense, hybrid and rrf. On 93 questions of 12 QMSum training meetings, answered
 by the extractive model, they do not differ in ROUGE (ROUGE-1 28.5, 28.3, 28.8, 28.6), and rrf found
@@ -48,7 +48,7 @@ def rank(
     chunk_embeddings: pa.Table | None = None,
     query_embeddings: pa.Table | None = None,
 ) -> pa.Table:
-    """Rows of the table `rankings` for one baseline.
+    """Return the rows of the table `rankings` for one baseline.
 
     Parameters
     ----------

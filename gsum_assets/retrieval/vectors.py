@@ -1,4 +1,4 @@
-"""Embeddings from a table to an array, without copying where the rows are in order already."""
+"""Embeddings of a table as an array, without a copy if the rows are in order."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 
 def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") -> np.ndarray:
-    """The embedding of each chunk or question in `ids`, in that order.
+    """Return the embedding of each chunk or question in `ids`, in that order.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") ->
 
 
 def stacked(column: pa.ChunkedArray) -> np.ndarray:
-    """A column of vectors as one matrix, float32 `(n_rows, dim)`."""
+    """Return a column of vectors as one matrix, float32 `(n_rows, dim)`."""
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # this copies
     lengths = set(array.value_lengths().to_pylist()) if len(array) else {0}
     if len(lengths) > 1 or None in lengths:
         raise ValueError(
             f"chunk_embeddings: vectors of lengths {sorted(map(str, lengths))} in one table; "
-            "they come from different models, materialize chunk_embeddings again"
+            "they come from different models; materialize chunk_embeddings again"
         )
     return array.flatten().to_numpy(zero_copy_only=True).reshape(len(array), lengths.pop())

@@ -1,4 +1,4 @@
-"""How the word-based baselines split a text: words, stop words, stems, bigrams.
+"""Tokenization of the word-based baselines: words, stop words, stems, bigrams.
 
 Chosen on development data only, by BM25 with its usual k1 and b:
 
@@ -8,8 +8,8 @@ Chosen on development data only, by BM25 with its usual k1 and b:
   words of one letter (a speaker's "C") dropped 25.0 / 58.0, kept 25.1 / 58.2; bigrams lowered
   P@6 by 0.4.
 
-So stems and no stop words are the default; bigrams are a setting, for corpora whose questions
-quote titles and full names.
+So the default is stems without stop words; bigrams are a setting, for corpora whose questions quote
+titles and full names.
 """
 
 import re
@@ -23,7 +23,7 @@ from itertools import pairwise
 _WORD = re.compile(r"\w+")
 _WORDS_KEPT = 2**18  # about 40 MB
 
-# Names of languages as nltk's Snowball stemmers and bm25s' stop word lists have them.
+# Names of languages in nltk's Snowball stemmers and bm25s' stop word lists.
 _LANGUAGES = {
     "ar": "arabic",
     "da": "danish",
@@ -50,36 +50,36 @@ _LANGUAGES = {
 class Words:
     """Splits texts into the terms that BM25 and TF-IDF count.
 
-    A language without a stop word list or a stemmer goes without. Scripts that write no spaces
-    (Chinese, Japanese, Thai) come out as whole runs, and are better served by `dense`.
+    Languages without a stop word list or a stemmer are processed without. Scripts without spaces
+    (Chinese, Japanese, Thai) are not segmented; use `dense` for them.
 
     Attributes
     ----------
-    language : BCP 47 code, as in `corpus.toml`; only its first part counts.
-    bigrams : also count pairs of neighbouring terms, joined by a blank.
+    language : BCP 47 code, as in `corpus.toml`; only the language subtag counts.
+    bigrams : whether to count pairs of neighbouring terms, joined by a blank.
     """
 
     language: str = "en"
     bigrams: bool = False
 
     def split(self, text: str) -> list[str]:
-        """The terms of `text` in order, repeated as often as they occur; then pairs of them."""
+        """Return the terms of `text` in order, with repetitions, followed by their pairs."""
         terms = self.terms(text)
         if self.bigrams:
             return terms + [f"{first} {second}" for first, second in pairwise(terms)]
         return terms
 
     def terms(self, text: str) -> list[str]:
-        """The terms of `text` without pairs."""
+        """Return the terms of `text` without pairs."""
         term_of = self._terms
         return [term for word in self.find(text) if (term := term_of[word]) != ""]
 
     def find(self, text: str) -> list[str]:
-        """The words of `text` in lower case, stop words too."""
+        """Return the words of `text` in lower case, including stop words."""
         return _WORD.findall(text.lower())
 
     def term_of(self, word: str) -> str:
-        """What a word counts as: its stem, or "" for a stop word."""
+        """Return the term of a word: its stem, or "" for a stop word."""
         return self._terms[word]
 
     @property
@@ -88,10 +88,9 @@ class Words:
 
 
 class _Terms(dict[str, str]):
-    """The term of each word met so far: its stem, or "" for a stop word.
+    """Cache of the term of each word: its stem, or "" for a stop word.
 
-    Stemming is slow, and a corpus has few distinct words; a plain dict answers twice as fast as
-    `lru_cache`.
+    Stemming is slow, and a corpus has few distinct words; a dict is twice as fast as `lru_cache`.
     """
 
     def __init__(self, language: str) -> None:
@@ -130,10 +129,10 @@ def _stemmer(language: str):
 
 @contextmanager
 def _absent(*modules: str) -> Iterator[None]:
-    """Let imports inside do without modules that are not loaded yet.
+    """Prevent the import of modules that are not loaded yet.
 
-    nltk imports all that it can use, which takes longer than a question to answer; what is
-    imported here uses neither.
+    nltk imports optional modules, which takes longer than answering a question; the parts imported
+    here do not use them.
     """
     hidden = [name for name in modules if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] - None: import fails

@@ -1,1 +1,1 @@
-"""The parts of `LocalEmbedder`: model files, their settings, windows, batches, the encoder."""
+"""Modules of `LocalEmbedder`: model files, their settings, windows, batches, the encoder."""

@@ -1,4 +1,4 @@
-"""Batches of windows whose form depends on nothing but each window's own length."""
+"""Batches of windows whose shape depends only on the length of each window."""
 
 from collections.abc import Iterator
 
@@ -6,31 +6,31 @@ import numpy as np
 
 from gsum_resources.embedding.processor import mkl_has_avx512
 
-# Fine enough that padding costs little, coarse enough that a few sentences share their batches.
+# Small enough that padding costs little, large enough that sentences share batches.
 _LENGTH_STEP = 8
 
-# Matrix libraries take other kernels for few rows, whose sums round differently: a text alone would
-# differ in the last bits from the same text among others, and an incremental rebuild from a full
-# one. So a batch has at least this many tokens a thread. A handful, such as one question, runs on
-# one thread instead, where `_fewest_tokens` are enough. From these sizes on, rows came out alike
-# to the last bit at every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512
-# and AMX, one and two threads. A handful may not be more than 88 tokens: with AVX2, windows of 96
-# differ between one thread and two.
+# Matrix libraries use different kernels for few rows, which round differently: the vector of a text
+# would depend on the other texts of its batch, and an incremental rebuild would differ from a full
+# one. A batch therefore has at least this many tokens per thread. A small input, such as one
+# question, runs on one thread, where `_fewest_tokens` are enough. From these sizes on, rows were
+# bitwise equal at every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512 and
+# AMX, one and two threads. A small input may not exceed 88 tokens: with AVX2, windows of 96 differ
+# between one thread and two.
 _TOKENS_PER_THREAD = {"float32": 128, "bfloat16": 512}
-_HANDFUL_TOKENS = 64
+_SMALL_INPUT_TOKENS = 64
 
 
 def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
-    """Tokens at which windows are run, padding included, `(n_windows,)`.
+    """Return the padded length of each window in tokens, `(n_windows,)`.
 
-    A full window runs as it is. A shorter one is padded to the next multiple of 8 above its own
-    length: to a length that its neighbours have no part in, unlike the usual padding to the
-    longest of a batch. So sums over its tokens run in the same order in any company.
+    A full window is not padded. A shorter one is padded to the next multiple of 8 above its own
+    length, which does not depend on the other windows, unlike the usual padding to the longest of a
+    batch. Sums over its tokens therefore always run in the same order.
 
     Parameters
     ----------
     lengths : tokens of each window, special tokens included.
-    full_length : the same of a full window.
+    full_length : tokens of a full window, special tokens included.
     """
     padded = (lengths // _LENGTH_STEP + 1) * _LENGTH_STEP
     return np.maximum(lengths, np.minimum(padded, full_length))
@@ -39,15 +39,16 @@ def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
 def equal_form_batches(
     lengths: np.ndarray, full_length: int, batch_tokens: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """(tokens to run at, indices of windows), longest first.
+    """Yield (padded length in tokens, indices of windows), longest first.
 
     Full windows never share a batch with padded ones of the same length: a batch without padding
-    needs no attention mask and takes another kernel.
+    needs no attention mask and uses another kernel.
 
     Parameters
     ----------
     lengths, full_length : see `run_lengths`.
-    batch_tokens : most tokens in a batch, padding included; a longer window runs alone.
+    batch_tokens : maximum number of tokens in a batch, padding included; a longer window runs
+        alone.
     """
     runs = run_lengths(lengths, full_length)
     yield from _batches_of(2 * runs + (runs == lengths), runs, batch_tokens)
@@ -56,35 +57,35 @@ def equal_form_batches(
 def equal_length_batches(
     lengths: np.ndarray, batch_tokens: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """(tokens of each, indices of texts), longest first: batches without any padding.
+    """Yield (length in tokens, indices of texts), longest first: batches without padding.
 
     Parameters
     ----------
     lengths : tokens of each text, special tokens included.
-    batch_tokens : most tokens in a batch; a longer text runs alone.
+    batch_tokens : maximum number of tokens in a batch; a longer text runs alone.
     """
     yield from _batches_of(lengths, lengths, batch_tokens)
 
 
 def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> tuple[int, int]:
-    """(rows, threads) at which a batch runs on a processor, so that company does not matter.
+    """Return (rows, threads) of a CPU batch such that results do not depend on its other rows.
 
-    Rows beyond the windows repeat them. With AVX-512 a question alone costs its own tokens only.
+    Additional rows repeat the windows. With AVX-512, a single question is not filled up.
 
     Parameters
     ----------
     run_length : tokens of each window, padding included.
     precision : "float32" or "bfloat16".
-    threads : that there are.
+    threads : number of available threads.
     """
     tokens = _TOKENS_PER_THREAD[precision] * threads
-    if n_windows * run_length <= _HANDFUL_TOKENS:
+    if n_windows * run_length <= _SMALL_INPUT_TOKENS:
         tokens, threads = _fewest_tokens(precision), 1
     return max(n_windows, -(-tokens // run_length)), threads
 
 
 def _fewest_tokens(precision: str) -> int:
-    """The fewest that may run on one thread; half of these failed."""
+    """Return the minimum number of tokens for one thread; half of these failed."""
     if precision == "float32":
         return 16 if mkl_has_avx512() else 64
     return _TOKENS_PER_THREAD[precision]
@@ -93,7 +94,7 @@ def _fewest_tokens(precision: str) -> int:
 def _batches_of(
     form: np.ndarray, runs: np.ndarray, batch_tokens: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """(tokens to run at, indices) of those alike in `form`, greatest form first."""
+    """Yield (padded length, indices) of windows equal in `form`, greatest form first."""
     order = np.argsort(-form, kind="stable")
     edges = np.flatnonzero(np.diff(form[order])) + 1
     for group in np.split(order, edges) if len(order) else []:

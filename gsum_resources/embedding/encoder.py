@@ -1,4 +1,4 @@
-"""One transformer: token ids in, a pooled vector for each window out."""
+"""A transformer encoder: token ids in, one pooled vector per window out."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +19,8 @@ from gsum_resources.embedding.model_files import (
 from gsum_resources.embedding.model_settings import ModelSettings, Pooling, read_model_settings
 from gsum_resources.embedding.processor import (
     bfloat16_supported,
-    one_thread_each,
     physical_cores,
+    single_threaded_pool,
     torch_threads,
 )
 from gsum_resources.embedding.windows import WindowCutter, Windows
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 Precision = Literal["float32", "bfloat16"]
 
-# A GPU wants to be filled. On a processor a batch should stay within the second-level caches: 32
-# windows of 256 tokens ran at two thirds of the speed of 8, on two cores.
+# A GPU needs large batches. On a CPU a batch should fit into the second-level caches: 32 windows
+# of 256 tokens ran at two thirds of the speed of 8, on two cores.
 _BATCH_TOKENS_CUDA = 65536
 _BATCH_TOKENS_PER_THREAD = 1024
 
 
 class TextEncoder:
-    """A transformer with its tokenizer and settings; everything heavy is loaded on first use.
+    """A transformer with its tokenizer and settings; weights are loaded on first use.
 
     Parameters
     ----------
     name : "packaged", a folder or a hub id.
     precision : of weights and activations.
-    pooling : None takes what the model declares.
+    pooling : pooling method; None: the method that the model declares.
     device : "auto", "cpu" or "cuda".
-    threads : of torch on the processor; None is the physical cores the process may use.
+    threads : number of torch threads on the CPU; None: the physical cores available to the process.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class TextEncoder:
         self.name = name
         self._precision: Precision = precision
         self._pooling: Pooling | None = pooling
-        self._asked_device = device
+        self._requested_device = device
         self._threads = threads or physical_cores()
 
     @cached_property
     def folder(self) -> Path:
-        """The model's files; fetched from the hub where the name is an id."""
+        """Folder of the model's files, downloaded from the hub if the name is a hub id."""
         return model_folder(self.name)
 
     @cached_property
     def settings(self) -> ModelSettings:
-        """How the model is used; read from JSON, without torch."""
+        """Pooling, prefixes and limits of the model, read from JSON without torch."""
         return read_model_settings(self.folder, self.name, self._pooling)
 
     @cached_property
     def digest(self) -> str:
-        """Distinguishes the weights, wherever they lie."""
+        """Digest of the weights, independent of their path."""
         return model_digest(self.folder)
 
     @cached_property
@@ -84,7 +84,7 @@ class TextEncoder:
 
     @cached_property
     def _device(self) -> str:
-        return resolve_device(self._asked_device)
+        return resolve_device(self._requested_device)
 
     @property
     def _batch_tokens(self) -> int:
@@ -109,19 +109,19 @@ class TextEncoder:
         batch_tokens: int | None,
         on_batch: Callable[[np.ndarray], None] | None = None,
     ) -> np.ndarray:
-        """Pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
+        """Return the pooled vectors of windows, not normalized, float32 `(n_windows, dim)`.
 
         Parameters
         ----------
-        batch_tokens : most tokens in a batch; None suits the device.
-        on_batch : called with the indices of the windows just done.
+        batch_tokens : maximum number of tokens in a batch; None: a default for the device.
+        on_batch : called with the indices of the windows of each finished batch.
         """
         import torch
 
         vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
         lengths = np.array([len(ids) for ids in windows.ids], np.int64)
-        most = batch_tokens or self._batch_tokens
-        batches = equal_form_batches(lengths, windows.full_length, most)
+        max_tokens = batch_tokens or self._batch_tokens
+        batches = equal_form_batches(lengths, windows.full_length, max_tokens)
         with torch.inference_mode():
             for run_length, batch in batches:
                 chosen = [windows.ids[i] for i in batch]
@@ -135,17 +135,17 @@ class TextEncoder:
         return vectors
 
     def encode_tokens(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
-        """Unit vectors of the tokens of each input, float32 `(n_tokens, dim)`.
+        """Return the unit vectors of each input's tokens, float32 `(n_tokens, dim)`.
 
-        No padding and no attention mask. On a processor each input is run by itself, several at a
-        time on one thread each: as fast as batches, for two threads at one matrix product wait for
-        each other, and no vector depends on its company. On a GPU inputs of equal length share
+        No padding and no attention mask. On a CPU each input runs by itself, several in parallel on
+        one thread each: as fast as batches, since two threads at one matrix product wait for each
+        other, and vectors do not depend on other inputs. On a GPU inputs of equal length share
         batches.
 
         Parameters
         ----------
         inputs : token ids, special tokens included; none longer than `settings.max_tokens`.
-        layer : whose output is taken, from 1; None is the last.
+        layer : number of the layer whose output is returned, from 1; None is the last.
 
         Raises
         ------
@@ -163,12 +163,12 @@ class TextEncoder:
         return vectors
 
     def _encode_each(self, inputs: Sequence[np.ndarray], layer: int | None) -> list[np.ndarray]:
-        self._model  # noqa: B018 - loaded before the threads ask for it
-        with one_thread_each(self._threads) as pool:
+        self._model  # noqa: B018 - loaded before threads need it
+        with single_threaded_pool(self._threads) as pool:
             return list(pool.map(lambda ids: self._token_batch(ids[None], layer)[0], inputs))
 
     def _token_batch(self, ids: np.ndarray, layer: int | None) -> np.ndarray:
-        """Unit vectors of inputs of equal length, `(n_inputs, n_tokens)` ids, one more for dim."""
+        """Return unit vectors for `(n_inputs, n_tokens)` ids, `(n_inputs, n_tokens, dim)`."""
         import torch
 
         with torch.inference_mode():
@@ -184,7 +184,7 @@ class TextEncoder:
             return unit.cpu().numpy()
 
     def _encode_batch(self, windows: list[np.ndarray], run_length: int, n_rows: int) -> np.ndarray:
-        """Windows of at most `run_length` tokens, run as `n_rows`, to `(n_windows, dim)`."""
+        """Return vectors `(n_windows, dim)` of windows padded to `run_length` and `n_rows` rows."""
         import torch
 
         ids = np.full((n_rows, run_length), self.settings.pad_id, np.int64)
@@ -202,12 +202,12 @@ class TextEncoder:
 
 
 def resolve_device(device: str) -> str:
-    """ "auto" to "cuda" where there is a GPU, else "cpu".
+    """Return "cuda" for "auto" where there is a GPU, else "cpu".
 
     Raises
     ------
     ValueError
-        If "cuda" is asked for and torch sees none.
+        If "cuda" is requested and torch sees no GPU.
     """
     if device == "cpu":
         return device
@@ -223,9 +223,9 @@ def resolve_device(device: str) -> str:
 
 
 def _pool(output: Any, mask: "torch.Tensor", pooling: Pooling) -> "torch.Tensor":
-    """Token vectors `(rows, length, dim)` to one float32 vector a row, `(rows, dim)`."""
+    """Return one float32 vector per row, `(rows, dim)`, for tokens `(rows, length, dim)`."""
     hidden = getattr(output, "last_hidden_state", None)
-    if hidden is None:  # DPR gives its first token's vector, projected, and no others
+    if hidden is None:  # DPR returns only its first token's vector, projected
         return output.pooler_output.float()
     if pooling == "cls":
         return hidden[:, 0].float()
@@ -253,19 +253,19 @@ def without_progress_bars() -> Iterator[None]:
 
 
 def load_transformer(folder: Path, name: str, precision: Precision) -> Any:
-    """The transformer in evaluation mode, in the precision asked for.
+    """Return the transformer in evaluation mode, in the requested precision.
 
     Raises
     ------
     ValueError
-        If the weights file lacks parameters that the vectors depend on: transformers would fill
-        them with random numbers and go on.
+        If the weights file lacks parameters that the vectors depend on: transformers would
+        initialize them at random and continue.
     """
     import torch
     import transformers
 
     architectures = read_json(folder / "config.json").get("architectures") or []
-    # DPR's two encoders share a configuration class, by which AutoModel takes the wrong one.
+    # DPR's two encoders share a configuration class, so that AutoModel selects the wrong one.
     is_dpr = bool(architectures) and str(architectures[0]).startswith("DPR")
     loader: Any = getattr(transformers, architectures[0]) if is_dpr else transformers.AutoModel
     with without_progress_bars():

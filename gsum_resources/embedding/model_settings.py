@@ -1,4 +1,4 @@
-"""How a model wants to be used: pooling, prefixes, longest input; read from its folder."""
+"""Pooling, prefixes and maximum input of a model, read from its folder."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Pooling = Literal["mean", "cls", "max", "last"]
 _POOLING_NAMES: dict[str, Pooling] = {
     "mean": "mean",
     "mean_tokens": "mean",
-    # Differs from the mean by a factor, which unit length takes away.
+    # Differs from the mean by a factor, which normalization removes.
     "mean_sqrt_len_tokens": "mean",
     "cls": "cls",
     "cls_token": "cls",
@@ -25,7 +25,7 @@ _HARMLESS_MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
 
 @dataclass(frozen=True)
 class KnownModel:
-    """Use of a family of models whose folders do not describe it."""
+    """Settings of a family of models whose folders do not contain them."""
 
     name: re.Pattern[str]
     pooling: Pooling
@@ -48,16 +48,16 @@ _QUERY_ENCODERS = (("context-encoder", "query-encoder"), ("ctx_encoder", "questi
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """How one model is used.
+    """Settings of an embedding model.
 
     Attributes
     ----------
-    pooling : which token vectors make the text's vector.
-    query_prefix, passage_prefix : put before each query, or before each window of a passage.
+    pooling : method that combines token vectors into a text's vector.
+    query_prefix, passage_prefix : text before each query, or before each window of a passage.
     dimension : length of a vector.
-    max_tokens : longest input the model takes, special tokens included.
+    max_tokens : maximum input of the model, special tokens included.
     model_type : architecture as the configuration names it.
-    pad_id : token that fills short windows up; masked, so that it changes no vector.
+    pad_id : token that pads short windows; masked, so that it changes no vector.
     """
 
     pooling: Pooling
@@ -70,18 +70,18 @@ class ModelSettings:
 
 
 def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> ModelSettings:
-    """Settings from the model's own files, else from `KNOWN_MODELS`, else mean and no prefix.
+    """Return settings from the model's files, else from `KNOWN_MODELS`, else defaults.
 
     Parameters
     ----------
-    folder : the model's files.
-    name : what the user called it; its last part is looked up in `KNOWN_MODELS`.
-    pooling : overrides what the files say.
+    folder : folder of the model's files.
+    name : name given by the user; its last segment is searched in `KNOWN_MODELS`.
+    pooling : overrides the pooling that the files declare.
 
     Raises
     ------
     ValueError
-        If the model has a step that this embedder does not do, such as a dense layer.
+        If the model has a module that is not supported, such as a dense layer.
     """
     config = read_json(transformer_folder(folder) / "config.json")
     known = _known_model(name, str(config.get("_name_or_path", "")))
@@ -102,15 +102,15 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
 
 
 def query_encoder_name(model: str) -> str:
-    """The question encoder that belongs to a context encoder by name; else the model itself.
+    """Return the name of the query encoder for a passage encoder, else the name itself.
 
-    Dragon and DPR publish two encoders each. Their queries put through the context encoder
-    would give plausible and useless rankings.
+    Dragon and DPR publish two encoders each. Encoding their queries by the passage encoder would
+    give plausible but useless rankings.
     """
-    for passage_part, query_part in _QUERY_ENCODERS:
-        head, found, tail = model.rpartition(passage_part)
+    for passage_name, query_name in _QUERY_ENCODERS:
+        head, found, tail = model.rpartition(passage_name)
         if found:
-            return head + query_part + tail
+            return head + query_name + tail
     return model
 
 
@@ -124,7 +124,7 @@ def _known_model(*names: str) -> KnownModel:
 
 
 def _declared_pooling(folder: Path, name: str) -> Pooling | None:
-    """Pooling that the sentence-transformers module declares, or None where there is none."""
+    """Return the pooling that the sentence-transformers module declares, or None."""
     config = read_json(folder / "1_Pooling" / "config.json")
     if not config:
         return None
@@ -148,7 +148,7 @@ def _declared_pooling(folder: Path, name: str) -> Pooling | None:
 
 
 def _reject_unknown_modules(folder: Path, name: str) -> None:
-    """A module left out, such as a dense layer, would change every vector without a word."""
+    """Raise an error for unsupported modules: omitting one would change every vector."""
     for module in read_json(folder / "modules.json"):
         kind = str(module["type"]).rpartition(".")[2]
         if kind not in _HARMLESS_MODULES:
@@ -159,10 +159,10 @@ def _reject_unknown_modules(folder: Path, name: str) -> None:
 
 
 def _longest_input(config: dict[str, Any], folder: Path) -> int:
-    """Tokens the model takes: the least of its positions and its tokenizer's limit."""
+    """Return the maximum input in tokens: the least of positions and tokenizer limit."""
     limits = [int(read_json(folder / "tokenizer_config.json").get("model_max_length") or 1 << 30)]
     if positions := config.get("max_position_embeddings"):
-        # RoBERTa and its kin count positions from behind the padding id.
+        # RoBERTa and similar models count positions from the padding id on.
         shifted = config.get("model_type") in {"roberta", "xlm-roberta", "camembert", "mpnet"}
         limits.append(int(positions) - (int(config.get("pad_token_id", 1)) + 1 if shifted else 0))
     return min(limits)

@@ -1,8 +1,8 @@
-"""A BERT in numpy: vectors of a few texts in less time than it takes to import torch.
+"""A BERT encoder in numpy: embeds a few texts faster than torch can be imported.
 
 A process that answers one question would spend four fifths of its time on importing torch and
-transformers (4.3 of 5.2 s of processor time with the packaged model). Whatever embeds more than a
-question and the sentences of its passages is better off with torch.
+transformers (4.3 of 5.2 s of processor time with the packaged model). For more than a question and
+the sentences of its passages, torch is faster.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ from gsum_resources.embedding.encoder import TextEncoder
 from gsum_resources.embedding.model_files import read_json, transformer_folder, weight_files
 from gsum_resources.embedding.windows import Windows
 
-_BATCH_TOKENS = 1024  # what one layer needs of them stays within the second-level cache
+_BATCH_TOKENS = 1024  # one layer's data fits into the second-level cache
 Weights = Mapping[str, np.ndarray]
 
 
 def is_plain_bert(folder: Path) -> bool:
-    """Return whether `NumpyEncoder` can run the model: a BERT with GELU, in one safetensors file.
+    """Return whether `NumpyEncoder` supports a model: BERT with GELU in one safetensors file.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def is_plain_bert(folder: Path) -> bool:
 class NumpyEncoder(TextEncoder):
     """The transformer of a plain BERT without torch; vectors agree with torch's to about 1e-6.
 
-    Sums run in another order than in torch, so that its vectors have an identity of their own.
+    Sums run in another order than in torch, so that its vectors have a separate identity.
     """
 
     @cached_property
@@ -64,7 +64,7 @@ class NumpyEncoder(TextEncoder):
         batch_tokens: int | None,
         on_batch: Callable[[np.ndarray], None] | None = None,
     ) -> np.ndarray:
-        """Pooled vectors of windows, as `TextEncoder.encode` returns them."""
+        """Return the pooled vectors of windows; see `TextEncoder.encode`."""
         vectors = np.empty((len(windows.ids), self.settings.dimension), np.float32)
         lengths = np.array([len(ids) for ids in windows.ids], np.int64)
         batches = equal_form_batches(lengths, windows.full_length, batch_tokens or _BATCH_TOKENS)
@@ -81,7 +81,7 @@ class NumpyEncoder(TextEncoder):
 
 
 def bert(weights: Weights, config: Mapping, ids: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Output of the last layer, `(rows, length, dim)` (Devlin et al. 2019).
+    """Return the output of the last layer, `(rows, length, dim)` (Devlin et al. 2019).
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def bert(weights: Weights, config: Mapping, ids: np.ndarray, present: np.ndarray
 
 
 def pooled(hidden: np.ndarray, present: np.ndarray, pooling: str) -> np.ndarray:
-    """Token vectors `(rows, length, dim)` to one vector a row, `(rows, dim)`."""
+    """Return one vector per row, `(rows, dim)`, for token vectors `(rows, length, dim)`."""
     if pooling == "cls":
         return hidden[:, 0]
     if pooling == "last":
@@ -133,11 +133,13 @@ def _layer_norm(weights: Weights, name: str, x: np.ndarray, eps: float) -> np.nd
 def _attention(
     weights: Weights, name: str, x: np.ndarray, mask: np.ndarray, n_heads: int
 ) -> np.ndarray:
-    """Self-attention of all heads, `(rows * length, dim)`; `mask` `(rows, length)` is added."""
+    """Return all heads' self-attention, `(rows * length, dim)`, with `mask` `(rows, length)`
+    added.
+    """
     n_rows, length = mask.shape
 
-    def heads(part: str) -> np.ndarray:  # (rows, heads, length, dim / heads)
-        projected = _linear(weights, f"{name}attention.self.{part}", x)
+    def heads(kind: str) -> np.ndarray:  # (rows, heads, length, dim / heads)
+        projected = _linear(weights, f"{name}attention.self.{kind}", x)
         return projected.reshape(n_rows, length, n_heads, -1).transpose(0, 2, 1, 3)
 
     queries, keys, values = heads("query"), heads("key"), heads("value")

@@ -1,4 +1,4 @@
-"""`OpenAICompatibleEmbedder`: unit vectors of texts of any length, from a server."""
+"""`OpenAICompatibleEmbedder`: unit vectors of texts of any length, computed by a server."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,38 +12,39 @@ from gsum_resources.endpoint import Endpoint, EndpointError
 from gsum_resources.protocols import EmbedderUnavailableError
 from gsum_resources.settings import EmbeddingSettings
 
-VERSION = "1"  # raise it with every change of how texts are cut or vectors put together
+VERSION = "1"  # raise it with every change of how texts are cut or vectors combined
 
 _BYTES_PER_TOKEN = 2
-_BYTES_PER_COUNT = 4  # of a token where a server does not count
-_BATCH_WINDOWS = 32  # what the least generous servers take
+_BYTES_PER_COUNT = 4  # bytes per token if a server does not count tokens
+_BATCH_WINDOWS = 32  # limit of the strictest servers
 _BATCH_BYTES = 200_000
-_SHORTEST_WINDOW = 64  # bytes; whoever finds that too long has another complaint
+_SHORTEST_WINDOW = 64  # bytes; a shorter window is rejected for another reason
 _REJECTED = frozenset({400, 413, 422})
 _TOO_LONG = re.compile(r"too (long|large|many)|context|length|maximum|exceed", re.IGNORECASE)
 
 
 class EmbeddingError(ValueError):
-    """Vectors that cannot be used, or a text that cannot be embedded; names model and server."""
+    """Unusable vectors, or a text that cannot be embedded; names model and server."""
 
 
 class OpenAICompatibleEmbedder:
     """An `Embedder` served over HTTP.
 
-    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where there are
-    any. Two bytes a token is a cautious rule (English has four or five, Chinese two to three),
-    since some servers cut what is too long without a word. A window that a server still finds too
-    long is halved, again and again. A text's vector is the mean of its windows' vectors, weighted
-    by their bytes, brought to unit length. How a text is cut depends on nothing but the text.
+    A text is cut into windows of `2 * max_tokens` bytes of UTF-8, between words where possible. Two
+    bytes per token is a cautious estimate (English has four or five, Chinese two to three), since
+    some servers truncate long inputs silently. A window that a server rejects as too long is halved
+    repeatedly. The vector of a text is the mean of its windows' vectors, weighted by their bytes,
+    normalized to unit length. The windows of a text depend on the text alone.
 
     Parameters
     ----------
     settings : model and `max_tokens`.
-    endpoint : the server of these settings.
+    endpoint : server of these settings.
 
     Attributes
     ----------
-    tokens_read : by the server so far, as it counts them, or a token for four bytes.
+    tokens_read : tokens processed so far, as counted by the server, or estimated at four bytes
+        each.
     """
 
     def __init__(self, settings: EmbeddingSettings, endpoint: Endpoint) -> None:
@@ -57,56 +58,56 @@ class OpenAICompatibleEmbedder:
     def identity(self) -> str:
         """Backend, model, version and window."""
         settings = self._settings
-        parts = [f"openai_compatible-{VERSION}", settings.model]
-        parts += [f"version={settings.version}"] if settings.version else []
-        return "/".join([*parts, f"window={settings.max_tokens}"])
+        fields = [f"openai_compatible-{VERSION}", settings.model]
+        fields += [f"version={settings.version}"] if settings.version else []
+        return "/".join([*fields, f"window={settings.max_tokens}"])
 
     @property
     def usd_per_million_tokens(self) -> float:
-        """The price that the settings tell."""
+        """Price from the settings."""
         return self._settings.usd_per_million_tokens
 
     @property
     def dimension(self) -> int:
-        """Length of a vector, as the first reply tells; asks for one if there was none yet."""
+        """Length of a vector, from the first reply; sends a request if there was none."""
         if not self._dimension:
             self.embed(["dimension"])
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Passages to float32 unit vectors, `(n_texts, dimension)`; as `embed_telling` else."""
-        return self.embed_telling(texts, lambda place, vector: None)
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`."""
+        return self.embed_streaming(texts, lambda index, vector: None)
 
-    def embed_telling(
+    def embed_streaming(
         self, texts: Sequence[str], on_vector: Callable[[int, np.ndarray], None]
     ) -> np.ndarray:
-        """Passages to float32 unit vectors, `(n_texts, dimension)`.
+        """Return float32 unit vectors of passages, `(n_texts, dimension)`.
 
         Parameters
         ----------
-        on_vector : called in the calling thread with a text's place and vector, `(dimension,)`,
-            once it is there, in any order: what is known should the server fail later on.
+        on_vector : called in the calling thread with the index and the vector `(dimension,)` of
+            each text as soon as it is computed, in any order, so that vectors are kept if the
+            server fails later.
 
         Raises
         ------
         EmbeddingError
-            If a text is blank or rejected, or the server sends other vectors than it should.
+            If a text is blank or rejected, or the server returns invalid vectors.
         SettingsError
-            If the variable that should hold the key does not.
+            If the environment variable of the key is not set.
         EmbedderUnavailableError
-            If the server refuses the key or the model, or gives no answer: nothing can do
-            without a vector.
+            If the server refuses the key or the model, or does not answer.
         """
         if not len(texts):
             return np.zeros((0, self.dimension), np.float32)
         windows, owner = self._cut(texts)
         n_bytes = np.array([len(window.encode("utf-8", "replace")) for window in windows])
         bounds = _batch_bounds(n_bytes)
-        first = np.searchsorted(owner, np.arange(len(texts) + 1))  # window of each text
+        first = np.searchsorted(owner, np.arange(len(texts) + 1))  # first window of each text
         rows: dict[int, np.ndarray] = {}  # by window
         vectors: dict[int, np.ndarray] = {}  # by text
 
-        def hear(nth: int, found: np.ndarray) -> None:
+        def on_batch(nth: int, found: np.ndarray) -> None:
             rows.update(enumerate(found, bounds[nth]))
             for text in dict.fromkeys(owner[bounds[nth] : bounds[nth + 1]].tolist()):
                 of_text = range(first[text], first[text + 1])
@@ -115,21 +116,21 @@ class OpenAICompatibleEmbedder:
                     vectors[text] = self._vector(given, n_bytes[of_text.start : of_text.stop])
                     on_vector(text, vectors[text])
 
-        self._endpoint.map(self._embed_batch, [windows[a:b] for a, b in pairwise(bounds)], hear)
+        self._endpoint.map(self._embed_batch, [windows[a:b] for a, b in pairwise(bounds)], on_batch)
         return np.stack([vectors[text] for text in range(len(texts))])
 
     def _vector(self, windows: np.ndarray, n_bytes: np.ndarray) -> np.ndarray:
-        """The vector of one text from those of its windows, `(dimension,)`."""
+        """Return the vector of one text, `(dimension,)`, from those of its windows."""
         owner = np.zeros(len(windows), np.int64)
         mean = weighted_means(windows, owner, n_bytes.astype(float), 1)
         return unit_length(mean, f"{self._settings.model}' at '{self._settings.base_url}")[0]
 
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
-        """Queries likewise: such servers have one encoder."""
+        """Return vectors of queries by the same encoder as passages; see `embed`."""
         return self.embed(texts)
 
     def _cut(self, texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
-        """Windows of all texts, and the text of each, `(n_windows,)`."""
+        """Return the windows of all texts, and the index of the text of each, `(n_windows,)`."""
         windows, owner = [], []
         for index, text in enumerate(texts):
             of_text = list(cut(text, self._settings.max_tokens * _BYTES_PER_TOKEN))
@@ -142,7 +143,7 @@ class OpenAICompatibleEmbedder:
         return windows, np.asarray(owner, np.int64)
 
     async def _embed_batch(self, windows: Sequence[str]) -> np.ndarray:
-        """Vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""
+        """Return the vectors of windows, `(n_windows, dimension)`; a rejected batch is split."""
         body = {"model": self._settings.model, "input": windows, "encoding_format": "float"}
         try:
             answer = await self._endpoint.post("/embeddings", body, 0, _rows)
@@ -156,12 +157,12 @@ class OpenAICompatibleEmbedder:
             raise EmbedderUnavailableError(f"{self._name}: {failure}; run again later")
         if len(windows) > 1:
             half = len(windows) // 2
-            parts = [await self._embed_batch(part) for part in (windows[:half], windows[half:])]
-            return np.concatenate(parts)
+            halves = (windows[:half], windows[half:])
+            return np.concatenate([await self._embed_batch(each) for each in halves])
         return await self._embed_halves(windows[0], failure)
 
     async def _embed_halves(self, window: str, failure: EndpointError) -> np.ndarray:
-        """The vector of one window that was rejected, `(1, dimension)`, from its halves."""
+        """Return the vector of a rejected window, `(1, dimension)`, from those of its halves."""
         n_bytes = len(window.encode("utf-8", "replace"))
         if not _TOO_LONG.search(str(failure)) or n_bytes < 2 * _SHORTEST_WINDOW:
             raise EmbeddingError(f"{self._name} rejects the text {window[:40]!r}…: {failure}")
@@ -171,11 +172,11 @@ class OpenAICompatibleEmbedder:
         return np.average(vectors, axis=0, weights=weights)[None]
 
     def _checked(self, rows: list[Any], n_windows: int) -> np.ndarray:
-        """The vectors of a reply, `(n_windows, dimension)`, float64."""
+        """Return the validated vectors of a reply, `(n_windows, dimension)`, float64."""
         if len(rows) != n_windows:
             raise EmbeddingError(
-                f"{self._name} sent {len(rows)} vectors for {n_windows} texts; it does not keep "
-                "the protocol, use another"
+                f"{self._name} sent {len(rows)} vectors for {n_windows} texts; it does not follow "
+                "the protocol; use another server"
             )
         wanted = self._dimension or len(rows[0])
         wrong = next((len(row) for row in rows if len(row) != wanted or not wanted), None)
@@ -186,16 +187,17 @@ class OpenAICompatibleEmbedder:
             )
         vectors = np.asarray(rows, np.float64)
         if not np.isfinite(vectors).all():
-            raise EmbeddingError(f"{self._name} sent a vector that is not finite; use another")
+            raise EmbeddingError(
+                f"{self._name} sent a vector that is not finite; use another server"
+            )
         self._dimension = wanted
         return vectors
 
 
 def cut(text: str, max_bytes: int) -> Iterator[str]:
-    """Windows of at most `max_bytes` of UTF-8, none blank; nothing but blanks is left out.
+    """Yield windows of at most `max_bytes` bytes of UTF-8; blank windows are left out.
 
-    A window ends behind the last blank in its second half; where there is none, behind a
-    character.
+    A window ends after the last blank in its second half, or else after a character.
     """
     encoded = text.encode("utf-8", "replace")
     start = 0
@@ -213,7 +215,7 @@ def cut(text: str, max_bytes: int) -> Iterator[str]:
 
 
 def _batch_bounds(n_bytes: np.ndarray) -> list[int]:
-    """Where batches begin, and the end: `_BATCH_WINDOWS` and `_BATCH_BYTES` at most in each."""
+    """Return batch boundaries, with at most `_BATCH_WINDOWS` and `_BATCH_BYTES` per batch."""
     bounds, filled = [0], 0
     for i, n in enumerate(n_bytes.tolist()):
         if i > bounds[-1] and (i - bounds[-1] == _BATCH_WINDOWS or filled + n > _BATCH_BYTES):

@@ -1,4 +1,4 @@
-"""What the processor can do: physical cores left to this process, bfloat16 arithmetic."""
+"""Capabilities of the CPU: physical cores available to this process, bfloat16 arithmetic."""
 
 import os
 from collections.abc import Iterator
@@ -10,26 +10,26 @@ from pathlib import Path
 _CPU_TOPOLOGY = "/sys/devices/system/cpu/cpu{}/topology/"
 _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 _CPU_INFO = "/proc/cpuinfo"
-_BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})  # the last is ARM's name
+_BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})  # "bf16": on ARM
 
 
 def physical_cores() -> int:
-    """Physical cores that this process may use, at least 1.
+    """Return the number of physical cores that this process may use, at least 1.
 
-    Counts the cores behind the logical processors of the affinity mask (two hyper-threads of one
-    core share its multipliers, so a second thread slows matrix products down), and respects a
+    Counts the cores of the logical processors in the affinity mask (two hyper-threads of one core
+    share its multipliers, so that a second thread slows matrix products down), limited by a
     container's quota, which the mask does not show.
     """
     if hasattr(os, "sched_getaffinity"):
         available = sorted(os.sched_getaffinity(0))
-    else:  # macOS and Windows have no mask to ask
+    else:  # macOS and Windows have no affinity mask
         available = list(range(os.cpu_count() or 1))
     cores = {_core_of(cpu) for cpu in available}
     return max(1, min(len(cores), _quota_cores()))
 
 
 def _core_of(cpu: int) -> tuple[str, str]:
-    """(package, core) of a logical processor; itself where the system does not say."""
+    """Return (package, core) of a logical processor, by default its own number."""
     folder = Path(_CPU_TOPOLOGY.format(cpu))
     try:
         package = (folder / "physical_package_id").read_text().strip()
@@ -39,7 +39,7 @@ def _core_of(cpu: int) -> tuple[str, str]:
 
 
 def _quota_cores() -> int:
-    """Cores that the control group grants, rounded up; a huge number where it sets no limit."""
+    """Return the cores granted by the control group, rounded up; very large without a limit."""
     try:
         quota, period = Path(_CPU_QUOTA).read_text().split()
         return -(-int(quota) // int(period))
@@ -49,31 +49,31 @@ def _quota_cores() -> int:
 
 @cache
 def bfloat16_supported(device: str = "cpu") -> bool:
-    """Whether bfloat16 matrix products run in hardware.
+    """Return whether bfloat16 matrix products run in hardware.
 
     Parameters
     ----------
     device : "cpu" reads the processor's flags (AMX, AVX-512 BF16, ARM bf16) without importing
-        torch; "cuda" asks the driver.
+        torch; "cuda" queries the driver.
     """
     if device == "cuda":
         import torch
 
         return torch.cuda.is_available() and torch.cuda.is_bf16_supported(False)
-    return bool(_told("flags", "features") & _BFLOAT16_FLAGS)
+    return bool(_cpu_info("flags", "features") & _BFLOAT16_FLAGS)
 
 
 @cache
 def mkl_has_avx512() -> bool:
-    """Whether MKL multiplies with AVX-512, as it does on Intel's processors that have it."""
-    return "GenuineIntel" in _told("vendor_id") and "avx512f" in _told("flags")
+    """Return whether MKL uses AVX-512, which it does on Intel processors that support it."""
+    return "GenuineIntel" in _cpu_info("vendor_id") and "avx512f" in _cpu_info("flags")
 
 
-def _told(*names: str) -> set[str]:
-    """Words on the processor's lines of these names; none where the system does not tell."""
+def _cpu_info(*names: str) -> set[str]:
+    """Return the words on the lines of these names in /proc/cpuinfo; none on other systems."""
     try:
         lines = Path(_CPU_INFO).read_text().splitlines()
-    except OSError:  # only Linux tells; elsewhere "no" is the answer that costs least
+    except OSError:  # not Linux; assuming no support is the cheaper error
         return set()
     chosen = [line for line in lines if line.lower().startswith(names)]
     return {word for line in chosen for word in line.split()}
@@ -81,7 +81,7 @@ def _told(*names: str) -> set[str]:
 
 @contextmanager
 def torch_threads(threads: int) -> Iterator[None]:
-    """Sets torch's thread count, which is global to the process, and puts the old one back."""
+    """Set torch's thread count, which is global to the process, and restore it afterwards."""
     import torch
 
     before = torch.get_num_threads()
@@ -93,11 +93,11 @@ def torch_threads(threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def one_thread_each(n_workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that each use torch on one thread; threads at one matrix product wait for others."""
+def single_threaded_pool(n_workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield a pool of threads that each use torch on one thread."""
     import torch
 
-    # a new thread begins with torch's default, not with what its maker has set
+    # a new thread starts with torch's default, not with its creator's setting
     single = {"initializer": torch.set_num_threads, "initargs": (1,)}
     with torch_threads(1), ThreadPoolExecutor(n_workers, **single) as pool:
         yield pool

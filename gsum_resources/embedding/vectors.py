@@ -1,4 +1,4 @@
-"""Window vectors to text vectors: weighted means, unit length."""
+"""Text vectors from window vectors: weighted means, unit length."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import numpy as np
 def weighted_means(
     vectors: np.ndarray, owner: np.ndarray, weights: np.ndarray, n_texts: int
 ) -> np.ndarray:
-    """Mean vector of each text's windows, weighted, float64 `(n_texts, dim)`.
+    """Return the weighted mean vector of each text's windows, float64 `(n_texts, dim)`.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ def weighted_means(
 
 
 def unit_length(vectors: np.ndarray, model: str) -> np.ndarray:
-    """Rows divided by their Euclidean length, float32; `model` is named in the error.
+    """Return rows divided by their Euclidean length, float32; `model` is named in the error.
 
     Raises
     ------
     ValueError
-        If a row is zero or not finite, which means that the model itself is broken.
+        If a row is zero or not finite, which means that the model is damaged.
     """
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Texts cut into windows of tokens: nothing is dropped, each window knows its text."""
+"""Texts cut into windows of tokens, without dropping any."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Windows:
-    """Token windows of some texts, those of one text side by side and in order.
+    """Token windows of texts; the windows of a text are adjacent and in order.
 
     Attributes
     ----------
-    ids : for each window the model's input, special tokens and prefix included.
-    owner : index of the text a window comes from, `(n_windows,)`.
-    n_content : tokens of a window that stem from the text itself, `(n_windows,)`.
+    ids : model input of each window, special tokens and prefix included.
+    owner : index of the text of each window, `(n_windows,)`.
+    n_content : number of a window's tokens that belong to the text, `(n_windows,)`.
     full_length : tokens of a full window, special tokens and prefix included.
     """
 
@@ -30,11 +30,12 @@ class Windows:
 
 
 class WindowCutter:
-    """Cuts texts by a model's own tokenizer.
+    """Cuts texts with a model's tokenizer.
 
     Parameters
     ----------
-    folder : holds `tokenizer.json`, or files that transformers can make a fast tokenizer of.
+    folder : folder with `tokenizer.json`, or with files that transformers converts to a fast
+        tokenizer.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,7 +46,7 @@ class WindowCutter:
         self._after = np.asarray(framed.ids[content[-1] + 1 :], np.int64)
 
     def overhead(self, prefix: str) -> int:
-        """Tokens of a window beside its content: special ones and the prefix."""
+        """Return the tokens of a window besides its content: special tokens and the prefix."""
         opening = len(self._tokenizer.encode(prefix, add_special_tokens=False)) if prefix else 0
         return len(self._before) + len(self._after) + opening
 
@@ -56,9 +57,9 @@ class WindowCutter:
         prefix: str = "",
         first_index: int = 0,
     ) -> Windows:
-        """Windows of `window_tokens` content tokens; the last one of a text may be shorter.
+        """Return windows of `window_tokens` content tokens; the last of a text may be shorter.
 
-        The prefix opens every window, since each is a passage of its own for the model.
+        Every window begins with the prefix, since the model treats each as a passage.
 
         Raises
         ------
@@ -89,7 +90,7 @@ class WindowCutter:
         return Windows(ids, np.asarray(owner, np.int64), np.asarray(n_content, np.int64), full)
 
     def beginnings(self, texts: Sequence[str], max_tokens: int) -> list[np.ndarray]:
-        """Input for the beginning of each text: at most `max_tokens`, special tokens included."""
+        """Return the first `max_tokens` tokens of each text, special tokens included."""
         most = max_tokens - self.overhead("")
         encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
         contents = (np.asarray(encoding.ids[:most], np.int64) for encoding in encodings)
@@ -97,15 +98,15 @@ class WindowCutter:
 
     @property
     def frame(self) -> np.ndarray:
-        """Special tokens that the model puts around every input."""
+        """Special tokens around every input."""
         return np.concatenate([self._before, self._after])
 
 
 def _prefix_length(encoding: "Encoding", prefix: str) -> int:
-    """Tokens that stem from the prefix.
+    """Return the number of tokens that belong to the prefix.
 
-    Told by offsets: where a tokenizer joins a space to the word after it, the prefix cut alone
-    would end in another token than the prefix in front of a text.
+    Determined by offsets: where a tokenizer joins a space to the following word, the last token of
+    the prefix alone differs from that of the prefix before a text.
     """
     visible = len(prefix.rstrip())
     if not visible:
@@ -116,13 +117,13 @@ def _prefix_length(encoding: "Encoding", prefix: str) -> int:
 
 
 def _fast_tokenizer(folder: Path) -> "Tokenizer":
-    """The model's tokenizer without its stored truncation and padding."""
+    """Return the model's tokenizer without its stored truncation and padding."""
     from tokenizers import Tokenizer
 
     file = folder / "tokenizer.json"
     if file.is_file():
         tokenizer = Tokenizer.from_file(str(file))
-    else:  # older models carry a vocabulary only; transformers knows how to read it
+    else:  # older models have only a vocabulary, which transformers can read
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(folder).backend_tokenizer

@@ -1,8 +1,8 @@
-"""A server that speaks the OpenAI protocol: connections, limits, retries, and a key kept secret.
+"""Client of servers that speak the OpenAI protocol: connections, limits, retries, a secret key.
 
-`client.py` sends, `failures.py` says what an answer other than 200 means, `rate_limit.py` keeps
-within requests and tokens per minute, `key.py` reads and hides the key, `background.py` is the
-thread that all of it runs on.
+`client.py` sends requests, `failures.py` classifies answers other than 200, `rate_limit.py`
+enforces requests and tokens per minute, `key.py` reads and hides the key, and `background.py` is
+the thread that runs the client.
 """
 
 from gsum_resources.endpoint.client import Answer, Endpoint

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that synchronous code shares its connections."""
+"""An event loop in its own thread, so that synchronous code shares its connections."""
 
 import asyncio
 import threading
@@ -11,29 +11,29 @@ T = TypeVar("T")
 
 
 class BackgroundLoop:
-    """Runs coroutines for callers of any thread, those with a running loop included.
+    """Runs coroutines for callers in any thread, including those with a running loop.
 
     Parameters
     ----------
-    name : of the thread, which begins with the first coroutine and ends with the process, or
+    name : name of the thread, which starts with the first coroutine and ends with the process, or
         when `stop` is called.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    @cached_property  # which locks, on the Python that the project is pinned to
+    @cached_property  # thread-safe in the pinned Python version
     def _loop(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, name=self._name, daemon=True).start()
         return loop
 
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Begin `work`; cancelling the future cancels it."""
+        """Start `work`; cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, awaited here; an interrupt here cancels it there."""
+        """Return the result of `work`; an interrupt of the caller cancels it."""
         future = self.start(work)
         try:
             return future.result()
@@ -41,6 +41,6 @@ class BackgroundLoop:
             future.cancel()
 
     def stop(self) -> None:
-        """End the thread, if it has begun."""
+        """Stop the thread, if it was started."""
         if "_loop" in self.__dict__:
             self._loop.call_soon_threadsafe(self._loop.stop)

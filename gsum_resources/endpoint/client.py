@@ -1,4 +1,4 @@
-"""`Endpoint`: requests to one server, many at once, each tried until answered or given up."""
+"""`Endpoint`: concurrent requests to one server, retried until answered or given up."""
 
 import asyncio
 import json
@@ -39,18 +39,18 @@ _LONGEST_BACKOFF_S = 60.0
 _CHECK_TIMEOUT_S = 30.0
 _CHECK_ATTEMPTS = 3
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
-_AWAY_AFTER = 3  # requests in a row for which no connection could be made
+_AWAY_AFTER = 3  # consecutive requests without a connection
 
 
 @dataclass(frozen=True)
 class Answer(Generic[Value]):
-    """What a server answered.
+    """A server's answer.
 
     Attributes
     ----------
-    value : what `read` made of it.
-    tokens_in, tokens_out : as the server counts them; None where it does not.
-    retries : attempts before this one.
+    value : result of `read`.
+    tokens_in, tokens_out : as counted by the server; None if it does not count.
+    retries : number of attempts before the successful one.
     """
 
     value: Value
@@ -60,16 +60,16 @@ class Answer(Generic[Value]):
 
 
 class Endpoint:
-    """A server that speaks the OpenAI protocol, and all that this process asks of it.
+    """A server that speaks the OpenAI protocol, with all requests of this process to it.
 
-    The key is read, and connections are made, when first used. Everything runs in one background
-    thread, which keeps the connections; `check` and `map` may be called from any other.
+    The key is read, and connections are opened, on first use. Everything runs in one background
+    thread, which keeps the connections; `check` and `map` may be called from other threads.
 
     Parameters
     ----------
-    settings : where the server is, and how hard it may be pressed.
-    store : its database counts attempts, for other processes as well.
-    backoff_s : longest pause before the first retry, seconds; it doubles with each further one.
+    settings : address, key and limits of the server.
+    store : its database counts attempts across processes.
+    backoff_s : maximum pause before the first retry, seconds; doubled for each further one.
     """
 
     def __init__(
@@ -82,38 +82,38 @@ class Endpoint:
             settings.requests_per_minute,
             settings.tokens_per_minute,
             (lambda: state_of(store)) if store else None,
-            # limits belong to an account at a server, so what distinguishes those names it
+            # limits apply per account at a server
             hash_texts([settings.table, settings.base_url, settings.api_key_env], 8),
         )
         self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
-        self._given_up = 0  # requests in a row
-        self._patient = True  # until no connection could be made for a request, however often
-        self._answered = False  # any request, ever
+        self._given_up = 0  # consecutive requests
+        self._patient = True  # False after a request without any connection
+        self._answered = False  # whether any request was ever answered
 
     def check(self) -> None:
-        """Ask for the list of models, so that a wrong key or address is told before any work.
+        """Request the list of models, so that a wrong key or address is reported early.
 
-        A server that has no such list, or is busy, is none the worse.
+        A server without such a list, or a busy one, passes the check.
 
         Raises
         ------
         SettingsError
-            If the variable that should hold the key does not.
+            If the environment variable of the key is not set.
         ModelUnavailableError
-            If the server refuses the key, or no connection can be made.
+            If the server refuses the key, or cannot be reached.
         """
         self._connection.prepare()
         self._background.run(self._check())
 
     def fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
-        """What the server answers to side questions, each tried once; None for a failure.
+        """Return the server's parsed answers, each requested once; None for a failure.
 
         Parameters
         ----------
-        path : below the base URL, or a whole address at the same server.
-        bodies : made JSON and posted; None: get.
+        path : path below the base URL, or a complete URL at the same server.
+        bodies : JSON bodies to post; None sends a GET request.
         """
         self._connection.prepare()
         return self._background.run(self._fetch(path, bodies))
@@ -124,17 +124,17 @@ class Endpoint:
         items: Sequence[Item],
         on_value: Callable[[int, Value], None] | None = None,
     ) -> list[Value]:
-        """`work` on each item, as many at once as the settings allow; values in order.
+        """Return `work` of each item, in order; as many run concurrently as the settings allow.
 
         Parameters
         ----------
-        work : awaits `post`.
-        on_value : called in the calling thread with an item's place and value once it is there.
+        work : coroutine that awaits `post`.
+        on_value : called in the calling thread with the index of an item and its value.
 
         Raises
         ------
         Exception
-            The first that `work` or `on_value` raises; what is under way is cancelled then.
+            The first that `work` or `on_value` raises; requests in flight are cancelled.
         """
         if not items:
             return []
@@ -145,14 +145,14 @@ class Endpoint:
         future.add_done_callback(lambda _: ready.put(None))
         try:
             while found := ready.get():
-                place, value = found
-                values[place] = value
+                index, value = found
+                values[index] = value
                 if on_value:
-                    on_value(place, value)
+                    on_value(index, value)
         finally:
-            future.cancel()  # of no effect once it is done
+            future.cancel()  # no effect if it is done
         future.result()
-        return [values[place] for place in range(len(items))]
+        return [values[index] for index in range(len(items))]
 
     async def post(
         self,
@@ -162,24 +162,24 @@ class Endpoint:
         read: Callable[[Any], Value],
         is_final: Callable[[EndpointError, int], bool] = lambda failure, attempts: False,
     ) -> Answer[Value]:
-        """Send one request, again and again if need be, within the limits.
+        """Send one request within the limits, with retries.
 
         Parameters
         ----------
-        path : below the base URL, such as `/chat/completions`.
-        body : made JSON; lone surrogates become question marks.
-        tokens_out : most that the reply may take.
-        read : takes what is wanted from the reply, parsed JSON; where it raises LookupError,
-            TypeError, AttributeError or ValueError the attempt has failed.
-        is_final : whether a failure, after so many attempts, is left to the caller instead of
-            trying again. It says nothing of the server's health then.
+        path : path below the base URL, such as `/chat/completions`.
+        body : sent as JSON; lone surrogates become question marks.
+        tokens_out : maximum number of tokens of the reply.
+        read : extracts the value from the parsed JSON reply; LookupError, TypeError, AttributeError
+            or ValueError mean that the attempt has failed.
+        is_final : whether to leave a failure, after so many attempts, to the caller instead of
+            trying again. Such a failure does not count as one of the server.
 
         Raises
         ------
         EndpointError
             If this request got no usable answer.
         ModelUnavailableError
-            If no request will get any: key or model are refused, the server is away.
+            If no request will succeed: key or model are refused, or the server is away.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         last = stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1)
@@ -200,17 +200,17 @@ class Endpoint:
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
         attempts = retrying.statistics["attempt_number"]
         if isinstance(failure, TransientError) and is_final(failure, attempts):
-            told = _told(self.settings, failure, attempts)
-            raise EndpointError(told, failure.status, attempts - 1)
+            message = _failure_message(self.settings, failure, attempts)
+            raise EndpointError(message, failure.status, attempts - 1)
         raise self._final(failure, attempts)
 
     def close(self) -> None:
-        """Close the connections and end the thread; the endpoint serves no more."""
+        """Close the connections and stop the thread; the endpoint cannot be used afterwards."""
         self._background.run(self._connection.close())
         self._background.stop()
 
     async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
-        async def one(body: dict[str, Any] | None) -> Any:
+        async def fetch_one(body: dict[str, Any] | None) -> Any:
             content = None if body is None else json.dumps(body).encode()
             async with self._slots:
                 await self._limiter.admit(0)
@@ -219,7 +219,7 @@ class Endpoint:
                 except (EndpointError, ValueError):
                     return None
 
-        return await asyncio.gather(*map(one, bodies))
+        return await asyncio.gather(*map(fetch_one, bodies))
 
     async def _work_off(
         self,
@@ -227,11 +227,11 @@ class Endpoint:
         items: Sequence[Item],
         ready: "queue.SimpleQueue[tuple[int, Value] | None]",
     ) -> None:
-        """Workers that take items from one iterator; the first exception ends them all."""
+        """Run workers that take items from one iterator; the first exception cancels all."""
 
         async def worker(numbered: Iterator[tuple[int, Item]]) -> None:
-            for place, item in numbered:
-                ready.put((place, await work(item)))
+            for index, item in numbered:
+                ready.put((index, await work(item)))
 
         numbered = iter(enumerate(items))
         n_workers = min(self.settings.max_concurrent, len(items))
@@ -239,8 +239,8 @@ class Endpoint:
         try:
             await asyncio.gather(*workers)
         finally:
-            for one in workers:
-                one.cancel()
+            for running in workers:
+                running.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _attempt(
@@ -253,7 +253,7 @@ class Endpoint:
                 text = await self._connection.send(path, content, self.settings.timeout_s)
             except EndpointError as failure:
                 if 400 <= failure.status < 500:
-                    self._limiter.settle(admitted, 0)  # nothing was read or written
+                    self._limiter.settle(admitted, 0)  # the server processed no tokens
                 if isinstance(failure, TransientError) and failure.retry_after_s:
                     self._limiter.hold(failure.retry_after_s)
                 raise
@@ -272,31 +272,31 @@ class Endpoint:
             return Answer(read(data), tokens_in, tokens_out)
         except _UNREADABLE as error:
             what = type(error).__name__
-        told = self._connection.key.hide_in_error(" ".join(text[:200].split()))
-        raise TransientError(f"200 with a body of no use ({what}): {told}", 200)
+        body = self._connection.key.hide_in_error(" ".join(text[:200].split()))
+        raise TransientError(f"200 with an unusable body ({what}): {body}", 200)
 
     def _pause(self, state: RetryCallState) -> float:
-        """Seconds before the next attempt: the back-off, or what the server asks if it is more."""
+        """Return the seconds before the next attempt: the larger of back-off and Retry-After."""
         failure = state.outcome.exception() if state.outcome else None
-        asked = failure.retry_after_s if isinstance(failure, TransientError) else None
-        return max(asked or 0.0, self._backoff(state))
+        requested = failure.retry_after_s if isinstance(failure, TransientError) else None
+        return max(requested or 0.0, self._backoff(state))
 
     def _final(self, failure: EndpointError, attempts: int) -> Exception:
-        """What is raised for a request that is given up after so many attempts."""
-        if hopeless := unavailable(failure, self.settings, self._answered):
-            return hopeless
-        told = _told(self.settings, failure, attempts)
+        """Return the exception for a request that is given up after so many attempts."""
+        if unavailable_error := unavailable(failure, self.settings, self._answered):
+            return unavailable_error
+        message = _failure_message(self.settings, failure, attempts)
         if not isinstance(failure, TransientError):
             self._answered = True
-            return EndpointError(told, failure.status, attempts - 1)
+            return EndpointError(message, failure.status, attempts - 1)
         self._given_up += 1
         self._patient = failure.reached
-        # a request may itself be at fault, unless no connection could be made for it at all
+        # the request itself may be at fault, unless no connection could be made
         enough = max(_AWAY_AFTER, self.settings.max_concurrent if failure.reached else 0)
         if self._given_up >= enough:
             given_up, self._given_up = self._given_up, 0
             return away(failure, self.settings, given_up)
-        return EndpointError(told, failure.status, attempts - 1)
+        return EndpointError(message, failure.status, attempts - 1)
 
     async def _check(self) -> None:
         retrying = AsyncRetrying(
@@ -306,33 +306,35 @@ class Endpoint:
             reraise=True,
         )
 
-        async def ask() -> None:
+        async def list_models() -> None:
             await self._limiter.admit(0)
             seconds = min(_CHECK_TIMEOUT_S, self.settings.timeout_s)
             await self._connection.send("/models", None, seconds)
 
         try:
-            await retrying(ask)
+            await retrying(list_models)
         except EndpointError as error:
             failure = error
         else:
             return
         if isinstance(failure, RefusedError):
-            # a key may be good for inference and not for lists
-            hopeless = None if "scope" in str(failure) else unavailable(failure, self.settings)
+            # a key may be valid for inference but not for lists
+            unavailable_error = (
+                None if "scope" in str(failure) else unavailable(failure, self.settings)
+            )
         else:
-            hopeless = None if failure.status else out_of_reach(failure, self.settings)
-        if hopeless:
-            raise hopeless
+            unavailable_error = None if failure.status else out_of_reach(failure, self.settings)
+        if unavailable_error:
+            raise unavailable_error
 
 
 def _failure_in(state: RetryCallState) -> EndpointError:
-    """The failure of the latest attempt, which is the only thing that is retried."""
+    """Return the failure of the latest attempt; only these errors are retried."""
     failure = state.outcome.exception() if state.outcome else None
     assert isinstance(failure, EndpointError)
     return failure
 
 
-def _told(settings: Settings, failure: EndpointError, attempts: int) -> str:
+def _failure_message(settings: Settings, failure: EndpointError, attempts: int) -> str:
     tried = f", tried {attempts} times" if attempts > 1 else ""
     return f"no usable answer from {settings.base_url}: {failure}{tried}"

@@ -1,4 +1,4 @@
-"""`Connection`: sends one request, and tells what went wrong without ever telling the key."""
+"""`Connection`: sends one request and reports failures without revealing the key."""
 
 import asyncio
 import logging
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """The client of one server; the key is read when it is first wanted."""
+    """The HTTP client of one server; the key is read on first use."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def prepare(self) -> None:
-        """Read the key and make the client, so that the first request leaves when it is sent.
+        """Read the key and create the client, so that the first request is sent without delay.
 
         Raises
         ------
         SettingsError
-            If the variable that should hold the key does not, or the address is none.
+            If the environment variable of the key is not set, or the address is invalid.
         """
         assert self._client
 
     @cached_property
     def key(self) -> Key:
-        """The key, hidden."""
+        """The key, which hides its value."""
         return read_key(self._settings, self._settings.table)
 
     async def send(self, path: str, content: bytes | None, seconds: float) -> str:
-        """The body of a good answer to one request, without the key.
+        """Return the body of a successful answer to one request, without the key.
 
         Parameters
         ----------
-        content : JSON to post; None: get.
-        seconds : bounds the whole attempt, the body's arrival included.
+        content : JSON to post; None sends a GET request.
+        seconds : time limit of the whole attempt, including the body's arrival.
 
         Raises
         ------
         EndpointError
-            What the failure means. It has no cause and no context, so that no traceback leads to
-            the client's own exceptions and what they hold.
+            The classified failure. It has no cause and no context, so that no traceback shows the
+            client's own exceptions and their data.
         """
         answer = await self._answer(path, content, seconds)
         if isinstance(answer, EndpointError):
@@ -78,16 +78,18 @@ class Connection:
             body = self.key.hide_in_error(error.response.content.decode("utf-8", "replace"))
             return failure_of(error.response.status_code, error.response.headers, body)
         except (TimeoutError, openai.APITimeoutError):
-            return TransientError(f"no whole answer within {seconds:g} s")
+            return TransientError(f"no complete answer within {seconds:g} s")
         except (openai.OpenAIError, httpx2.HTTPError) as error:
             cause = error.__cause__ or error
-            told = self.key.hide_in_error(f"{type(cause).__name__}: {cause}".rstrip(": "))
-            return TransientError(told, reached=not isinstance(cause, httpx2.ConnectError))
+            message = self.key.hide_in_error(f"{type(cause).__name__}: {cause}".rstrip(": "))
+            return TransientError(message, reached=not isinstance(cause, httpx2.ConnectError))
         return self.key.hide_in_reply(response.content.decode("utf-8", "replace"))
 
     @cached_property
     def _options(self) -> Any:
-        """The client insists on a key; where the server wants none, none is sent."""
+        """Request options, without the client's mandatory Authorization header if there is no
+        key.
+        """
         from openai import Omit
 
         return {} if self.key.reveal() else {"headers": {"Authorization": Omit()}}
@@ -97,11 +99,11 @@ class Connection:
         from httpx2 import InvalidURL, Limits
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        # What they log of each request is of no use to an operator, and may repeat headers.
+        # Their logs of each request do not help an operator, and may contain headers.
         for name in ("openai", "httpx2", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        most = self._settings.max_concurrent + 1  # and one for `check`
-        limits = Limits(max_connections=most, max_keepalive_connections=most)
+        n_connections = self._settings.max_concurrent + 1  # one more for `check`
+        limits = Limits(max_connections=n_connections, max_keepalive_connections=n_connections)
         try:
             return AsyncOpenAI(
                 api_key=self.key.reveal() or "none",

@@ -1,4 +1,4 @@
-"""What a failed attempt means: try again, give this request up, or give the server up."""
+"""Classification of failed attempts: retry, give the request up, or give the server up."""
 
 import email.utils
 import json
@@ -23,12 +23,12 @@ _ERRORS = {  # by the table of settings
     "scorer": ScorerUnavailableError,
 }
 
-LONGEST_PAUSE_S = 900.0  # a server that asks for more has nothing to give to this run
-_MAX_TOLD = 300  # characters of a server's own words in a message
-_MAX_SECONDS = 1e9  # a Retry-After beyond any patience is as good as this one
+LONGEST_PAUSE_S = 900.0  # a server that requires more is unavailable for this run
+_MAX_QUOTED = 300  # characters of a server's message in an error
+_MAX_SECONDS = 1e9  # upper bound of Retry-After
 _RETRIED = frozenset({408, 409, 429})
 _REFUSED_KEY = frozenset({401, 403})
-_NO_MONEY = "insufficient_quota"  # OpenAI's code of a 429 that no waiting cures
+_NO_MONEY = "insufficient_quota"  # OpenAI's code of a 429 for which retries are useless
 _UNKNOWN_MODEL = re.compile(r"model_not_found|\bmodel\b", re.IGNORECASE)
 
 
@@ -37,8 +37,8 @@ class EndpointError(RuntimeError):
 
     Attributes
     ----------
-    status : of the server's answer, 0 where there was none.
-    retries : attempts after the first.
+    status : status of the server's answer, 0 if there was none.
+    retries : number of attempts after the first.
     """
 
     def __init__(self, message: str, status: int = 0, retries: int = 0) -> None:
@@ -48,12 +48,12 @@ class EndpointError(RuntimeError):
 
 
 class TransientError(EndpointError):
-    """An attempt that failed in a way that the next one may not.
+    """An attempt that failed but may succeed when retried.
 
     Attributes
     ----------
-    retry_after_s : seconds that the server asks to wait, or None.
-    reached : whether a connection was made: if so, it may be this request that is at fault.
+    retry_after_s : seconds that the server requires to wait, or None.
+    reached : whether a connection was made; if so, the request itself may be at fault.
     """
 
     def __init__(
@@ -69,19 +69,19 @@ class TransientError(EndpointError):
 
 
 class RefusedError(EndpointError):
-    """An answer after which no request to this server will do better."""
+    """An answer that makes further requests to this server useless."""
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointError:
-    """What an answer with a status from 400 on means; `body` without the key."""
-    told, code = _told(body)
-    message = f"{status}: {told}" if told else f"{status}"
+    """Return the error for an answer with a status of 400 or above; `body` is without the key."""
+    text, code = _message_and_code(body)
+    message = f"{status}: {text}" if text else f"{status}"
     if status in _REFUSED_KEY or status == 402 or code == _NO_MONEY:
         return RefusedError(message, status)
     if status in _RETRIED or status >= 500:
         pause = retry_after(headers)
         if pause is not None and pause > LONGEST_PAUSE_S:
-            return RefusedError(f"{message}, and asks to wait {pause:.0f} s", status)
+            return RefusedError(f"{message}, and requires to wait {pause:.0f} s", status)
         return TransientError(message, status, pause)
     return EndpointError(message, status)
 
@@ -89,11 +89,11 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
 def unavailable(
     failure: EndpointError, settings: Settings, answered: bool = True
 ) -> ModelUnavailableError | None:
-    """The error to raise if no request will do better than this one did, else None.
+    """Return the error to raise if all further requests will fail as well, else None.
 
     Parameters
     ----------
-    answered : whether the server has answered a request before, so that its address is right.
+    answered : whether the server has answered a request before, so that its address is correct.
     """
     url, where = settings.base_url, f"[{settings.table}] of gsum.toml"
     is_sent = bool(settings.api_key_env) and not is_keyless(settings)
@@ -104,34 +104,35 @@ def unavailable(
         )
     elif failure.status in _REFUSED_KEY:
         what = (
-            f"wants a key ({failure}); name the environment variable that holds it as api_key_env "
-            f"in {where}"
+            f"requires a key ({failure}); set api_key_env in {where} to the environment variable "
+            "that holds it"
         )
     elif isinstance(failure, RefusedError):
-        what = f"serves no more for now ({failure}); see to the account there, then run again"
+        what = f"refuses further requests ({failure}); check the account there, then run again"
     elif failure.status == 404 and _UNKNOWN_MODEL.search(str(failure)):
         what = f"has no model '{settings.model}' ({failure}); correct model in {where}"
     elif failure.status == 404 and not answered:
-        what = f"does not have what is asked of it ({failure}); correct base_url in {where}"
+        what = f"does not have the requested path ({failure}); correct base_url in {where}"
     else:
         return None
     return _error(settings, f"the server at {url} {what}")
 
 
 def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUnavailableError:
-    """The error to raise when a server answers nobody any more."""
+    """Return the error to raise when a server has stopped answering."""
     return _error(
         settings,
         f"the server at {settings.base_url} is away: {n_requests} requests in a row failed, the "
-        f"last with '{failure}'; {_see_to_it(settings)}, then run again: what was answered is kept",
+        f"last with '{failure}'; {_remedy(settings)}, then run again: replies received so far are "
+        "kept",
     )
 
 
 def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailableError:
-    """The error to raise when a server cannot be reached before any work."""
+    """Return the error to raise when a server cannot be reached by the initial check."""
     return _error(
         settings,
-        f"the server at {settings.base_url} cannot be reached ({failure}); {_see_to_it(settings)}",
+        f"the server at {settings.base_url} cannot be reached ({failure}); {_remedy(settings)}",
     )
 
 
@@ -139,23 +140,23 @@ def _error(settings: Settings, message: str) -> ModelUnavailableError:
     return _ERRORS.get(settings.table, ModelUnavailableError)(message)
 
 
-def _see_to_it(settings: Settings) -> str:
-    return f"see that it runs and that base_url in [{settings.table}] of gsum.toml is right"
+def _remedy(settings: Settings) -> str:
+    return f"check that it runs and that base_url in [{settings.table}] of gsum.toml is right"
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that a server asks to wait: `Retry-After-Ms`, or `Retry-After` in seconds or date.
+    """Return the seconds of `Retry-After-Ms` or `Retry-After`, given in seconds or as a date.
 
     Parameters
     ----------
-    now : seconds since the epoch, for a date; None: the present.
+    now : seconds since the epoch, for a date; None: the current time.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) * unit
         except (KeyError, ValueError):
             continue
-        if seconds >= 0:  # which "nan" is not
+        if seconds >= 0:  # false for "nan"
             return min(seconds, _MAX_SECONDS)
     try:
         date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
@@ -164,8 +165,8 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     return max(0.0, date.timestamp() - (time.time() if now is None else now))
 
 
-def _told(body: str) -> tuple[str, str]:
-    """A server's own words and its code, from the shapes in which servers put them."""
+def _message_and_code(body: str) -> tuple[str, str]:
+    """Return a server's error message and code, from the formats that servers use."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
@@ -173,11 +174,11 @@ def _told(body: str) -> tuple[str, str]:
     error = content.get("error", content) if isinstance(content, dict) else content
     if not isinstance(error, dict):
         return _short(str(error)), ""
-    told = error.get("message") or error.get("detail") or json.dumps(error)
+    message = error.get("message") or error.get("detail") or json.dumps(error)
     code = str(error.get("code") or "")
-    return _short(f"{told}{f' ({code})' if code and not code.isdigit() else ''}"), code
+    return _short(f"{message}{f' ({code})' if code and not code.isdigit() else ''}"), code
 
 
 def _short(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _MAX_TOLD else text[: _MAX_TOLD - 1] + "…"
+    return text if len(text) <= _MAX_QUOTED else text[: _MAX_QUOTED - 1] + "…"

@@ -1,4 +1,4 @@
-"""The key of a server: read from the environment, sent to the server, shown to nobody."""
+"""The key of a server: read from the environment, sent to the server only, never shown."""
 
 import ipaddress
 import os
@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from gsum_resources.settings import EndpointSettings, SettingsError
 
 HIDDEN = "[key]"
-_RUN = 6  # characters in a row of the key that give a word away as a part of it
-_SECRET_FROM = 12  # shorter "keys" are words such as `ollama`, which a reply may well hold
+_RUN = 6  # consecutive characters of the key that identify a word as a fragment of it
+_SECRET_FROM = 12  # shorter "keys" are words such as `ollama`, which a reply may contain
 _WORD = re.compile(r"[^\s\"'`,;:()<>{}\[\]]+")
 _PRIVATE_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 _MASKED = re.compile(r"\*{3,}|\.{3,}|…|•{3,}|x{6,}", re.IGNORECASE)
@@ -32,26 +32,27 @@ class Key:
         return f"Key({self.variable})"
 
     def reveal(self) -> str:
-        """The value, for the client alone."""
+        """Return the value, for the client only."""
         return self._value
 
     def hide_in_reply(self, text: str) -> str:
-        """`text` without the key, should a server repeat it in what it answers."""
+        """Return `text` without the key, in case a server repeats it in a reply."""
         if len(self._value) >= _SECRET_FROM and self._value in text:
             return text.replace(self._value, HIDDEN)
         return text
 
     def hide_in_error(self, text: str) -> str:
-        """`text` without the key and without any word that shows a part of it.
+        """Return `text` without the key and without words that show a fragment of it.
 
-        Servers repeat a refused key with its middle masked (`sk-ab***wxyz`): such words go too.
+        Servers repeat a refused key with its middle masked (`sk-ab***wxyz`): such words are hidden
+        too.
         """
         if not self._value:
             return text
         text = text.replace(self._value, HIDDEN)
-        return _WORD.sub(lambda word: HIDDEN if self._tells(word.group()) else word.group(), text)
+        return _WORD.sub(lambda word: HIDDEN if self._reveals(word.group()) else word.group(), text)
 
-    def _tells(self, word: str) -> bool:
+    def _reveals(self, word: str) -> bool:
         if any(word[i : i + _RUN] in self._runs for i in range(len(word) - _RUN + 1)):
             return True
         start, end = self._value[:3], self._value[-3:]
@@ -59,7 +60,7 @@ class Key:
 
 
 def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether no key is sent to a server of one's own, since nobody set or named one.
+    """Return whether no key is sent, since the server is private and no key is configured.
 
     True where the host is this machine or in a private network, `api_key_env` is the default, and
     that variable is unset or empty.
@@ -71,7 +72,7 @@ def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.e
 
 
 def _is_private(url: str) -> bool:
-    """Return whether a host is a name or an address that no public network knows."""
+    """Return whether a host is in no public network, by its name or address."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     try:
         address = ipaddress.ip_address(host)
@@ -83,16 +84,16 @@ def _is_private(url: str) -> bool:
 def read_key(
     settings: EndpointSettings, table: str, environment: Mapping[str, str] = os.environ
 ) -> Key:
-    """The key that the settings name; an empty one where the server wants none.
+    """Return the key that the settings name; an empty one where the server requires none.
 
     Parameters
     ----------
-    table : of `gsum.toml` that the settings come from, for the message.
+    table : table of `gsum.toml` with the settings, for the message.
 
     Raises
     ------
     SettingsError
-        If the variable is not set, or holds what cannot be a key.
+        If the variable is not set, or its value cannot be a key.
     """
     variable = settings.api_key_env
     if not variable or is_keyless(settings, environment):
@@ -102,11 +103,11 @@ def read_key(
         raise SettingsError(
             f"environment variable {variable} is not set, and {settings.base_url} needs a key; put "
             f"the key there, or let api_key_env in [{table}] of gsum.toml name the variable that "
-            "holds it ('' where the server wants none)"
+            "holds it ('' if the server requires none)"
         )
     if not (value.isascii() and value.isprintable()) or " " in value:
         raise SettingsError(
-            f"environment variable {variable} holds blanks or characters that no key has; put the "
-            "key there alone"
+            f"environment variable {variable} holds blanks or characters that no key contains; "
+            "put only the key there"
         )
     return Key(variable, value)

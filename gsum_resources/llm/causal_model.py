@@ -1,4 +1,4 @@
-"""`CausalModel`: a causal language model that talks: a conversation in, its next turn out."""
+"""`CausalModel`: a causal language model for conversations."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ from gsum_resources.protocols import Request
 if TYPE_CHECKING:
     import torch
 
-_LEAST_PREFIX = 32  # tokens that are worth keeping
-_MOST_PREFIXES = 4  # kept; SmolLM2's keys and values take 46 kB a token
+_LEAST_PREFIX = 32  # minimum number of tokens of a cached prefix
+_MOST_PREFIXES = 4  # number of cached prefixes; SmolLM2's keys and values take 46 kB per token
 
 Message = dict[str, str]  # role and content
 
 
 class PromptError(ValueError):
-    """A prompt that the model cannot be given."""
+    """A prompt that the model cannot process."""
 
 
 @dataclass(frozen=True)
 class Generated:
-    """A turn of the model; `truncated` where it reached its length before its end."""
+    """A turn of the model; `truncated` if it reached its maximum length."""
 
     text: str
     tokens_in: int
@@ -34,16 +34,16 @@ class Generated:
 
 
 class CausalModel:
-    """A causal language model that takes turns.
+    """A causal language model that generates the next turn of a conversation.
 
     Parameters
     ----------
-    weights : loaded at once.
-    constrained : whether a grammar decides on the tokens of a structured reply.
-    json_tokens : room for names, quotes and brackets, beside the words of a structured reply.
-    tokens_per_word : room of a reply.
-    repetition_penalty : divides the logits of tokens that a free text has already (Keskar et al.
-        2019, 4.1), those of the prompt aside; 1 is none.
+    weights : loaded immediately.
+    constrained : whether a grammar restricts the tokens of a structured reply.
+    json_tokens : additional tokens of a structured reply, for names, quotes and brackets.
+    tokens_per_word : maximum length of a reply, tokens per requested word.
+    repetition_penalty : divisor of the logits of tokens that a free text already contains (Keskar
+        et al. 2019, 4.1), except those of the prompt; 1 is none.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class CausalModel:
         self._constrained = constrained and self._tokenizer.is_fast and bool(self._ends)
 
     def _greedy(self) -> None:
-        """Take from the model's own way to generate what is decided here."""
+        """Override settings of the model's own generation configuration."""
         own = self._model.generation_config
         own.do_sample, own.num_beams, own.max_length = False, 1, None
         own.temperature = own.top_p = own.top_k = None
         ends = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
         self._ends: list[int] = ends if isinstance(ends, list) else [] if ends is None else [ends]
         own.eos_token_id = self._ends or None
-        own.pad_token_id = self._ends[0] if self._ends else 0  # of no effect on a single prompt
+        own.pad_token_id = self._ends[0] if self._ends else 0  # no effect on a single prompt
 
     @cached_property
     def _special(self) -> list[str]:
@@ -81,28 +81,28 @@ class CausalModel:
         return [token.content for token in known if token.special and len(token.content) > 1]
 
     def generate(self, messages: Sequence[Message], request: Request) -> Generated:
-        """The model's next turn.
+        """Return the model's next turn.
 
         Raises
         ------
         PromptError
             If prompt and reply do not fit into the context or the memory, or no grammar can be
-            made of the request's schema.
+            built for the request's schema.
         """
         import torch
 
         turns = [message(m["role"], self._plain(m["content"])) for m in messages]
         prompt = self._token_ids(turns)
-        wanted = 64 + round(self._tokens_per_word * request.max_words)
-        if len(prompt) + wanted > self._context:
+        max_new_tokens = 64 + round(self._tokens_per_word * request.max_words)
+        if len(prompt) + max_new_tokens > self._context:
             raise PromptError(
-                f"{len(prompt):,} tokens of prompt and {wanted:,} of reply exceed the model's "
-                f"context of {self._context:,}; give fewer or shorter passages, or take a model "
-                "with a longer context"
+                f"{len(prompt):,} tokens of prompt and {max_new_tokens:,} of reply exceed the "
+                f"model's context of {self._context:,}; give fewer or shorter passages, or use a "
+                "model with a longer context"
             )
         if request.schema:
-            wanted = min(wanted + self._json_tokens, self._context - len(prompt))
-        processors = self._processors(request, len(prompt), wanted)
+            max_new_tokens = min(max_new_tokens + self._json_tokens, self._context - len(prompt))
+        processors = self._processors(request, len(prompt), max_new_tokens)
         loop = _Loop(len(prompt))
         ids = torch.tensor([prompt], device=self._device)  # (1, tokens)
         try:
@@ -110,7 +110,7 @@ class CausalModel:
                 whole = self._model.generate(
                     input_ids=ids,
                     attention_mask=torch.ones_like(ids),
-                    max_new_tokens=wanted,
+                    max_new_tokens=max_new_tokens,
                     logits_processor=processors,
                     stopping_criteria=None if request.schema and self._constrained else [loop],
                     past_key_values=self._read(self._prefix(turns[0], prompt)),
@@ -118,16 +118,16 @@ class CausalModel:
         except torch.OutOfMemoryError:
             raise PromptError(
                 f"{len(prompt):,} tokens of prompt do not fit into the memory of the "
-                f"{self._device} beside the model; give fewer or shorter passages"
+                f"{self._device} together with the model; give fewer or shorter passages"
             ) from None
         reply = whole[0, len(prompt) :].tolist()
         truncated = not reply or reply[-1] not in self._ends
-        said = reply[: len(reply) - loop.repeated]  # a loop is not written out
+        said = reply[: len(reply) - loop.repeated]  # without the repetitions of a loop
         text = self._tokenizer.decode(said, skip_special_tokens=True)
         return Generated(text, len(prompt), len(reply), truncated)
 
     def _processors(self, request: Request, start: int, room: int) -> list[Callable] | None:
-        """What changes the logits of a reply to a prompt of `start` tokens."""
+        """Return the logits processors of a reply to a prompt of `start` tokens."""
         processors: list[Callable] = []
         if request.schema and self._constrained:
             try:
@@ -149,9 +149,9 @@ class CausalModel:
         return Grammars(self._tokenizer, n_logits, self._ends)
 
     def _prefix(self, first: Message, prompt: Sequence[int]) -> tuple[int, ...]:
-        """The tokens of the first turn, where the prompt begins with them; else none.
+        """Return the tokens of the first turn if the prompt begins with them, else none.
 
-        Requests of one step have the same instructions, which stand there.
+        The first turn holds the instructions, which all requests of a step share.
         """
         from jinja2 import TemplateError
 
@@ -165,7 +165,7 @@ class CausalModel:
         return tuple(ids) if is_kept else ()
 
     def _read(self, prefix: tuple[int, ...]) -> Any:
-        """Keys and values of `prefix`, computed once: a reply does not depend on whether it was."""
+        """Return keys and values of `prefix`, cached; replies do not depend on the cache."""
         import torch
 
         if not prefix:
@@ -174,13 +174,13 @@ class CausalModel:
         if cache is None:
             ids = torch.tensor([prefix], device=self._device)
             cache = self._model.base_model(input_ids=ids, use_cache=True).past_key_values
-        self._prefixes[prefix] = cache  # the last one used
+        self._prefixes[prefix] = cache  # most recently used
         for old in list(self._prefixes)[:-_MOST_PREFIXES]:
             self._prefixes.pop(old, None)
         return copy.deepcopy(cache)
 
     def _token_ids(self, messages: Sequence[Message]) -> list[int]:
-        """The prompt, by the model's chat template where it has one."""
+        """Return the tokens of the prompt, by the model's chat template if it has one."""
         from jinja2 import TemplateError
 
         if not self._tokenizer.chat_template:
@@ -189,24 +189,24 @@ class CausalModel:
         how = {"add_generation_prompt": True, "return_dict": True, "enable_thinking": False}
         try:
             return self._tokenizer.apply_chat_template(messages, **how)["input_ids"]
-        except TemplateError:  # some know no system role
-            system, user, *rest = messages
+        except TemplateError:  # no system role
+            system, user, *following = messages
             first = message("user", f"{system['content']}\n\n{user['content']}")
-            return self._tokenizer.apply_chat_template([first, *rest], **how)["input_ids"]
+            return self._tokenizer.apply_chat_template([first, *following], **how)["input_ids"]
 
     def _plain(self, text: str) -> str:
-        """`text` in which no document can end its turn: special tokens are broken up."""
+        """Return `text` with special tokens broken up, so that no document can end its turn."""
         for token in self._special:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
 
 class _Loop:
-    """Ends a reply that only repeats itself.
+    """Stops a reply that only repeats itself.
 
     Parameters
     ----------
-    start : tokens of the prompt.
+    start : number of tokens of the prompt.
     """
 
     def __init__(self, start: int) -> None:
@@ -215,13 +215,13 @@ class _Loop:
 
     @property
     def repeated(self) -> int:
-        """Tokens at the end that only repeat what is before them."""
+        """Number of tokens at the end that only repeat the text before them."""
         return self._repetition.repeated
 
     def __call__(
         self, input_ids: "torch.Tensor", scores: "torch.Tensor", **_: Any
     ) -> "torch.Tensor":
-        """Whether to end, `(1,)`."""
+        """Return whether to stop, `(1,)`."""
         import torch
 
         self._repetition.read(input_ids[0, self._read :].tolist())
@@ -230,9 +230,9 @@ class _Loop:
 
 
 class _GumbelNoise:
-    """Turns greedy choice into sampling: the largest of logits plus noise is a sample (Gumbel).
+    """Turns greedy choice into sampling: the maximum of logits plus Gumbel noise is a sample.
 
-    The noise is drawn on the processor, so that a seed means the same on every device.
+    The noise is drawn on the CPU, so that a seed has the same effect on every device.
     """
 
     def __init__(self, temperature: float, seed: int) -> None:
@@ -242,7 +242,7 @@ class _GumbelNoise:
         self._generator = torch.Generator().manual_seed(seed & (2**63 - 1))
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Logits `(1, vocabulary)` to noisy ones of the same shape."""
+        """Return noisy logits, `(1, vocabulary)`."""
         import torch
 
         noise = torch.empty(scores.shape).exponential_(generator=self._generator).log()
@@ -250,5 +250,5 @@ class _GumbelNoise:
 
 
 def message(role: str, content: str) -> Message:
-    """A turn of the conversation, by "system", "user" or "assistant"."""
+    """Return a turn of a conversation; the role is "system", "user" or "assistant"."""
     return {"role": role, "content": content}

@@ -1,4 +1,4 @@
-"""`CausalWeights`: a causal language model by folder or hub id, to write or to score with."""
+"""`CausalWeights`: a causal language model by folder or hub id, for generation or scoring."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,13 +15,13 @@ _DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generatio
 
 
 class CausalWeights:
-    """Tokenizer and weights, loaded when first used.
+    """Tokenizer and weights, loaded on first use.
 
     Parameters
     ----------
     model : folder or hub id.
-    version : part of the identity, to be changed when the model behind the name changes.
-    table : of `gsum.toml` that names the model, for messages.
+    version : part of the identity; change it when the model behind the name changes.
+    table : table of `gsum.toml` that names the model, for messages.
 
     Raises
     ------
@@ -37,18 +37,18 @@ class CausalWeights:
 
     @property
     def name(self) -> str:
-        """The folder's own name, or the hub id."""
+        """Name of the folder, or the hub id."""
         return self._folder.name if self._folder else self._model
 
     @cached_property
     def identity(self) -> str:
-        """Name and version, and a digest of a folder's weights, tokenizer, template, settings."""
-        parts = [self.name, self._version]
+        """Name, version, and a digest of a folder's weights, tokenizer, template and settings."""
+        digest = ""
         if self._folder:
             described = [self._folder / name for name in _DESCRIPTION_FILES]
             texts = [path.read_text("utf-8") for path in described if path.is_file()]
-            parts.append(hash_texts([model_digest(self._folder), *texts], 8))
-        return "/".join(filter(None, parts))
+            digest = hash_texts([model_digest(self._folder), *texts], 8)
+        return "/".join(filter(None, [self.name, self._version, digest]))
 
     @cached_property
     def device(self) -> str:
@@ -66,13 +66,13 @@ class CausalWeights:
 
     @cached_property
     def context(self) -> int:
-        """Tokens that the model takes at once, what it writes included."""
+        """Maximum number of tokens of prompt and reply together."""
         positions = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
         return min(positions or 1 << 30, int(self.tokenizer.model_max_length))
 
     @property
     def _source(self) -> tuple[str, dict[str, str]]:
-        """What transformers loads, and options beside it."""
+        """Folder or hub id for transformers, and options."""
         return str(self._folder or self._model), {}
 
     @cached_property
@@ -91,14 +91,14 @@ class CausalWeights:
         if report["missing_keys"]:
             raise SettingsError(
                 f"[{self._table}] model '{source}': {len(report['missing_keys'])} parameters are "
-                f"not in its weights (first: {min(report['missing_keys'])}), so it would speak at "
-                "random; give a causal language model, or download it again"
+                f"not in its weights (first: {min(report['missing_keys'])}), so its output would "
+                "be random; give a causal language model, or download it again"
             )
         return model.eval().to(self.device)
 
     @contextmanager
     def _loading(self) -> Iterator[None]:
-        """Show no progress bars, and name the setting if the model cannot be loaded."""
+        """Hide progress bars, and name the setting if the model cannot be loaded."""
         try:
             with without_progress_bars():
                 yield
@@ -107,12 +107,12 @@ class CausalWeights:
             raise SettingsError(
                 f"[{self._table}] model '{self._source[0]}' cannot be loaded "
                 f"({type(error).__name__}: {reason}); give a folder that `save_pretrained` wrote, "
-                "or an id that the hub gives"
+                "or a hub id"
             ) from error
 
 
 def _local_folder(model: str, table: str) -> Path | None:
-    """The folder that `model` names, or None where it is a hub id."""
+    """Return the folder that `model` names, or None if it is a hub id."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         if weight_files(folder):

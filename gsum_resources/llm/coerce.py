@@ -1,8 +1,8 @@
-"""Values that miss their schema by a slip of form: mended where only one reading is possible.
+"""Coercion of values that violate their schema by slips of form, if only one reading is possible.
 
-A model that writes "8/10" for an integer or null for an empty text has said what it means. Nothing
-is made up: a field that is absent and has no default stays absent, and so does what has several
-readings ("between 6 and 8"). Items that remain invalid are left out of a list most of which is
+A model that writes "8/10" for an integer or null for an empty text has stated its value. No value
+is invented: a field that is missing and has no default stays missing, and so does one with several
+readings ("between 6 and 8"). Items that remain invalid are left out of a list if most of it is
 valid, and reported.
 """
 
@@ -33,24 +33,24 @@ class _Bounds(NamedTuple):
 
 
 class _Slips(Counter[str]):
-    """Kinds of items left out; `keep_few`: even where most of a list is left out."""
+    """Counts of omitted items by kind; `keep_few`: omit items even if most of a list is invalid."""
 
     keep_few = False
 
 
 def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tuple[Any, list[str]]:
-    """Return the value with slips of form mended, and a line for each kind of item left out.
+    """Return the value with slips of form corrected, and a line for each kind of omitted item.
 
     Parameters
     ----------
     value : parsed JSON.
-    schema : what the value should satisfy. The result may still not.
-    keep_few : whether to keep the valid items of a list where they are the lesser part, too.
+    schema : schema that the value should satisfy; the result may still violate it.
+    keep_few : whether to keep the valid items of a list even if they are the minority.
     """
     slips = _Slips()
     slips.keep_few = keep_few
-    mended = _object(value, schema, slips)
-    return mended, [f"{n} of {what}" if n > 1 else what for what, n in sorted(slips.items())]
+    corrected = _object(value, schema, slips)
+    return corrected, [f"{n} of {what}" if n > 1 else what for what, n in sorted(slips.items())]
 
 
 def _object(value: Any, schema: type[BaseModel], slips: _Slips) -> Any:
@@ -61,20 +61,20 @@ def _object(value: Any, schema: type[BaseModel], slips: _Slips) -> Any:
     if not isinstance(value, dict):
         return value
     fields = schema.model_fields
-    mended = {}
+    corrected = {}
     for name, given in _named(value, fields).items():
         field = fields[name]
         if given is None and not field.is_required():
-            continue  # as good as absent: the default stands
+            continue  # equivalent to a missing field: use the default
         if any(getattr(mark, "strict", False) for mark in field.metadata):
-            mended[name] = given
+            corrected[name] = given
             continue
-        mended[name] = _fitted(given, field.annotation, _bounds(field.metadata), name, slips)
-    return mended
+        corrected[name] = _fitted(given, field.annotation, _bounds(field.metadata), name, slips)
+    return corrected
 
 
 def _around_list(value: list, schema: type[BaseModel]) -> Any:
-    """A bare list as the one required field of an object, if that is a list."""
+    """Return a list as the value of an object's only required field, if that is a list."""
     required = [(name, field) for name, field in schema.model_fields.items() if field.is_required()]
     if len(required) == 1 and get_origin(required[0][1].annotation) is list:
         return {required[0][0]: value}
@@ -82,12 +82,12 @@ def _around_list(value: list, schema: type[BaseModel]) -> Any:
 
 
 def _named(value: dict, fields: dict[str, FieldInfo]) -> dict[str, Any]:
-    """The known fields, by exact name or else without regard to case, blanks and punctuation."""
+    """Return the known fields, by exact name or ignoring case, blanks and punctuation."""
     named = {name: given for name, given in value.items() if name in fields}
     by_key = {_key(name): name for name in fields if name not in named}
     for name, given in value.items():
-        if name not in named and (meant := by_key.pop(_key(str(name)), None)):
-            named[meant] = given
+        if name not in named and (field_name := by_key.pop(_key(str(name)), None)):
+            named[field_name] = given
     return named
 
 
@@ -112,8 +112,8 @@ def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: _Slips) ->
     if origin in (Union, UnionType):
         if value is None and NoneType in arguments:
             return None
-        meant = [one for one in arguments if one is not NoneType]
-        return _fitted(value, meant[0], bounds, name, slips) if len(meant) == 1 else value
+        kinds = [argument for argument in arguments if argument is not NoneType]
+        return _fitted(value, kinds[0], bounds, name, slips) if len(kinds) == 1 else value
     if origin is Literal:
         return _choice(value, arguments)
     if origin is list:
@@ -140,7 +140,7 @@ def _text(value: Any) -> Any:
         return str(value).lower()
     if isinstance(value, int | float):
         return str(value)
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return " ".join(value)
     if isinstance(value, dict) and len(value) == 1:
         (only,) = value.values()
@@ -153,7 +153,7 @@ def _boolean(value: Any) -> Any:
 
 
 def _choice(value: Any, allowed: Sequence[Any]) -> Any:
-    found = [one for one in allowed if _key(str(one)) == _key(str(value))]
+    found = [choice for choice in allowed if _key(str(choice)) == _key(str(value))]
     return found[0] if len(found) == 1 and value is not None else value
 
 
@@ -167,32 +167,31 @@ def _number(value: Any, kind: type, bounds: _Bounds) -> Any:
 
 
 def _number_in(text: str, most: float) -> float | str:
-    """The one number that a text holds; a share of the most, where the scale is another."""
+    """Return the only number in a text; a fraction is converted to the scale of `most`."""
     text = _THOUSANDS.sub("", text)
     for pattern in (_SHARE, _PERCENT):
         if (found := pattern.search(text)) and len(pattern.findall(text)) == 1:
-            rest = text[: found.start()] + text[found.end() :]
-            if _NUMBER.search(rest):
+            if _NUMBER.search(text[: found.start()] + text[found.end() :]):
                 return text
-            part, whole = float(found[1]), float(found[2]) if pattern is _SHARE else 100.0
+            share, whole = float(found[1]), float(found[2]) if pattern is _SHARE else 100.0
             has_scale = math.isfinite(most) and whole not in (0.0, most)
-            return part / whole * most if has_scale else part
+            return share / whole * most if has_scale else share
     numbers = _NUMBER.findall(text)
     return float(numbers[0]) if len(numbers) == 1 else text
 
 
 def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
-    """The valid items, if they are more than half; else all, for an error that names the rest.
+    """Return the valid items if they are the majority or `keep_few` is set; else all items.
 
-    All valid ones where few are to be kept.
+    All items are returned so that the error names the invalid ones.
     """
     if value is None:
         return None
     if not isinstance(value, list):
         value = _items_in(value, item)
-    found = [_fitted(one, item, _Bounds(), name, slips) for one in value if one is not None]
-    failures = [_problem(one, item, name) for one in found]
-    valid = [one for one, problem in zip(found, failures, strict=True) if not problem]
+    found = [_fitted(each, item, _Bounds(), name, slips) for each in value if each is not None]
+    failures = [_problem(each, item, name) for each in found]
+    valid = [each for each, problem in zip(found, failures, strict=True) if not problem]
     if 2 * len(valid) <= len(found) and not slips.keep_few:
         return found
     slips.update(problem for problem in failures if problem)
@@ -200,7 +199,7 @@ def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
 
 
 def _items_in(value: Any, item: Any) -> list:
-    """The items of what should have been a list: the lines or the numbers of a text, or one."""
+    """Return the items of a value that should be a list: lines or numbers of a text, or itself."""
     if not isinstance(value, str):
         return [value]
     if item is int:
@@ -213,12 +212,12 @@ def _items_in(value: Any, item: Any) -> list:
 
 
 def _problem(value: Any, item: Any, name: str) -> str:
-    """Why an item is not valid, without its value, so that like slips are counted together."""
+    """Return why an item is invalid, without its value, so that equal slips can be counted."""
     try:
         _adapter(item).validate_python(value)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False)[0]
-        where = ", ".join([name, *(str(place) for place in problem["loc"][:1])])
+        where = ", ".join([name, *(str(key) for key in problem["loc"][:1])])
         said = problem["msg"].removeprefix("Value error, ")
         return f"{where}: {_QUOTED.sub('', said)[:100]}"
     return ""

@@ -1,4 +1,4 @@
-"""What a server takes of the OpenAI protocol, learnt from what it rejects."""
+"""The dialect of the OpenAI protocol that a server supports, learnt from its rejections."""
 
 import re
 from collections.abc import Mapping
@@ -30,25 +30,26 @@ _SAYS_FORMAT = re.compile(
     r"|(unknown|unsupported|unrecognized|unexpected|invalid) (field|parameter|argument|key|value)",
     re.IGNORECASE,
 )
-# these say who asks, how often, for what or how much, and nothing of a request's form
+# these concern the account, the rate, the path or the size, never the form of a request
 _NEVER_OF_FORMAT = frozenset({401, 402, 403, 404, 408, 409, 413, 429, 503, 504, 529})
 COMPLAINTS = frozenset({400, 422})
-"""Statuses that servers give to a request whose form they do not take."""
+"""Statuses of requests whose form the server does not support."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a request is put to a server.
+    """The form in which requests are sent to a server.
 
     Attributes
     ----------
     format : how JSON is requested. `json_schema` is OpenAI's; `json_object_schema` adds the schema
-        to `json_object`, as llama.cpp and Anyscale take it; `guided_json` names it beside the
-        messages, under the names of vLLM and of llama.cpp. A server may ignore what it does not
-        know, so every format but the first describes the schema in the prompt, too.
+        to `json_object`, as in llama.cpp and Anyscale; `guided_json` sends it as separate fields
+        with the names of vLLM and of llama.cpp. A server may ignore unknown fields, so that every
+        format but the first describes the schema in the prompt as well.
     seed, temperature : whether these are sent.
-    bounds : whether a schema may bound the lengths of lists and strings; not all take that.
-    room : name of the parameter that bounds the reply's tokens; newer OpenAI models have another.
+    bounds : whether a schema may bound the lengths of lists and strings; not all servers support
+        that.
+    room : name of the parameter that limits the reply's tokens; newer OpenAI models use another.
     """
 
     format: Format = "json_schema"
@@ -58,12 +59,13 @@ class Dialect:
     room: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def parameters(self, request: Request, room: int, within: int | None = None) -> dict[str, Any]:
-        """Everything of a request's body but model and messages.
+        """Return the body of a request except model and messages.
 
         Parameters
         ----------
-        room : most tokens of the reply.
-        within : tokens that the schema shall keep a structured reply to; None: it bounds nothing.
+        room : maximum number of tokens of the reply.
+        within : number of tokens that the schema's bounds limit a structured reply to; None: no
+            bounds.
         """
         chosen: dict[str, Any] = {self.room: room}
         if self.temperature:
@@ -81,22 +83,23 @@ class Dialect:
 
     @property
     def lower_format(self) -> Format | None:
-        """The next best format; None after the last."""
+        """The next format to try; None after the last."""
         following = _FORMATS[_FORMATS.index(self.format) + 1 :]
         return following[0] if following else None
 
     def adapted(
         self, complaint: str, may_lower_format: bool, is_accepted: bool = False
     ) -> Mapping[str, Any]:
-        """What to change after a request was rejected; nothing if nothing suits the complaint.
+        """Return the changes to make after a rejection; empty if none matches the complaint.
 
         Parameters
         ----------
-        complaint : the server's words.
-        may_lower_format : whether the request wanted JSON, and how was left to us. Servers reject
-            a format in many words, so it is lowered for any complaint that names nothing else.
-        is_accepted : whether the server has taken this format before; it is lowered then only for
-            a complaint that names it.
+        complaint : the server's message.
+        may_lower_format : whether the format may be lowered: the request needs JSON, and the
+            settings leave the format open. The messages for rejected formats vary, so that it is
+            lowered for any complaint that names nothing else.
+        is_accepted : whether the server has accepted this format before; then it is lowered only
+            for a complaint that names it.
         """
         if self.room == "max_tokens" and _SAYS_ROOM.search(complaint):
             return {"room": "max_completion_tokens"}
@@ -113,10 +116,10 @@ class Dialect:
 
 
 def is_rejection(status: int, complaint: str) -> bool:
-    """Whether an answer means that the request's form is not taken, whatever its status.
+    """Return whether an answer means that the form of the request is not supported.
 
-    Some servers and proxies answer 500 to a request that fails their validation. Then only the
-    words tell it from an outage.
+    Some servers and proxies answer 500 to a request that fails their validation; only the message
+    distinguishes it from an outage.
     """
     if status in COMPLAINTS:
         return True
@@ -124,12 +127,12 @@ def is_rejection(status: int, complaint: str) -> bool:
 
 
 def is_unexplained(status: int) -> bool:
-    """Whether a server fails with a status that it may give to a form that it does not take."""
+    """Return whether a status may mean that the form of the request is not supported."""
     return status >= 500 and status not in _NEVER_OF_FORMAT
 
 
 def _structure(form: Format, described: dict[str, Any]) -> dict[str, Any]:
-    """The part of a request's body that asks for JSON, by its `response_format`."""
+    """Return the fields of a request's body that request JSON, from its `response_format`."""
     if form == "json_schema":
         return {"response_format": described}
     if form == "json_object":
@@ -143,7 +146,7 @@ def _structure(form: Format, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema_format(name: str, described: dict[str, Any]) -> dict[str, Any]:
-    """`response_format` with a JSON schema, strict where the protocol allows that."""
+    """Return `response_format` with a JSON schema, strict where the protocol allows it."""
     strict = _strict(described)
     return {
         "type": "json_schema",
@@ -156,9 +159,10 @@ def _schema_format(name: str, described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema as strict mode wants it: all fields required, no others; None if it cannot be.
+    """Return the schema for strict mode, or None if that is impossible.
 
-    A field with a default is required then, which satisfies the schema as it was all the more.
+    All fields are required, and no others allowed. Requiring a field with a default still satisfies
+    the original schema.
     """
     if schema.get("type") != "object":
         return None
@@ -169,23 +173,23 @@ def _strict(schema: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class _NotStrictError(Exception):
-    """A part that strict mode does not know."""
+    """A schema that strict mode does not support."""
 
 
-def _closed(part: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" in part:
-        return {"$ref": part["$ref"]}  # nothing may stand beside it
-    if not part.keys() & {"type", "enum", "const", "anyOf"} or "prefixItems" in part:
+def _closed(subschema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in subschema:
+        return {"$ref": subschema["$ref"]}  # no other keys are allowed
+    if not subschema.keys() & {"type", "enum", "const", "anyOf"} or "prefixItems" in subschema:
         raise _NotStrictError
-    closed = {name: value for name, value in part.items() if name != "default"}
-    for name in part.keys() & {"$defs", "properties"}:
-        closed[name] = {key: _closed(value) for key, value in part[name].items()}
-    if "anyOf" in part:
-        closed["anyOf"] = [_closed(value) for value in part["anyOf"]]
-    if "items" in part:
-        closed["items"] = _closed(part["items"])
-    if part.get("type") == "object":
-        if "properties" not in part or part.get("additionalProperties"):
+    closed = {name: value for name, value in subschema.items() if name != "default"}
+    for name in subschema.keys() & {"$defs", "properties"}:
+        closed[name] = {key: _closed(value) for key, value in subschema[name].items()}
+    if "anyOf" in subschema:
+        closed["anyOf"] = [_closed(value) for value in subschema["anyOf"]]
+    if "items" in subschema:
+        closed["items"] = _closed(subschema["items"])
+    if subschema.get("type") == "object":
+        if "properties" not in subschema or subschema.get("additionalProperties"):
             raise _NotStrictError  # a mapping of free keys
-        closed |= {"additionalProperties": False, "required": list(part["properties"])}
+        closed |= {"additionalProperties": False, "required": list(subschema["properties"])}
     return closed

@@ -1,7 +1,7 @@
-"""The embedded default language model: classical, deterministic, without key or download.
+"""The built-in default language model: classical, deterministic, without key or download.
 
-It ranks, cuts and quotes what it is given and never pretends to be an LLM: every completion says
-`model = "extractive"`. What it cannot do is an error that names a backend which can.
+It ranks, cuts and quotes passages, and every completion has `model = "extractive"`. Unsupported
+requests get an error that names a backend which supports them.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from gsum_resources.protocols import (
 
 NAME = "extractive"
 VERSION = "5"  # raise it with every change of a reply, so that memos of old replies expire
-_BATCH = 256  # requests whose sentences are embedded together
+_BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,
     "facts": Facts,
@@ -51,13 +51,13 @@ class _Prepared:
 
 
 class ExtractiveModel:
-    """A `LanguageModel` made of classical methods over sentence embeddings.
+    """A `LanguageModel` that uses classical methods on sentence embeddings.
 
     Parameters
     ----------
-    embedder : vectors of sentences and questions.
-    settings : how summaries are made; the defaults were tuned on the QMSum training meetings.
-    cache_size : sentence vectors kept in memory (20,000 of 384 dimensions take 31 MB).
+    embedder : embeds sentences and questions.
+    settings : settings of summaries; the defaults were tuned on the QMSum training meetings.
+    cache_size : number of sentence vectors kept in memory (20,000 of 384 dimensions take 31 MB).
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class ExtractiveModel:
 
     @property
     def structure(self) -> str:
-        """How a structured reply comes about."""
+        """Method of structured replies."""
         return "rules"
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order.
+        """Return one completion or error for each request, in order.
 
-        The sentences of 256 requests are embedded in one call. Latency is a request's own time
-        plus an equal share of the embedding. A question about passages without a sentence or
-        a keyphrase is empty.
+        The sentences of 256 requests are embedded in one call. Latency is a request's own time plus
+        an equal share of the embedding. A generated question is empty if the passages have no
+        sentence or keyphrase.
         """
         replies: list[Reply] = []
         for start in range(0, len(requests), _BATCH):
@@ -102,13 +102,13 @@ class ExtractiveModel:
         prepared = [self._prepare(request) for request in requests]
         started = time.perf_counter()
         vectors = self._embed(dict.fromkeys(s.text for p in prepared for s in p.sentences))
-        asked = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
+        texts = list(dict.fromkeys(aspect for p in prepared for aspect in p.aspects))
         aspects = (
-            dict(zip(asked, self._embedder.embed_queries(asked), strict=True)) if asked else {}
+            dict(zip(texts, self._embedder.embed_queries(texts), strict=True)) if texts else {}
         )
         share = (time.perf_counter() - started) / max(1, len(requests))
-        for one in prepared:
-            yield self._reply(one, vectors, aspects, share)
+        for each in prepared:
+            yield self._reply(each, vectors, aspects, share)
 
     def _prepare(self, request: Request) -> _Prepared:
         started = time.perf_counter()
@@ -152,7 +152,7 @@ class ExtractiveModel:
             text, parsed = self._write(request, Replies(request, reading, self._settings))
         except (UnfillableSchemaError, ValidationError) as error:
             return CompletionError(
-                f"extractive: cannot give {error}; give the field a default, use a model of "
+                f"extractive: cannot fill {error}; give the field a default, use a model of "
                 "gsum_resources.llm.results, or choose another language model",
                 NAME,
             )
@@ -177,5 +177,5 @@ def _nothing_to_read(request: Request) -> str:
     what = "holds no sentence" if any(p.strip() for p in request.passages) else "has no passage"
     return (
         f"extractive: the {request.task} request for document '{request.document_id}' {what}; "
-        "retrieve passages with words first, then ask again"
+        "retrieve passages with words first, then repeat the request"
     )

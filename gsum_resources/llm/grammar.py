@@ -1,9 +1,10 @@
-"""Replies whose structure cannot be wrong: a grammar decides which tokens may follow.
+"""Grammars that restrict the tokens of structured replies to a JSON schema.
 
-The grammar is made of the JSON schema by `llguidance`: it needs no other package and no
-compilation ahead (xgrammar brings triton along), knows bounds of lengths and numbers, and is what
-llama.cpp and vLLM use. A reply that nears its room, or that repeats itself, is closed: from there
-on only tokens are allowed that end strings, lists and objects, wherever the grammar allows one.
+The grammar is built from the JSON schema by `llguidance`: it needs no other package and no
+compilation (xgrammar requires triton), supports bounds of lengths and numbers, and is used by
+llama.cpp and vLLM. A reply that approaches its maximum length, or that repeats itself, is closed:
+from there on only tokens are allowed that end strings, lists and objects, wherever the grammar
+allows one.
 """
 
 import json
@@ -17,14 +18,14 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     import torch
 
-_MOST_ITEMS = 24  # of a list; a reply of more is a loop, or has no room
-_CHARS_PER_WORD = 8  # so that no string is longer than the whole text that is wanted
+_MOST_ITEMS = 24  # per list; longer replies are loops, or do not fit
+_CHARS_PER_WORD = 8  # no string may be longer than the whole requested text
 _LEAST_CHARS = 80
 _CHARS_PER_TOKEN = 3  # of JSON in English
 _STRING = "xxxx"
-_FILLED = 0.5  # of the longest that its strings may be: names and dates are short
+_FILLED = 0.5  # mean length of strings relative to their maximum: names and dates are short
 _LARGEST_INTEGER = 10**9 - 1
-_SPARE_TOKENS = 24  # for what is under way when the closing begins
+_SPARE_TOKENS = 24  # for incomplete values when the closing begins
 _WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
 _LONGEST_PERIOD = 96  # tokens of a sentence or list item that a loop repeats
 _LEAST_REPEATED = 36  # tokens; a table's rule or a row of blanks is shorter
@@ -32,22 +33,23 @@ _REPEATS = 2
 
 
 class GrammarError(ValueError):
-    """A schema that no grammar can be made of."""
+    """A schema without a grammar."""
 
 
 class Repetition:
-    """Detects that a text has begun to repeat itself, token by token.
+    """Detects, token by token, that a text repeats itself.
 
-    A greedy model that has said the same three times says it for ever.
+    A greedy model that has written the same three times will not stop.
     """
 
     def __init__(self) -> None:
         self._ids: list[int] = []
-        self._matched = [0] * (_LONGEST_PERIOD + 1)  # by period: tokens equal to the earlier one
-        self.repeated = 0  # tokens at the end that only repeat what is before them
+        # by period: number of tokens equal to the one a period before
+        self._matched = [0] * (_LONGEST_PERIOD + 1)
+        self.repeated = 0  # tokens at the end that only repeat the text before them
 
     def read(self, ids: Sequence[int]) -> None:
-        """Continue with `ids`."""
+        """Continue the text with `ids`."""
         for token in ids:
             self._ids.append(token)
             for period in range(1, min(len(self._ids) - 1, _LONGEST_PERIOD) + 1):
@@ -62,20 +64,20 @@ class Repetition:
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether a text, which may end in half a word, ends in words that it says over and over."""
+    """Return whether a text, possibly cut inside a word, ends in repeated words."""
     repetition = Repetition()
     repetition.read([hash(word) for word in _WORDS_AND_MARKS.findall(text)[:-1]])
     return repetition.repeated > 0
 
 
 class Grammars:
-    """Grammars over one model's tokens.
+    """Grammars over the tokens of one model.
 
     Parameters
     ----------
     tokenizer : a fast one of the transformers library.
-    n_logits : of the model, which may have more than the tokenizer has tokens.
-    ends : ids of the tokens that end a turn.
+    n_logits : number of the model's logits, which may exceed the number of tokens.
+    ends : ids of tokens that end a turn.
     """
 
     def __init__(self, tokenizer: Any, n_logits: int, ends: Sequence[int]) -> None:
@@ -86,18 +88,18 @@ class Grammars:
         self._tokens = llguidance.hf.from_tokenizer(tokenizer, n_logits, list(ends))
 
     def mask(self, schema: type[BaseModel], max_words: int, start: int, room: int) -> "GrammarMask":
-        """A logits processor for one reply.
+        """Return a logits processor for one reply.
 
         Parameters
         ----------
-        max_words : length of the wanted text, in words.
-        start : tokens of the prompt.
-        room : most tokens of the reply.
+        max_words : length of the requested text, in words.
+        start : number of tokens of the prompt.
+        room : maximum number of tokens of the reply.
 
         Raises
         ------
         GrammarError
-            If no grammar can be made of the schema.
+            If no grammar can be built for the schema.
         """
         import llguidance
 
@@ -113,7 +115,7 @@ class Grammars:
         matcher = llguidance.LLMatcher(self._tokens, grammar)
         if matcher.is_error():
             raise GrammarError(
-                f"no grammar can be made of the schema '{schema.__name__}' "
+                f"no grammar can be built for the schema '{schema.__name__}' "
                 f"({matcher.get_error()}); set structured_output to 'prompt' in gsum.toml"
             )
         shortest = json.dumps(_skeleton(bounded, bounded))
@@ -122,10 +124,10 @@ class Grammars:
 
     @cached_property
     def _closers(self) -> "list[torch.Tensor]":
-        """Tokens that end a string; a list or an object; begin a list; end a value before another.
+        """Masks of tokens that end a string, that end a list or object, open a list, end a value.
 
-        Only the last may hold a comma: after one, a list goes on. None may open an object: a list
-        that has to be there stays empty.
+        Only the last may contain a comma, after which a list continues. None may open an object: a
+        required list stays empty.
         """
         import torch
 
@@ -143,14 +145,14 @@ class Grammars:
 
 
 class GrammarMask:
-    """Logits of tokens that the grammar does not allow become minus infinity.
+    """Sets the logits of tokens that the grammar does not allow to minus infinity.
 
     Parameters
     ----------
-    matcher : of llguidance, at the beginning of the reply.
-    closers : masks `(n_logits,)` of tokens that end something, the most wanted first.
-    start : tokens of the prompt.
-    until : tokens of the reply after which it is closed.
+    matcher : llguidance matcher at the beginning of the reply.
+    closers : masks `(n_logits,)` of tokens that end something, in order of preference.
+    start : number of tokens of the prompt.
+    until : number of tokens of the reply after which it is closed.
     """
 
     def __init__(
@@ -169,7 +171,7 @@ class GrammarMask:
         self._repetition = Repetition()
 
     def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
-        """Logits `(1, n_logits)` to those of allowed tokens, of the same shape."""
+        """Return the logits `(1, n_logits)`, minus infinity for forbidden tokens."""
         import torch
 
         said = input_ids[0, self._read :].tolist()
@@ -179,7 +181,7 @@ class GrammarMask:
             self._repetition.read(said)
         allowed = self._allowed()
         if self._read - self._start >= self._until or self._repetition.repeated:
-            self._until = 0  # once begun, the closing goes on
+            self._until = 0  # once begun, the closing continues
             allowed = next((a for c in self._closers if (a := allowed & c).any()), allowed)
         return scores.masked_fill(~allowed.to(scores.device), -torch.inf)
 
@@ -194,15 +196,15 @@ class GrammarMask:
 def bounded_schema(
     schema: type[BaseModel], max_words: int, room: int | None = None
 ) -> dict[str, Any]:
-    """The JSON schema with every field required, no others, and a bound for each length.
+    """Return the JSON schema with all fields required, no others, and bounded lengths.
 
-    A field with a default is required, so that a model that forgets fields is asked for each.
+    A field with a default is required, so that models do not omit it.
 
     Parameters
     ----------
-    max_words : length of the wanted text, in words.
-    room : tokens that the reply should end within. A server's grammar closes no reply that nears
-        its room, so that the bounds have to: lists have fewer items, then strings fewer characters.
+    max_words : length of the requested text, in words.
+    room : maximum number of tokens of the reply. A server's grammar does not close a reply, so that
+        bounds must limit its length: first lists get fewer items, then strings fewer characters.
     """
     described = schema.model_json_schema()
     chars, items = max(_LEAST_CHARS, _CHARS_PER_WORD * max_words), _MOST_ITEMS
@@ -218,40 +220,44 @@ def bounded_schema(
     return _bounded(described, chars, items)
 
 
-def _bounded(part: dict[str, Any], chars: int, items: int) -> dict[str, Any]:
-    bounded = {name: value for name, value in part.items() if name != "default"}
-    for name in part.keys() & {"$defs", "properties"}:
-        bounded[name] = {key: _bounded(value, chars, items) for key, value in part[name].items()}
-    if "anyOf" in part:
-        bounded["anyOf"] = [_bounded(value, chars, items) for value in part["anyOf"]]
-    kind = part.get("type")
+def _bounded(subschema: dict[str, Any], chars: int, items: int) -> dict[str, Any]:
+    bounded = {name: value for name, value in subschema.items() if name != "default"}
+    for name in subschema.keys() & {"$defs", "properties"}:
+        bounded[name] = {
+            key: _bounded(value, chars, items) for key, value in subschema[name].items()
+        }
+    if "anyOf" in subschema:
+        bounded["anyOf"] = [_bounded(value, chars, items) for value in subschema["anyOf"]]
+    kind = subschema.get("type")
     if kind == "array":
-        bounded["items"] = _bounded(part.get("items", {}), chars, items)
-        most = max(items, part.get("minItems", 0))
-        bounded["maxItems"] = min(part.get("maxItems", most), most)
-    elif kind == "object" and "properties" in part:
-        bounded |= {"additionalProperties": False, "required": list(part["properties"])}
-    elif kind == "string" and not part.keys() & {"enum", "const", "pattern", "format"}:
-        bounded["maxLength"] = min(part.get("maxLength", chars), chars)
-    elif kind == "integer" and not part.keys() & {"enum", "const"}:
+        bounded["items"] = _bounded(subschema.get("items", {}), chars, items)
+        most = max(items, subschema.get("minItems", 0))
+        bounded["maxItems"] = min(subschema.get("maxItems", most), most)
+    elif kind == "object" and "properties" in subschema:
+        bounded |= {"additionalProperties": False, "required": list(subschema["properties"])}
+    elif kind == "string" and not subschema.keys() & {"enum", "const", "pattern", "format"}:
+        bounded["maxLength"] = min(subschema.get("maxLength", chars), chars)
+    elif kind == "integer" and not subschema.keys() & {"enum", "const"}:
         bounded.setdefault("minimum", -_LARGEST_INTEGER)
         bounded.setdefault("maximum", _LARGEST_INTEGER)
     return bounded
 
 
-def _skeleton(part: dict[str, Any], whole: dict[str, Any], items: int = 1) -> Any:
-    """A value with `items` items in each list and the shortest strings."""
-    if "$ref" in part:
-        return _skeleton(whole["$defs"][part["$ref"].rpartition("/")[2]], whole, items)
-    if choices := part.get("enum") or [part[key] for key in ("const",) if key in part]:
+def _skeleton(subschema: dict[str, Any], root: dict[str, Any], items: int = 1) -> Any:
+    """Return a value with `items` items in each list and the shortest strings."""
+    if "$ref" in subschema:
+        return _skeleton(root["$defs"][subschema["$ref"].rpartition("/")[2]], root, items)
+    if choices := subschema.get("enum") or [
+        subschema[key] for key in ("const",) if key in subschema
+    ]:
         return max(choices, key=lambda choice: len(str(choice)))
-    if "anyOf" in part:
-        values = [_skeleton(choice, whole, items) for choice in part["anyOf"]]
+    if "anyOf" in subschema:
+        values = [_skeleton(choice, root, items) for choice in subschema["anyOf"]]
         return max(values, key=lambda value: len(json.dumps(value)))
-    if part.get("type") == "array":
-        count = max(min(items, part.get("maxItems", items)), part.get("minItems", 0))
-        return [_skeleton(part["items"], whole, items)] * count
-    if part.get("type") == "object":
-        fields = part.get("properties", {})
-        return {name: _skeleton(value, whole, items) for name, value in fields.items()}
-    return "x" * max(len(_STRING), part.get("minLength", 0))
+    if subschema.get("type") == "array":
+        count = max(min(items, subschema.get("maxItems", items)), subschema.get("minItems", 0))
+        return [_skeleton(subschema["items"], root, items)] * count
+    if subschema.get("type") == "object":
+        fields = subschema.get("properties", {})
+        return {name: _skeleton(value, root, items) for name, value in fields.items()}
+    return "x" * max(len(_STRING), subschema.get("minLength", 0))

@@ -1,7 +1,7 @@
-"""The ledger: every request of a language model on record, with its tokens, time and price.
+"""The ledger: a record of every request to a language model, with its tokens, time and price.
 
-A reply and its row are one transaction of the state database (`state.py`). The table `llm_calls`
-is written from the database at the end of each batch of requests.
+A reply and its row are written in one transaction of the state database (`state.py`). The table
+`llm_calls` is written from the database at the end of each batch of requests.
 """
 
 import io
@@ -25,9 +25,9 @@ _ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class Ledger:
-    """Where calls are entered: the table `llm_calls` of one corpus, on behalf of one asset.
+    """Records the calls of one asset for one corpus in the table `llm_calls`.
 
-    `run_id` is that of the run that asks, "" outside of one.
+    `run_id` is the id of the requesting run, "" outside of a run.
     """
 
     store: ParquetStore
@@ -37,7 +37,7 @@ class Ledger:
     run_id: str = ""
 
     def row(self, key: bytes, request: Request, reply: Reply, cached: bool = False) -> dict:
-        """Return what is on record of a call that has just ended; cached: no model was asked."""
+        """Return the row of a call that has just ended; `cached`: the reply is from the memo."""
         error = reply.message if isinstance(reply, CompletionError) else None
         return {
             "corpus": self.corpus,
@@ -54,46 +54,46 @@ class Ledger:
             "left_out": getattr(reply, "left_out", 0),
             "cached": cached,
             "cost_usd": 0.0 if cached else reply.cost_usd,
-            "error": error and error.replace("\0", "\ufffd"),  # no text to PostgreSQL
+            "error": error and error.replace("\0", "\ufffd"),  # PostgreSQL rejects it in texts
             "run_id": self.run_id,
             "time": time.time_ns() // 1000,
         }
 
     def enter(self, rows: Sequence[dict], replies: Sequence[dict] = ()) -> None:
-        """Put rows on record, with the rows of `REPLIES` that calls brought, in one step."""
+        """Insert rows, and the rows of `REPLIES` of these calls, in one transaction."""
         with state_of(self.store).writing() as connection:
             insert_new(connection, REPLIES, replies)
             connection.execute(sa.insert(CALLS), rows)
 
 
 def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -> None:
-    """Write calls that are not in the table's files yet as one more file of each corpus.
+    """Write calls that are not in the table's files yet as a new file of each corpus.
 
-    A file is named by its first call, so that what was killed half-way is done again under the
-    same name. A corpus of which nothing counts as written (it was taken over from an older gsum,
-    or something was forgotten) gets one file in place of all that it has.
+    A file is named by its first call, so that an interrupted export is repeated under the same
+    name. A corpus without a recorded export (it was imported from an older gsum, or documents were
+    forgotten) gets one file that replaces all others.
 
     Parameters
     ----------
-    table : the ledger's, `llm_calls`.
-    corpus : None: every one.
+    table : the ledger's table, `llm_calls`.
+    corpus : None: all corpora.
     """
     last_of = sa.select(CALLS.c.corpus, sa.func.max(CALLS.c.id)).group_by(CALLS.c.corpus)
     if corpus is not None:
         last_of = last_of.where(CALLS.c.corpus == corpus)
     with state_of(store).writing(alone=CALLS) as connection:
         done = {row.corpus: row.last_id for row in connection.execute(sa.select(EXPORTS))}
-        for one, last in connection.execute(last_of).all():
-            if last <= done.get(one, 0):
+        for name, last in connection.execute(last_of).all():
+            if last <= done.get(name, 0):
                 continue
-            path = path_of(store, table, one, f"{done.get(one, 0) + 1:012}")
-            _write_calls(connection, store, table, path, one, done.get(one, 0))
-            if one not in done:
-                for other in set(store.fs.glob(path_of(store, table, one, "*"))) - {path}:
+            path = path_of(store, table, name, f"{done.get(name, 0) + 1:012}")
+            _write_calls(connection, store, table, path, name, done.get(name, 0))
+            if name not in done:
+                for old_path in set(store.fs.glob(path_of(store, table, name, "*"))) - {path}:
                     with suppress(FileNotFoundError):
-                        store.fs.rm_file(other)
-            connection.execute(sa.delete(EXPORTS).where(EXPORTS.c.corpus == one))
-            connection.execute(sa.insert(EXPORTS).values(corpus=one, last_id=last))
+                        store.fs.rm_file(old_path)
+            connection.execute(sa.delete(EXPORTS).where(EXPORTS.c.corpus == name))
+            connection.execute(sa.insert(EXPORTS).values(corpus=name, last_id=last))
 
 
 def _write_calls(
@@ -104,7 +104,7 @@ def _write_calls(
     corpus: str,
     after: int,
 ) -> None:
-    """Write the calls of a corpus after one as a file."""
+    """Write the calls of a corpus with an id above `after` as a file."""
     columns = [CALLS.c[name] for name in table.schema.names]
     query = sa.select(*columns).where(CALLS.c.corpus == corpus, CALLS.c.id > after)
     rows = connection.execute(query.order_by(CALLS.c.id)).mappings()
@@ -112,15 +112,15 @@ def _write_calls(
     schema = pa.schema([field.with_nullable(True) for field in table.schema])
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, schema, compression="zstd") as writer:
-        while some := rows.fetchmany(_ROWS_AT_ONCE):
-            writer.write_table(pa.Table.from_pylist([dict(row) for row in some], schema))
+        while batch := rows.fetchmany(_ROWS_AT_ONCE):
+            writer.write_table(pa.Table.from_pylist([dict(row) for row in batch], schema))
     store.replace_file(path, buffer.getbuffer())
 
 
 def forget_replies(connection: sa.Connection, prompt_hashes: Iterable[str]) -> int:
-    """Remove replies, and return how many there were."""
+    """Delete replies, and return their number."""
     keys = (bytes.fromhex(digest) for digest in prompt_hashes)
     return sum(
-        connection.execute(sa.delete(REPLIES).where(REPLIES.c.key.in_(some))).rowcount
-        for some in batches_of(keys)
+        connection.execute(sa.delete(REPLIES).where(REPLIES.c.key.in_(batch))).rowcount
+        for batch in batches_of(keys)
     )

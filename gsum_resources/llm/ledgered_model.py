@@ -1,4 +1,4 @@
-"""A language model with a ledger: no call is paid for twice, every request is on record."""
+"""A language model with memo and ledger: no reply is paid for twice, every request is recorded."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,22 +23,22 @@ from gsum_resources.protocols import (
 from gsum_resources.state import state_of
 
 OnProgress = Callable[[int, int, str], None]
-"""Called with done, total, and what else is known."""
+"""Callback with done, total, and details."""
 
 
 class LedgeredModel:
-    """Wraps a language model: answers from the memo where it can, and enters every request.
+    """Wraps a language model: answers from the memo if possible, and records every request.
 
-    A failed or invalid reply is entered, and not memoized unless it is certain that the model
-    would fail again: then it is asked again only after its identity or the reading of replies has
-    changed.
+    A failed or invalid reply is recorded, but memoized only if the model would certainly fail
+    again; then the request is repeated only after the model's identity or the reading of replies
+    has changed.
 
     Parameters
     ----------
-    on_progress : called with how many requests are answered, of how many, and what these took:
-        tokens a second, and the cost so far.
-    on_failure : hears the `document_id` of each request that got no valid reply.
-    window : gives what the model takes at once; a request that exceeds it is not sent.
+    on_progress : called with the number of answered requests, their total, and details: tokens per
+        second and the cost so far.
+    on_failure : called with the `document_id` of each request without a valid reply.
+    window : returns the model's context window; a request that exceeds it is not sent.
     """
 
     def __init__(
@@ -61,43 +61,49 @@ class LedgeredModel:
 
     @property
     def identity(self) -> str:
-        """That of the model within."""
+        """Identity of the wrapped model."""
         return self._model.identity
 
     @cached_property
     def window(self) -> Window | None:
-        """What the model takes at once; None where nobody knows."""
+        """The model's context window; None if it is unknown."""
         return self._find_window() if self._find_window else None
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One result or one error for each request, in order; equal requests are asked once.
+        """Return one result or error for each request, in order; equal requests are sent once.
 
         Raises
         ------
         ModelUnavailableError
-            If asking on is of no use. What was answered is kept.
+            If further requests are useless. Replies received before are stored.
         """
         if not requests:
             return []
-        places: dict[bytes, list[int]] = {}
-        for place, request in enumerate(requests):
-            places.setdefault(bytes.fromhex(prompt_hash(self.identity, request)), []).append(place)
-        equal = {key: [requests[place] for place in same] for key, same in places.items()}
-        tell = self._teller(places, len(requests), on_reply)
-        writer = ReplyWriter(self._ledger, self.identity, self._failure_scope, equal, tell)
+        indices_by_key: dict[bytes, list[int]] = {}
+        for index, request in enumerate(requests):
+            indices_by_key.setdefault(
+                bytes.fromhex(prompt_hash(self.identity, request)), []
+            ).append(index)
+        equal = {key: [requests[index] for index in same] for key, same in indices_by_key.items()}
+        on_stored = self._reply_callback(indices_by_key, len(requests), on_reply)
+        writer = ReplyWriter(self._ledger, self.identity, self._failure_scope, equal, on_stored)
         writer.recall(*self.known(equal))
         try:
-            self._ask(writer, {key: equal[key][0] for key in equal if key not in writer.replies})
+            self._complete_missing(
+                writer, {key: equal[key][0] for key in equal if key not in writer.replies}
+            )
         finally:
             writer.close()
-        replies = {place: writer.replies[key] for key, same in places.items() for place in same}
-        for place, request in enumerate(requests):
-            if isinstance(replies[place], CompletionError):
+        replies = {
+            index: writer.replies[key] for key, same in indices_by_key.items() for index in same
+        }
+        for index, request in enumerate(requests):
+            if isinstance(replies[index], CompletionError):
                 self._on_failure(request.document_id)
-        return [replies[place] for place in range(len(requests))]
+        return [replies[index] for index in range(len(requests))]
 
     def known(self, keys: Collection[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
-        """Return the completions and the failures that are known, by key."""
+        """Return the stored completions and the stored failures, by key."""
         state = state_of(self._store)
         replies = state.replies(COMPLETIONS, self.identity, keys)
         if not self._failure_scope:
@@ -105,8 +111,8 @@ class LedgeredModel:
         left = [key for key in keys if key not in replies]
         return replies, state.replies(FAILURES, self._failure_scope, left)
 
-    def _ask(self, writer: ReplyWriter, missing: Mapping[bytes, Request]) -> None:
-        """Ask the model what it has room for; the others are errors at once."""
+    def _complete_missing(self, writer: ReplyWriter, missing: Mapping[bytes, Request]) -> None:
+        """Send the requests that fit into the model's window; the others are errors."""
         keys = []
         for key, request in missing.items():
             if excess := self._excess(request):
@@ -114,14 +120,14 @@ class LedgeredModel:
             else:
                 keys.append(key)
         if keys:
-            asked = [missing[key] for key in keys]
-            replies = self._model.complete(asked, lambda i, reply: writer.add(keys[i], reply))
+            sendable = [missing[key] for key in keys]
+            replies = self._model.complete(sendable, lambda i, reply: writer.add(keys[i], reply))
             for key, reply in zip(keys, replies, strict=True):
-                if key not in writer.added:  # from a model that tells nothing on the way
+                if key not in writer.added:  # the model does not call `on_reply`
                     writer.add(key, reply)
 
     def _excess(self, request: Request) -> CompletionError | None:
-        """Return the error of a request that exceeds what the model takes at once."""
+        """Return an error if a request exceeds the model's window, else None."""
         window = self.window
         if window is None or window.context is None or not (excess := window.excess(request)):
             return None
@@ -129,33 +135,33 @@ class LedgeredModel:
         message = f"{window.model}: {where} is not sent: {excess}"
         return CompletionError(message, window.model, calls=0)
 
-    def _teller(
-        self, places: Mapping[bytes, Sequence[int]], total: int, on_reply: OnReply | None
+    def _reply_callback(
+        self, indices_by_key: Mapping[bytes, Sequence[int]], total: int, on_reply: OnReply | None
     ) -> Callable[[bytes, Reply], None]:
-        """Tells the reply to a key for each place that wants it, and how many are done."""
-        context = copy_context()  # where progress is shown is not known to a model's own threads
+        """Return a callback that passes a key's reply to `on_reply` and reports progress."""
+        context = copy_context()  # a model's own threads do not inherit the progress display
         done, pace = 0, _Pace()
 
-        def tell(key: bytes, reply: Reply) -> None:
+        def on_stored(key: bytes, reply: Reply) -> None:
             nonlocal done
             if on_reply:
-                for place in places[key]:
-                    on_reply(place, reply)
-            done += len(places[key])
+                for index in indices_by_key[key]:
+                    on_reply(index, reply)
+            done += len(indices_by_key[key])
             context.run(self._on_progress, done, total, pace.after(reply))
 
-        return tell
+        return on_stored
 
 
 class _Pace:
-    """What a model took for the replies that were not remembered."""
+    """Tokens, time and cost of replies that were not memoized."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._tokens_out, self._usd = 0, 0.0
 
     def after(self, reply: Reply) -> str:
-        """Words on all replies up to this one: `85 tokens a second, $0.12 so far`."""
+        """Return details on all replies up to this one: `85 tokens a second, $0.12 so far`."""
         if not (isinstance(reply, Completion) and reply.cached):
             self._tokens_out += reply.tokens_out
             self._usd += reply.cost_usd

@@ -1,4 +1,4 @@
-"""A language model behind any server that speaks OpenAI's chat protocol."""
+"""A language model on any server that supports OpenAI's chat protocol."""
 
 import asyncio
 import logging
@@ -26,15 +26,17 @@ from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings import LlmSettings
 
-VERSION = "1"  # raise it with every change of what a request looks like, so that memos expire
+VERSION = "1"  # raise it with every change of the form of requests, so that memos expire
 
-_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})  # as servers name that finish
+_CUT_OFF = frozenset(
+    {"length", "max_tokens", "model_length"}
+)  # finish reasons of truncated replies
 _MORE_ROOM = 4
-_MAX_QUOTED = 8000  # characters of a wrong reply that are shown to the model again
+_MAX_QUOTED = 8000  # characters of an invalid reply that are quoted to the model
 _EMPTY = "Your reply was empty. Reply again."
-_CHARS_PER_WORD = 6  # of a language without blanks between its words, two or three are a word
-_BYTES_PER_TOKEN = 4  # where a server does not count
-_PATIENCE = 2  # attempts with a form that fails without a reason, before a plain request is tried
+_CHARS_PER_WORD = 6  # two or three in languages without blanks between words
+_BYTES_PER_TOKEN = 4  # if a server does not count tokens
+_ATTEMPTS_WITH_FORM = 2  # that fail without a reason, before a plain request is tried
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ class _Said(NamedTuple):
 
 
 class _Checked(NamedTuple):
-    """A reply that can be used; `slips` as `Completion` has them."""
+    """A usable reply; for `slips` see `Completion`."""
 
     text: str
     parsed: BaseModel | None = None
@@ -54,19 +56,19 @@ class _Checked(NamedTuple):
 
 
 class _CutOffError(StructureError):
-    """A reply that needs more room."""
+    """A reply that exceeded its maximum length."""
 
 
 class _NotAnsweredError(Exception):
-    """A reply that the model refuses to give."""
+    """A reply that the model refused."""
 
 
 @dataclass
 class _Spent:
-    """What one request took, re-asks included.
+    """Cost of one request, re-asks included.
 
-    Attempts that got no answer stand apart from calls: they differ from run to run, and what is
-    stored of a reply must not. `last` is what the model said last.
+    Failed attempts are counted separately from calls: they vary between runs, and a stored reply
+    must not. `last` is the model's last reply.
     """
 
     calls: int = 0
@@ -79,16 +81,16 @@ class _Spent:
 class OpenAICompatibleModel:
     """A `LanguageModel` served over HTTP.
 
-    A reply may take `256 + 4 * max_words` tokens (English takes 1.3 a word, other scripts up to
-    three), a structured one `1024 + 8 * max_words` for names and brackets. A reply that was cut
-    off there is asked again with four times the room, as a reasoning model may need. A free text
-    that is cut off beyond the wanted length is taken as it is.
+    A reply may have `256 + 4 * max_words` tokens (English has 1.3 per word, other scripts up to
+    three), a structured one `1024 + 8 * max_words` for names and brackets. A truncated reply is
+    requested again with four times as many, as a reasoning model may need. A free text that is
+    truncated beyond the requested length is accepted.
 
     Parameters
     ----------
     settings : model, structure, re-asks and prices.
-    endpoint : the server of these settings.
-    window : gives what the model takes at once; a reply is given no more room than is left there.
+    endpoint : server of these settings.
+    window : returns the model's context window, which limits the length of replies.
     """
 
     def __init__(
@@ -101,44 +103,46 @@ class OpenAICompatibleModel:
         self._find_window = window
         self._window = Window(settings.model, most_tokens)
         self._endpoint = endpoint
-        asked = settings.structured_output
-        self._dialect = Dialect("json_schema" if asked == "auto" else asked)
+        requested = settings.structured_output
+        self._dialect = Dialect("json_schema" if requested == "auto" else requested)
         self._accepted: set[Format] = set()
-        self._obeyed: set[Format] = set()  # in which a reply had the fields of its schema
-        self._formats: dict[type[BaseModel], Format] = {}  # of schemas that need a lower one
-        self._cut_off: set[type[BaseModel]] = set()  # schemas whose lists ran on without end
-        self._first: asyncio.Event | None = None  # set when the first structured request is over
+        self._obeyed: set[Format] = set()  # formats in which a reply had the fields of its schema
+        self._formats: dict[
+            type[BaseModel], Format
+        ] = {}  # formats of schemas that need a lower one
+        self._cut_off: set[type[BaseModel]] = set()  # schemas whose lists were endless
+        self._first: asyncio.Event | None = None  # set after the first structured request
 
     @property
     def identity(self) -> str:
-        """Backend, model, version, and what is set of structure, reply room and effort."""
+        """Backend, model, version, and settings of structure, reply length and effort."""
         settings = self._settings
-        parts = [f"openai_compatible-{VERSION}", settings.model]
-        parts += [f"version={settings.version}"] if settings.version else []
+        fields = [f"openai_compatible-{VERSION}", settings.model]
+        fields += [f"version={settings.version}"] if settings.version else []
         if settings.structured_output != "auto":
             if settings.structured_output != "json_schema":
-                parts.append(f"directions={DIRECTIONS_VERSION}")
-            parts.append(f"structured={settings.structured_output}")
-        parts += [f"reply={settings.max_reply_tokens}"] if settings.max_reply_tokens else []
-        parts += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
-        return "/".join(parts)
+                fields.append(f"directions={DIRECTIONS_VERSION}")
+            fields.append(f"structured={settings.structured_output}")
+        fields += [f"reply={settings.max_reply_tokens}"] if settings.max_reply_tokens else []
+        fields += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
+        return "/".join(fields)
 
     @property
     def structure(self) -> str:
-        """How a structured reply is had, as far as the server has shown what it takes."""
+        """Format of structured replies, as far as it is known."""
         return self._dialect.format
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order; prompts are never cut.
+        """Return one completion or error for each request, in order; prompts are never cut.
 
         `on_reply` is called in the calling thread.
 
         Raises
         ------
         SettingsError
-            If the variable that should hold the key does not.
+            If the environment variable of the key is not set.
         ModelUnavailableError
-            If the server refuses the key or the model, or stays away.
+            If the server refuses the key or the model, or is away.
         """
         if self._find_window and requests:
             self._window = self._find_window()
@@ -157,7 +161,7 @@ class OpenAICompatibleModel:
         return CompletionError(error, model, **self._account(started, spent), text=spent.last)
 
     def _account(self, started: float, spent: _Spent) -> dict[str, Any]:
-        """What a request took, as `Completion` and `CompletionError` have it."""
+        """Return the cost of a request as fields of `Completion` and `CompletionError`."""
         prices = self._settings.usd_per_million_tokens_in, self._settings.usd_per_million_tokens_out
         return {
             "calls": spent.calls,
@@ -169,7 +173,7 @@ class OpenAICompatibleModel:
         }
 
     async def _converse(self, request: Request, spent: _Spent) -> _Checked:
-        """The first reply that can be used, of the first request and `max_repairs` re-asks."""
+        """Return the first usable reply to the request or its `max_repairs` re-asks."""
         room = _first_room(request)
         turns: list[dict[str, str]] = []
         problem = StructureError("")
@@ -184,11 +188,11 @@ class OpenAICompatibleModel:
             except _CutOffError as error:
                 problem = error
                 if self._note_ignored_schema(request, said, sent, is_cut_off=True):
-                    continue  # asked in another form
+                    continue  # repeat in another format
                 room *= _MORE_ROOM
                 if request.schema:
                     self._cut_off.add(request.schema)
-                if repeats_itself(said.text):  # it would fill any room
+                if repeats_itself(said.text):  # it would fill any maximum length
                     if kept := _kept(said, request):
                         return kept
                     break
@@ -204,9 +208,9 @@ class OpenAICompatibleModel:
     async def _ask(
         self, request: Request, turns: list[dict[str, str]], room: int, spent: _Spent
     ) -> _Said:
-        """Return what the model says, the request put as its server takes it.
+        """Send a request in the form that its server supports, and return the reply.
 
-        The first structured request goes alone, so that what the server rejects is learnt once.
+        The first structured request is sent alone, so that the server's format is learnt once.
         """
         if request.schema is None:
             return await self._negotiate(request, turns, room, spent)
@@ -222,19 +226,19 @@ class OpenAICompatibleModel:
     async def _negotiate(
         self, request: Request, turns: list[dict[str, str]], room: int, spent: _Spent
     ) -> _Said:
-        """Send the request, and again in another form as long as the server takes none.
+        """Send the request, in other forms as long as the server rejects it.
 
-        A failure without a reason may be that of the form or of the server. If the request is
-        answered without the form, and fails again with it, it is the form.
+        A failure without a reason may be due to the form or to the server. It is due to the form if
+        the request is answered without the form, and fails again with it.
         """
         changes: dict[str, Any] = {}
         plain: _Said | None = None
         while True:
             dialect = replace(self._dialect_for(request.schema), **changes)
             on_trial = self._is_on_trial(request, dialect)
-            patience = (1 if plain else _PATIENCE) if on_trial else 0
+            patience = (1 if plain else _ATTEMPTS_WITH_FORM) if on_trial else 0
             said = await self._sent(request, turns, room, dialect, patience, spent)
-            if isinstance(said, _Said):  # remembered now that the server has taken them
+            if isinstance(said, _Said):  # changes are stored once the server accepts them
                 self._learn(request.schema, changes)
                 self._accepted |= {dialect.format} if request.schema else set()
                 return said
@@ -265,11 +269,11 @@ class OpenAICompatibleModel:
         patience: int,
         spent: _Spent,
     ) -> _Said | EndpointError:
-        """Return what the model says, or the failure.
+        """Send the request once, and return the reply or the failure.
 
         Parameters
         ----------
-        patience : attempts after which a failure may be that of the form; 0: none is.
+        patience : number of attempts after which a failure may be due to the form; 0: never.
         """
         messages = opening(request, dialect) + turns
         room = self._reply_room(request, messages, room)
@@ -294,7 +298,7 @@ class OpenAICompatibleModel:
         return answer.value
 
     def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
-        """The most tokens that a reply may take, by the settings and by the model's context."""
+        """Return the maximum number of tokens of a reply, by the settings and the context."""
         wanted = min(wanted, self._settings.max_reply_tokens or wanted)
         texts = [message["content"] for message in messages]
         room = self._window.reply_room(request, texts, wanted)
@@ -321,7 +325,7 @@ class OpenAICompatibleModel:
         return self._settings.structured_output == "auto"
 
     def _is_on_trial(self, request: Request, dialect: Dialect) -> bool:
-        """Whether a failure may mean that the server does not take this way to request JSON."""
+        """Return whether a failure may mean that the server does not support the format."""
         if request.schema is None or not self._is_auto or dialect.format == "prompt":
             return False
         return dialect.format not in self._accepted
@@ -331,7 +335,7 @@ class OpenAICompatibleModel:
         return replace(self._dialect, format=form) if form else self._dialect
 
     def _learn(self, schema: type[BaseModel] | None, changes: Mapping[str, Any]) -> None:
-        """Keep what the server takes: of a format it took before, for this schema alone."""
+        """Store the supported form; for this schema alone if its format was accepted before."""
         kept = dict(changes)
         before = self._dialect.format
         if schema and before in self._accepted and "format" in kept:
@@ -339,18 +343,19 @@ class OpenAICompatibleModel:
         self._dialect = replace(self._dialect, **kept)
         if self._dialect.format != before:
             names = self._settings.base_url, before, self._dialect.format
-            _log.info("%s does not take JSON as %s; it is requested as %s", *names)
+            _log.info("%s does not support JSON as %s; it is requested as %s", *names)
 
     def _note_ignored_schema(
         self, request: Request, said: _Said, sent: Format, is_cut_off: bool = False
     ) -> bool:
-        """Lower the format of a server that passed the schema over in silence; whether it is lower.
+        """Lower the format if the server ignored the schema; return whether it is lower.
 
-        A reply without any JSON shows it for all schemas, a whole one of other fields for its own.
+        A reply without any JSON lowers it for all schemas, a complete one with other fields for its
+        own.
 
         Parameters
         ----------
-        sent : format that the request had; of several under way the first lowers it for all.
+        sent : format of the request; of several in flight the first lowers it for all.
         """
         text = without_reasoning(said.text)
         if not (request.schema and self._is_auto and text):
@@ -374,14 +379,14 @@ class OpenAICompatibleModel:
 
 
 def _first_room(request: Request) -> int:
-    """Most tokens of a reply to the first attempt."""
+    """Return the maximum number of tokens of a reply to the first attempt."""
     if request.schema:
         return 1024 + 8 * request.max_words
     return 256 + 4 * request.max_words
 
 
 def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:
-    """The messages that a request begins with, directions for JSON included where they must be."""
+    """Return the first messages of a request, with directions for JSON where they are needed."""
     instructions = request.instructions
     if request.schema and dialect.format != "json_schema":
         is_enforced = dialect.format in ("json_object_schema", "guided_json")
@@ -396,9 +401,9 @@ def _said(reply: Any) -> _Said:
     choice = reply["choices"][0]
     message = choice["message"]
     content = message.get("content") or ""
-    if isinstance(content, list):  # parts, as some servers send them
-        content = "".join(part.get("text") or "" for part in content)
-    # surrogates are joined where they make a pair, and replaced where they do not
+    if isinstance(content, list):  # some servers send a list of texts
+        content = "".join(item.get("text") or "" for item in content)
+    # surrogate pairs are joined, lone surrogates are replaced
     text = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _Said(text, choice.get("finish_reason") or "", message.get("refusal") or "")
 
@@ -419,7 +424,7 @@ def _checked(said: _Said, request: Request) -> _Checked:
 
 
 def _kept(said: _Said, request: Request) -> _Checked | None:
-    """The complete items of a list that ran on in a circle until it was cut off."""
+    """Return the complete items of a list that repeated itself until it was cut off."""
     if not request.schema:
         return None
     found, slips = salvage(said.text, request.schema)
@@ -440,5 +445,5 @@ def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent)
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens of a text, roughly: about four bytes each."""
+    """Return the estimated number of tokens of a text: four bytes each."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)

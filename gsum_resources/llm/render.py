@@ -1,4 +1,4 @@
-"""What identifies a request: everything that its reply depends on."""
+"""Identity of a request: everything that its reply depends on."""
 
 import json
 from functools import cache
@@ -10,7 +10,7 @@ from gsum_resources.protocols import Request
 
 
 def prompt_hash(identity: str, request: Request) -> str:
-    """32 hex digits over model identity, full prompt, sampling settings and schema."""
+    """Return 32 hex digits of model identity, full prompt, sampling settings and schema."""
     return hash_texts(
         [
             identity,
@@ -27,5 +27,5 @@ def prompt_hash(identity: str, request: Request) -> str:
 
 @cache
 def _schema_text(schema: type[BaseModel]) -> str:
-    """Made once a schema: making it takes longer than all the rest of a call."""
+    """Return the JSON schema as text; cached, since creating it dominates the time of a call."""
     return json.dumps(schema.model_json_schema(), sort_keys=True)

@@ -1,4 +1,4 @@
-"""Replies to one batch of requests, each stored with its row of the ledger before it is told."""
+"""Replies to a batch of requests, each stored with its row of the ledger before it is reported."""
 
 import queue
 import threading
@@ -11,26 +11,26 @@ from gsum_resources.state import reply_row
 
 COMPLETIONS, FAILURES = "completions", "failures"  # kinds of replies
 _Arrived = tuple[bytes, Reply, dict, list[dict]]
-"""A reply of a model with its key, its row of the ledger, and what is kept of it."""
+"""A key, its reply, its row of the ledger, and its rows of `REPLIES`."""
 
 
 class ReplyWriter:
-    """The replies to the requests of one batch, stored as they come.
+    """Stores the replies to one batch of requests as they arrive.
 
-    A thread of its own stores replies: those that arrive while it waits for the disk are the next
-    transaction. Of a killed run, only the calls in flight are lost.
+    A separate thread stores replies: those that arrive while it waits for the disk form the next
+    transaction. A killed run loses only the calls in flight.
 
     Parameters
     ----------
-    identity : of the model.
-    failure_scope : of a model that would fail again; "": of another one.
-    requests : equal ones by their key.
-    tell : called with every key and reply once it is stored, one at a time.
+    identity : identity of the model.
+    failure_scope : of a `Repeating` model; "" for others.
+    requests : equal requests by their key.
+    on_stored : called with every key and reply once it is stored, one at a time.
 
     Attributes
     ----------
-    replies : those that were told.
-    added : keys of those that came from the model.
+    replies : replies that were reported.
+    added : keys of replies that came from the model.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class ReplyWriter:
         identity: str,
         failure_scope: str,
         requests: Mapping[bytes, Sequence[Request]],
-        tell: Callable[[bytes, Reply], None],
+        on_stored: Callable[[bytes, Reply], None],
     ) -> None:
         self._ledger, self._identity, self._failure_scope = ledger, identity, failure_scope
-        self._requests, self._tell = requests, tell
+        self._requests, self._on_stored = requests, on_stored
         self.replies: dict[bytes, Reply] = {}
         self.added: set[bytes] = set()
         self._arrived: queue.SimpleQueue[_Arrived | None] = queue.SimpleQueue()
@@ -51,14 +51,14 @@ class ReplyWriter:
         self._lock = threading.Lock()
 
     def recall(self, known: Mapping[bytes, bytes], failed: Mapping[bytes, bytes]) -> None:
-        """Take completions and failures that are stored already."""
+        """Report completions and failures that are stored already."""
         for key, value in known.items():
             self._note(key, decode(value, self._requests[key][0].schema, cached=True))
         for key, value in failed.items():
             self._note(key, decode_failure(value))
 
     def add(self, key: bytes, reply: Reply) -> None:
-        """Have a model's reply stored, which is then told. Called from any thread."""
+        """Queue a model's reply to be stored and reported. Called from any thread."""
         if self._error:
             raise self._error
         reply, value = storable(reply)
@@ -75,12 +75,12 @@ class ReplyWriter:
         self._arrived.put((key, reply, row, kept))
 
     def close(self) -> None:
-        """Wait until everything is stored, and put what no model was asked on record, too.
+        """Wait until everything is stored, and record the memoized replies.
 
         Raises
         ------
         Exception
-            What kept a reply from being stored or told.
+            The error that prevented a reply from being stored or reported.
         """
         if self.added:
             self._arrived.put(None)
@@ -99,7 +99,7 @@ class ReplyWriter:
             raise self._error
 
     def _store(self) -> None:
-        """Store what has arrived, and tell of it, until the end is there."""
+        """Store and report replies from the queue until its end."""
         try:
             ended = False
             while not ended:
@@ -112,9 +112,9 @@ class ReplyWriter:
                     self._ledger.enter([row for _, _, row, _ in arrived], kept)
                 for key, reply, *_ in arrived:
                     self._note(key, reply)
-        except Exception as error:  # for the model's thread, and the end
+        except Exception as error:  # raised in the model's thread and by `close`
             self._error = error
 
     def _note(self, key: bytes, reply: Reply) -> None:
         self.replies[key] = reply
-        self._tell(key, reply)
+        self._on_stored(key, reply)

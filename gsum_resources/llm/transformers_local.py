@@ -1,10 +1,10 @@
-"""A causal language model that runs in this process: the packaged one, or by path or hub id.
+"""A causal language model in this process: the packaged one, or one by path or hub id.
 
-Meant for small models and for machines that may reach no server. Requests are not put into
-batches: in a batch of eight, logits of the same prompt differed in their last bits from those of
-the prompt alone (by 1e-6, float32), and so did padded ones from unpadded ones, so that a reply
-would depend on what else is asked. For throughput, serve the model (vLLM, `transformers serve`,
-llama.cpp) and use the backend `openai_compatible`.
+For small models and for machines without access to servers. Requests are not batched: in a batch of
+eight, logits of the same prompt differed in their last bits from those of the prompt alone (by
+1e-6, float32), and so did padded ones from unpadded ones, so that a reply would depend on the other
+requests. For throughput, serve the model (vLLM, `transformers serve`, llama.cpp) and use the
+backend `openai_compatible`.
 """
 
 import json
@@ -17,7 +17,7 @@ from functools import cached_property
 
 from pydantic import BaseModel
 
-from gsum_resources.embedding.processor import one_thread_each, physical_cores, torch_threads
+from gsum_resources.embedding.processor import physical_cores, single_threaded_pool, torch_threads
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
 from gsum_resources.llm.structure import (
@@ -36,18 +36,18 @@ VERSION = "3"  # raise it with every change of prompts or decoding, so that memo
 
 
 class TransformersModel:
-    """A `LanguageModel` of the transformers library, loaded when first asked.
+    """A `LanguageModel` of the transformers library, loaded on first use.
 
-    A reply gets `64 + 3 * max_words` tokens (English takes 1.3 a word, other scripts two or
-    three), a structured one 1,024 more as far as the context has room, within which a grammar
-    closes it. A free text that reaches this length is taken as it is. Temperature 0 is greedy;
-    else each request is sampled with a generator of its own, seeded by the request. The packaged
-    model, which knows English and fills what room it gets, gets less, and a penalty on repetition.
+    A reply may have `64 + 3 * max_words` tokens (English has 1.3 per word, other scripts two or
+    three), a structured one 1,024 more as far as the context allows, within which a grammar closes
+    it. A free text that reaches this length is accepted. Temperature 0 is greedy; otherwise each
+    request is sampled with its own generator, seeded by the request. The packaged model, which
+    supports English and fills any length, gets fewer tokens and a penalty on repetition.
 
     Parameters
     ----------
-    settings : `model` is a folder or a hub id, `version` part of the identity, `max_repairs` the
-        re-asks after a reply of wrong structure.
+    settings : `model` is a folder or a hub id, `version` is part of the identity, `max_repairs` is
+        the number of re-asks after a reply of wrong structure.
 
     Raises
     ------
@@ -64,13 +64,13 @@ class TransformersModel:
 
     @property
     def identity(self) -> str:
-        """The hub id, or a digest of weights, tokenizer, template and settings."""
+        """Hub id, or a digest of weights, tokenizer, template and settings."""
         prompted = "" if self._constrained else "/structured=prompt"
         return f"{self._settings.backend}-{VERSION}/{self._weights.identity}{prompted}"
 
     @property
     def window(self) -> Window | None:
-        """What the packaged model takes at once, by its own tokens; None: as settings say."""
+        """Context window of the packaged model by its tokenizer; None: as in the settings."""
         if self._settings.backend != PACKAGED:
             return None
         return Window(
@@ -79,11 +79,11 @@ class TransformersModel:
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         ids = self._weights.tokenizer(list(texts), verbose=False)["input_ids"] if texts else []
-        return [len(one) for one in ids]
+        return [len(tokens) for tokens in ids]
 
     @property
     def structure(self) -> str:
-        """How a structured reply comes about."""
+        """Method of structured replies."""
         return "grammar" if self._constrained else "prompt"
 
     @property
@@ -92,37 +92,37 @@ class TransformersModel:
         return f"repairs={self._settings.max_repairs}"
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """One completion or error for each request, in order; prompts are never cut."""
+        """Return one completion or error for each request, in order; prompts are never cut."""
         replies: dict[int, Reply] = {}
         with self._lock, closing(self._replies(requests)) as said:
-            for place, reply in said:
-                replies[place] = reply
+            for index, reply in said:
+                replies[index] = reply
                 if on_reply:
-                    on_reply(place, reply)
-        return [replies[place] for place in range(len(requests))]
+                    on_reply(index, reply)
+        return [replies[index] for index in range(len(requests))]
 
     def _replies(self, requests: Sequence[Request]) -> Generator[tuple[int, Reply], None, None]:
-        """Place and reply as they come; what was not begun is cancelled when this is closed."""
-        _ = self._loaded if requests else None  # once, before threads need it
+        """Yield index and reply as they arrive; closing it cancels requests that have not begun."""
+        _ = self._loaded if requests else None  # loaded once, before threads need it
         if self._at_once == 1:
             with torch_threads(physical_cores()):
                 yield from enumerate(map(self._reply, requests))
             return
-        with one_thread_each(self._at_once) as pool:
-            places = {pool.submit(self._reply, one): i for i, one in enumerate(requests)}
+        with single_threaded_pool(self._at_once) as pool:
+            index_of = {pool.submit(self._reply, request): i for i, request in enumerate(requests)}
             try:
-                for future in as_completed(places):
-                    yield places[future], future.result()
+                for future in as_completed(index_of):
+                    yield index_of[future], future.result()
             finally:
-                for future in places:
+                for future in index_of:
                     future.cancel()
 
     @property
     def _at_once(self) -> int:
-        """Requests in flight: of the packaged model one a core, on one thread each.
+        """Number of concurrent requests: for the packaged model one per core, on one thread each.
 
-        A small model waits longer for threads that share a matrix product than it computes: on a
-        busy machine of two cores a token took 0.4 s on one thread and 4.5 s on two.
+        Threads of a small model that share a matrix product wait longer than they compute: on a
+        busy machine with two cores a token took 0.4 s on one thread and 4.5 s on two.
         """
         is_small = self._settings.backend == PACKAGED and self._weights.device == "cpu"
         return physical_cores() if is_small else 1
@@ -135,7 +135,7 @@ class TransformersModel:
                 self._constrained,
                 json_tokens=256,
                 tokens_per_word=1.5,
-                repetition_penalty=1.1,  # docs/models.md has what it changes
+                repetition_penalty=1.1,  # effect: see docs/models.md
             )
         return CausalModel(self._weights, self._constrained)
 
@@ -151,8 +151,8 @@ class TransformersModel:
                 self._name,
                 calls=len(generated),
                 retries=max(0, len(generated) - 1),
-                tokens_in=sum(one.tokens_in for one in generated),
-                tokens_out=sum(one.tokens_out for one in generated),
+                tokens_in=sum(turn.tokens_in for turn in generated),
+                tokens_out=sum(turn.tokens_out for turn in generated),
                 latency_s=time.perf_counter() - started,
                 text=generated[-1].text if generated else "",
                 repeats=isinstance(problem, StructureError),
@@ -160,8 +160,8 @@ class TransformersModel:
         return Completion(
             text,
             self._name,
-            sum(one.tokens_in for one in generated),
-            sum(one.tokens_out for one in generated),
+            sum(turn.tokens_in for turn in generated),
+            sum(turn.tokens_out for turn in generated),
             time.perf_counter() - started,
             said.value if said else None,
             calls=len(generated),
@@ -172,7 +172,7 @@ class TransformersModel:
     def _converse(
         self, request: Request, generated: list[Generated]
     ) -> tuple[str, Read[BaseModel] | None]:
-        """The first reply that can be used; all are appended to `generated`."""
+        """Return the first usable reply; all replies are appended to `generated`."""
         instructions, corrections = request.instructions, 0
         if request.schema:
             instructions += "\n\n" + json_directions(request.schema)

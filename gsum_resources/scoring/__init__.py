@@ -1,8 +1,8 @@
-"""Passage scorers, and the memo of scores.
+"""Passage scorers, and the memo of their scores.
 
-`unigram.py` counts words, `causal_scorer.py` runs a language model in this process,
-`prompt_logprobs.py` asks a server, `memoized.py` remembers what they said.
+`unigram.py` uses word frequencies, `causal_scorer.py` a local language model, `prompt_logprobs.py`
+a served one; `memoized.py` stores scores.
 """
 
 SEPARATOR = "\n\n"
-"""What stands between a passage and its candidate."""
+"""Text between a passage and its candidate."""

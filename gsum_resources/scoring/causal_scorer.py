@@ -1,6 +1,7 @@
-"""`CausalScorer`: how well one passage predicts another, by a causal language model, locally.
+"""`CausalScorer`: how well one passage predicts another, by a local causal language model.
 
-A passage is read once for all its candidates: each goes on from its keys and values (KV cache).
+A passage is processed once for all its candidates, which continue from its keys and values (KV
+cache).
 """
 
 import copy
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
-from gsum_resources.embedding.processor import one_thread_each, physical_cores
+from gsum_resources.embedding.processor import physical_cores, single_threaded_pool
 from gsum_resources.llm.packaged import causal_weights
 from gsum_resources.protocols import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
@@ -23,28 +24,29 @@ if TYPE_CHECKING:
 VERSION = "1"  # raise it with every change of what is scored, so that memos expire
 
 # Logits take vocabulary x 2 to 4 bytes a token: 8,192 tokens over 150,000 words are 2.5 GB in
-# bfloat16. On a processor more than a candidate at a time gained nothing.
+# bfloat16. On a CPU, batches of several candidates were not faster.
 _BATCH_TOKENS = {"cuda": 8192, "cpu": 512}
 _PLAIN = {"add_special_tokens": False, "verbose": False}
 
 
 class CausalScorer:
-    """A `PassageScorer` of the transformers library, loaded when first asked.
+    """A `PassageScorer` of the transformers library, loaded on first use.
 
     The score is the mean over the candidate's tokens of log P(token | passage, "\\n\\n", the tokens
-    before), in nats. Of a passage the end counts, of a candidate the beginning, each of at most
-    half of the model's context in tokens; what stands between belongs to the passage's half.
-    Blank texts get NaN.
+    before), in nats. Of a passage the end is used, of a candidate the beginning, each of at most
+    half of the model's context in tokens; the separator belongs to the passage's half. Blank texts
+    get NaN.
 
-    Batches are put together by `equal_form_batches`, so that a pair's score does not depend on
-    the other pairs, on a processor not even in its last bit. There, several passages are worked
-    on at once, on one thread each: threads that share a matrix product wait for each other, on a
-    busy machine ten times as long as they compute.
+    Batches are formed by `equal_form_batches`, so that the score of a pair does not depend on other
+    pairs, on a CPU not even in its last bit. There, several passages run in parallel, on one thread
+    each: threads that share a matrix product wait for each other, on a busy machine ten times as
+    long as they compute.
 
     Parameters
     ----------
-    settings : `model` is a folder or a hub id, `version` part of the identity.
-    batch_tokens : most tokens in a batch, padding included; None suits the device.
+    settings : `model` is a folder or a hub id, `version` is part of the identity.
+    batch_tokens : maximum number of tokens in a batch, padding included; None: a default for the
+        device.
 
     Raises
     ------
@@ -70,7 +72,11 @@ class CausalScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Log-probability of each candidate per token, nats, float64 `(n_candidates,)` a context.
+        """Return the log-probability of each candidate per token, in nats.
+
+        Returns
+        -------
+        For each context the scores of its candidates, float64 `(n_candidates,)`.
 
         Raises
         ------
@@ -82,7 +88,7 @@ class CausalScorer:
         following = [[of_text[text] for text in row] for row in candidates]
         threads = physical_cores() if self._weights.device == "cpu" else 1
         scores = []
-        with one_thread_each(threads) as pool:
+        with single_threaded_pool(threads) as pool:
             for row in pool.map(self._row, passages, following):
                 scores.append(row)
                 if on_row:
@@ -90,16 +96,16 @@ class CausalScorer:
         return scores
 
     def _token_ids(self, texts: set[str]) -> dict[str, np.ndarray]:
-        """Token ids of each text, without special ones; none for a blank text."""
-        told = [text for text in texts if text.strip()]
-        stripped = [text.strip() for text in told]
-        ids = self._weights.tokenizer(stripped, **_PLAIN)["input_ids"] if told else []
+        """Return the token ids of each text, without special tokens; none for a blank text."""
+        nonblank = [text for text in texts if text.strip()]
+        stripped = [text.strip() for text in nonblank]
+        ids = self._weights.tokenizer(stripped, **_PLAIN)["input_ids"] if nonblank else []
         blank = {text: np.zeros(0, np.int64) for text in texts}
-        return blank | {t: np.asarray(i, np.int64) for t, i in zip(told, ids, strict=True)}
+        return blank | {t: np.asarray(i, np.int64) for t, i in zip(nonblank, ids, strict=True)}
 
     @cached_property
     def _around(self) -> tuple[np.ndarray, np.ndarray]:
-        """Token ids before and behind a passage: special ones, the separator."""
+        """Token ids before and after a passage: special tokens, the separator."""
         tokenizer = self._weights.tokenizer
         plain, framed = tokenizer("a", **_PLAIN)["input_ids"], tokenizer("a")["input_ids"]
         before = framed[: framed.index(plain[0])]
@@ -107,7 +113,7 @@ class CausalScorer:
         return np.asarray(before, np.int64), np.asarray(behind, np.int64)
 
     def _row(self, context: np.ndarray, candidates: Sequence[np.ndarray]) -> np.ndarray:
-        """Scores of one passage's candidates, all as token ids."""
+        """Return the scores of a passage's candidates, all given as token ids."""
         import torch
 
         before, behind = self._around
@@ -131,20 +137,20 @@ class CausalScorer:
         except torch.OutOfMemoryError:
             raise ScorerUnavailableError(
                 f"{len(prefix):,} tokens of a passage and {lengths.max():,} of its candidate do "
-                f"not fit into the memory of the {self._weights.device} beside the model "
+                f"not fit into the memory of the {self._weights.device} with the model "
                 f"'{self._weights.name}'; set a smaller model in [scorer] of gsum.toml"
             ) from None
         return scores
 
     def _read(self, prefix: np.ndarray) -> Any:
-        """Keys and values of `prefix`; no logits, which nobody wants here."""
+        """Return the keys and values of `prefix`, without computing logits."""
         ids = self._tensor(prefix[None])
         return self._weights.network.base_model(input_ids=ids, use_cache=True).past_key_values
 
     def _batch(
         self, prefix: np.ndarray, cache: Any, candidates: Sequence[np.ndarray], run_length: int
     ) -> np.ndarray:
-        """Summed log-probabilities of candidates that go on from `prefix`, `(n_candidates,)`."""
+        """Return the summed log-probabilities of candidates after `prefix`, `(n_candidates,)`."""
         n_rows = len(candidates)
         if self._weights.device == "cpu":
             n_rows, _ = filled_up(n_rows, run_length, "float32", threads=1)
@@ -160,15 +166,17 @@ class CausalScorer:
         own = copy.deepcopy(cache)
         if n_rows > 1:
             own.batch_repeat_interleave(n_rows)
-        # Padding stands on the right: positions follow from what the cache holds.
+        # Padding is on the right: positions follow from the length of the cache.
         logits = self._weights.network(
             input_ids=self._tensor(ids), attention_mask=self._tensor(mask), past_key_values=own
         ).logits  # (rows, run_length, vocabulary)
-        rows = zip(logits, candidates, strict=False)  # without those that repeat
+        rows = zip(logits, candidates, strict=False)  # without the repeated rows
         return np.array([self._log_probability(row, candidate) for row, candidate in rows])
 
     def _log_probability(self, logits: "torch.Tensor", candidate: np.ndarray) -> float:
-        """Sum over the candidate's tokens, in nats; `logits` is `(run_length, vocabulary)`."""
+        """Return the sum over the candidate's tokens, nats, for logits `(run_length,
+        vocabulary)`.
+        """
         import torch
 
         return -torch.nn.functional.cross_entropy(

@@ -1,4 +1,4 @@
-"""`MemoizedScorer`: asks a scorer for nothing that it, or another process, was told before."""
+"""`MemoizedScorer`: scores only pairs that this or another process has not scored before."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -14,18 +14,18 @@ from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import OnRow, PassageScorer
 
-_SAVE_EVERY_S = 10.0  # besides rows under way, all that a killed run loses
+_SAVE_EVERY_S = 10.0  # a killed run loses at most this, besides rows in progress
 
 
 class MemoizedScorer:
-    """A `PassageScorer` that scores each pair once, or each row where pairs cannot stand alone.
+    """A `PassageScorer` that scores each pair once, or each row if pairs depend on each other.
 
-    The memo holds float64, so that what was remembered equals what was computed to the last bit.
-    A pair without a score (NaN), and a row with such a pair, are not remembered.
+    The memo stores float64, so that memoized scores equal computed ones to the last bit. A pair
+    without a score (NaN), and a row with such a pair, are not stored.
 
     Attributes
     ----------
-    n_scored, n_remembered : pairs that the scorer within gave a score, and the memo.
+    n_scored, n_remembered : number of pairs scored by the wrapped scorer, and by the memo.
     """
 
     def __init__(self, scorer: PassageScorer, store: ParquetStore) -> None:
@@ -38,12 +38,12 @@ class MemoizedScorer:
 
     @property
     def identity(self) -> str:
-        """That of the scorer within."""
+        """Identity of the wrapped scorer."""
         return self._scorer.identity
 
     @property
     def is_pairwise(self) -> bool:
-        """That of the scorer within."""
+        """Whether the wrapped scorer is pairwise."""
         return self._scorer.is_pairwise
 
     def reporting(
@@ -52,18 +52,20 @@ class MemoizedScorer:
         on_batch: OnBatch,
         on_failure: Callable[[str], None],
     ) -> "MemoizedScorer":
-        """The same scorer and memo, counting anew.
+        """Return a copy with callbacks and counts from zero that shares the scorer and the memo.
 
         Parameters
         ----------
-        on_progress : hears how many passages with new pairs are done, and of how many.
-        on_batch : hears what each batch of new pairs took; its `n_texts` are pairs.
-        on_failure : hears "", which stands for the corpus, for each pair that got no score.
+        on_progress : called with the number of passages scored, and the number of those with new
+            pairs.
+        on_batch : called with the cost of each batch of new pairs; its `n_texts` are pairs.
+        on_failure : called with "", which represents the corpus, for each pair without a score.
         """
-        told = copy(self)
-        told._on_progress, told._on_batch, told._on_failure = on_progress, on_batch, on_failure
-        told.n_scored = told.n_remembered = 0
-        return told
+        scorer = copy(self)
+        scorer._on_progress, scorer._on_batch = on_progress, on_batch
+        scorer._on_failure = on_failure
+        scorer.n_scored = scorer.n_remembered = 0
+        return scorer
 
     def score(
         self,
@@ -71,35 +73,35 @@ class MemoizedScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Scores in nats per token, float64 `(n_candidates,)` a context; NaN where there is none.
+        """Return scores in nats per token, float64 `(n_candidates,)` per context; NaN if missing.
 
         Raises
         ------
         ModelUnavailableError
-            If the scorer within does. What it told before is remembered.
+            If the wrapped scorer raises it. Scores computed before are stored.
         """
         keys = self._keys(contexts, candidates)
         values = self._memo.get(key for row in keys for key in row)
         for row_keys, texts in zip(keys, candidates, strict=True):
             pairs = 1 if self.is_pairwise else len(texts)
             self.n_remembered += pairs * sum(key in values for key in row_keys)
-        asks = self._asks(contexts, candidates, keys, values)
+        pending = self._pending(contexts, candidates, keys, values)
 
-        def tell(row: int) -> None:
+        def on_ready(row: int) -> None:
             if on_row:
                 on_row(row, _joined(keys[row], values))
 
-        for row in sorted(set(range(len(keys))) - {row for ask in asks for row in ask.rows}):
-            tell(row)
-        if asks:
-            self._ask(asks, values, tell)
+        for row in sorted(set(range(len(keys))) - {row for query in pending for row in query.rows}):
+            on_ready(row)
+        if pending:
+            self._score_pending(pending, values, on_ready)
         return [_joined(row_keys, values) for row_keys in keys]
 
     def _keys(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]]
     ) -> list[list[bytes]]:
-        """The keys of each row: one a pair, or one for the row as a whole."""
-        framed: dict[str, bytes] = {}  # a text stands in many rows
+        """Return the keys of each row: one per pair, or one for the row as a whole."""
+        framed: dict[str, bytes] = {}  # a text occurs in many rows
         for text in chain(contexts, chain.from_iterable(candidates)):
             if text not in framed:
                 framed[text] = framed_text(hash_texts([text]))
@@ -107,56 +109,63 @@ class MemoizedScorer:
         for context, row in zip(contexts, candidates, strict=True):
             head, of_row = framed[context], [framed[text] for text in row]
             if self.is_pairwise:
-                keys.append([hash_framed(head + one) for one in of_row])
+                keys.append([hash_framed(head + candidate) for candidate in of_row])
             else:
                 keys.append([hash_framed(head + b"".join(of_row))] if of_row else [])
         return keys
 
-    def _asks(
+    def _pending(
         self,
         contexts: Sequence[str],
         candidates: Sequence[Sequence[str]],
         keys: list[list[bytes]],
         values: dict[bytes, bytes],
-    ) -> "list[_Ask]":
-        """What is still to be asked, each pair or row once."""
-        asks: dict[str | bytes, _Ask] = {}
+    ) -> "list[_Pending]":
+        """Return the missing pairs or rows, each once."""
+        pending: dict[str | bytes, _Pending] = {}
         for row, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
-            missing = [place for place, key in enumerate(keys[row]) if key not in values]
+            missing = [index for index, key in enumerate(keys[row]) if key not in values]
             if not missing:
                 continue
-            ask = asks.setdefault(context if self.is_pairwise else keys[row][0], _Ask(context))
-            ask.rows.append(row)
-            for place in missing:
-                ask.candidates[keys[row][place]] = [texts[place]] if self.is_pairwise else texts
-        return list(asks.values())
+            query = pending.setdefault(
+                context if self.is_pairwise else keys[row][0], _Pending(context)
+            )
+            query.rows.append(row)
+            for index in missing:
+                query.candidates[keys[row][index]] = [texts[index]] if self.is_pairwise else texts
+        return list(pending.values())
 
-    def _ask(
-        self, asks: "list[_Ask]", values: dict[bytes, bytes], tell: Callable[[int], None]
+    def _score_pending(
+        self,
+        pending: "list[_Pending]",
+        values: dict[bytes, bytes],
+        on_ready: Callable[[int], None],
     ) -> None:
-        """Put the scorer's answers into `values` and, as they come, into the memo."""
+        """Score what is missing; store results in `values` and, as they arrive, in the memo."""
         unsaved = _Unsaved(self._scorer)
         lock = threading.Lock()
-        heard = 0
+        n_done = 0
 
-        def hear(nth: int, scores: np.ndarray) -> None:
-            nonlocal heard
+        def on_scores(nth: int, scores: np.ndarray) -> None:
+            nonlocal n_done
             with lock:
-                values.update(unsaved.add(asks[nth], scores))
+                values.update(unsaved.add(pending[nth], scores))
                 n_missing = int(np.isnan(scores).sum())
                 self.n_scored += len(scores) - n_missing
                 for _ in range(n_missing):
                     self._on_failure("")
                 if unsaved.meter.seconds >= _SAVE_EVERY_S:
                     self._save(unsaved)
-                heard += 1
-                self._on_progress(heard, len(asks))
-                for row in asks[nth].rows:
-                    tell(row)
+                n_done += 1
+                self._on_progress(n_done, len(pending))
+                for row in pending[nth].rows:
+                    on_ready(row)
 
-        texts = [[text for part in ask.candidates.values() for text in part] for ask in asks]
+        texts = [
+            [text for group in query.candidates.values() for text in group] for query in pending
+        ]
         try:
-            self._scorer.score([ask.context for ask in asks], texts, hear)
+            self._scorer.score([query.context for query in pending], texts, on_scores)
         finally:
             self._save(unsaved)
 
@@ -168,13 +177,13 @@ class MemoizedScorer:
 
 
 @dataclass
-class _Ask:
-    """What is still to be asked about one passage.
+class _Pending:
+    """Missing scores of one passage.
 
     Attributes
     ----------
-    rows : that wait for it; more than one where passages are alike.
-    candidates : texts by key; of a scorer of whole rows, all of them under one.
+    rows : indices of the rows that need them; more than one for equal passages.
+    candidates : texts by key; for a scorer that is not pairwise, all texts of a row under one key.
     """
 
     context: str
@@ -183,7 +192,7 @@ class _Ask:
 
 
 class _Unsaved:
-    """Scores that are not in the memo yet, and what they took."""
+    """Scores that are not in the memo yet, and their cost."""
 
     def __init__(self, scorer: PassageScorer) -> None:
         self._scorer = scorer
@@ -194,23 +203,23 @@ class _Unsaved:
         self._n_pairs = 0
         self.meter = Meter(self._scorer)
 
-    def add(self, ask: _Ask, scores: np.ndarray) -> dict[bytes, bytes]:
-        """The values of all keys of an ask; those without a NaN will be taken."""
-        ends = np.cumsum([len(texts) for texts in ask.candidates.values()])[:-1]
-        parts = np.split(np.asarray(scores, np.float64), ends)
-        values = {key: part.tobytes() for key, part in zip(ask.candidates, parts, strict=True)}
+    def add(self, query: _Pending, scores: np.ndarray) -> dict[bytes, bytes]:
+        """Return the values of all keys of a query; keep those without NaN for the memo."""
+        ends = np.cumsum([len(texts) for texts in query.candidates.values()])[:-1]
+        splits = np.split(np.asarray(scores, np.float64), ends)
+        values = {key: split.tobytes() for key, split in zip(query.candidates, splits, strict=True)}
         self._n_pairs += len(scores)
-        complete = [not np.isnan(part).any() for part in parts]
+        complete = [not np.isnan(split).any() for split in splits]
         self._values |= dict(compress(values.items(), complete))
         return values
 
     def take(self) -> tuple[dict[bytes, bytes], Batch]:
-        """What is to be remembered, and what it took; empties this."""
+        """Return the values to store and their cost, and start anew."""
         taken = self._values, self.meter.batch(self._n_pairs)
         self._begin()
         return taken
 
 
 def _joined(keys: Sequence[bytes], values: dict[bytes, bytes]) -> np.ndarray:
-    """The scores of a row, `(n_candidates,)`."""
+    """Return the scores of a row, `(n_candidates,)`."""
     return np.frombuffer(b"".join(values[key] for key in keys), np.float64).copy()

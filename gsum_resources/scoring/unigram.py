@@ -16,7 +16,7 @@ from gsum_resources.protocols import OnRow
 
 _WORD = re.compile(r"[^\W_]+")
 
-# Words that join rather than mean; fragments such as "ll" are what an apostrophe leaves behind.
+# Function words; fragments such as "ll" remain after an apostrophe is removed.
 _STOP_WORD_LINES = """
 a about above after again against all also am an and any are as at be because been before
 being below between both but by can could d did do does doing don down during each else ever
@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(_STOP_WORD_LINES.split())
 
 
 def content_words(text: str) -> list[str]:
-    """Words of a text in lower case, stop words left out."""
+    """Return the words of a text in lower case, without stop words."""
     return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 
@@ -40,24 +40,24 @@ class UnigramScorer:
     """Scores passages by a Dirichlet-smoothed unigram model of the context.
 
     With tf the count of word w in context i, |d_i| its length and P(w|C) the word's share of the
-    background, each word of candidate j is worth
+    background, each word of candidate j contributes
 
         log P(w|d_i) - log P(w|C),   P(w|d_i) = (tf(w, d_i) + mu P(w|C)) / (|d_i| + mu)
 
     and the score is the mean over the words of j, weighted by inverse document frequency. It is
-    the part of log P(d_j|d_i) in nats per token that the context explains: taken relative to the
-    background, since rare words would otherwise make every context look bad. Stop words count
-    nowhere. Smoothing: Zhai and Lafferty (2004), section 3, with their mu.
+    the share of log P(d_j|d_i) in nats per token that the context explains, relative to the
+    background, since rare words would otherwise lower the score of every context. Stop words are
+    ignored. Smoothing: Zhai and Lafferty (2004), section 3, with their mu.
 
-    The background of a context is the context and its candidates, unless one is given. So a
-    document that comes or goes concerns those contexts alone whose candidates it changes. The best
-    five candidates of ODSum-Story's sections were of the same story in 86.3% of cases by such a
-    background, in 90.0% by that of all sections.
+    The background of a context is the context and its candidates, unless one is given, so that
+    an added or deleted document affects only contexts whose candidates change. The best five
+    candidates of ODSum-Story's sections were of the same story in 86.3% of cases with this
+    background, in 90.0% with all sections as background.
 
     Attributes
     ----------
     mu : weight of the background, in words.
-    background : texts that word frequencies come from; None: each row's own.
+    background : texts for the word frequencies; None: the texts of each row.
     """
 
     mu: float = 1000.0
@@ -69,14 +69,14 @@ class UnigramScorer:
 
     @property
     def identity(self) -> str:
-        """What distinguishes the values: mu, the stop words and the background."""
+        """Identity of the values: mu, the stop words and the background."""
         common = hash_texts(sorted(STOP_WORDS), 4)
         own = f"/background={hash_texts(self.background, 8)}" if self.background else ""
         return f"unigram-2/mu={float(self.mu)!r}/stop={common}{own}"
 
     @property
     def is_pairwise(self) -> bool:
-        """Only with a background of its own."""
+        """True only with a fixed background."""
         return self.background is not None
 
     def score(
@@ -85,55 +85,55 @@ class UnigramScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Scores in nats per token, float64 `(n_candidates,)` for each context.
+        """Return scores in nats per token, float64 `(n_candidates,)` for each context.
 
-        A candidate of stop words alone gets what one without a shared word gets: the least that
-        its context gives.
+        A candidate that consists of stop words gets the score of one without a shared word: the
+        lowest of its context.
 
         Raises
         ------
         ValueError
-            If there are not as many contexts as rows of candidates.
+            If the numbers of contexts and of rows of candidates differ.
         """
         if len(contexts) != len(candidates):
             raise ValueError(
                 f"{len(contexts)} contexts and {len(candidates)} rows of candidates; give one row "
                 "for each context"
             )
-        place_of: dict[str, int] = {}
+        index_of: dict[str, int] = {}
         for text in chain(contexts, chain.from_iterable(candidates)):
-            place_of.setdefault(text, len(place_of))
-        bags, words = _Bags.of(place_of)
+            index_of.setdefault(text, len(index_of))
+        bags, words = _Bags.of(index_of)
         fixed = None if self._known is None else self._known.of(words)
         numbers = np.empty(len(words), np.int64)
         scores = []
-        for place, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
-            company = bags.take([place_of[context], *(place_of[text] for text in row)])
-            present = company.words
-            company = company.renumbered(numbers)
-            background = fixed.of(present) if fixed else _Background.among(company)
-            scores.append(self._row(company, background))
+        for i, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
+            group = bags.take([index_of[context], *(index_of[text] for text in row)])
+            present = group.words
+            group = group.renumbered(numbers)
+            background = fixed.of(present) if fixed else _Background.among(group)
+            scores.append(self._row(group, background))
             if on_row:
-                on_row(place, scores[-1])
+                on_row(i, scores[-1])
         return scores
 
     @cached_property
     def _known(self) -> "_WordFrequencies | None":
         return None if self.background is None else _WordFrequencies.among(self.background)
 
-    def _row(self, company: "_Bags", background: "_Background") -> np.ndarray:
-        """The context, which is the first of the bags, with each of the others."""
-        first, n_others = company.ends[1], len(company.ends) - 2
-        words, values = company.words[:first], company.values[:first]
+    def _row(self, group: "_Bags", background: "_Background") -> np.ndarray:
+        """Return the scores of the other bags by the first bag, the context."""
+        first, n_candidates = group.ends[1], len(group.ends) - 2
+        words, values = group.words[:first], group.values[:first]
         gains = np.zeros(len(background.share))
         gains[words] = np.log1p(values / (self.mu * background.share[words]))
-        others = company.words[first:]
-        weights = company.values[first:] * background.rarity[others]
-        owners = np.repeat(np.arange(n_others), np.diff(company.ends[1:]))
-        total = np.bincount(owners, weights, n_others)
-        gained = np.bincount(owners, weights * gains[others], n_others)
+        others = group.words[first:]
+        weights = group.values[first:] * background.rarity[others]
+        owners = np.repeat(np.arange(n_candidates), np.diff(group.ends[1:]))
+        total = np.bincount(owners, weights, n_candidates)
+        gained = np.bincount(owners, weights * gains[others], n_candidates)
         explained = np.divide(gained, total, out=np.zeros(total.shape), where=total > 0)
-        # the rest of log P(w|d_i) - log P(w|C), for every word alike
+        # the remainder of log P(w|d_i) - log P(w|C), equal for every word
         return explained + np.log(self.mu / (values.sum() + self.mu))
 
 
@@ -142,8 +142,8 @@ class _Bags(NamedTuple):
 
     Attributes
     ----------
-    values, words : how often which word stands in a text; words of a text ascend.
-    ends : where a text's words begin, and where the last one's end, `(n_texts + 1,)`.
+    values, words : counts and words of the texts; the words of a text ascend.
+    ends : position of each text's first word, and the end of the last text, `(n_texts + 1,)`.
     """
 
     values: np.ndarray
@@ -152,7 +152,7 @@ class _Bags(NamedTuple):
 
     @classmethod
     def of(cls, texts: Collection[str]) -> "tuple[_Bags, Sequence[str]]":
-        """The bags of texts, and the words that their numbers stand for."""
+        """Return the bags of texts, and the words by their numbers."""
         number_of: dict[str, int] = {}
         words, values, ends = array("i"), array("i"), array("q", [0])
         for text in texts:
@@ -162,41 +162,41 @@ class _Bags(NamedTuple):
             ends.append(len(values))
         # Sorted, so that sums run in the same order whatever texts come first.
         ordered = sorted(number_of)
-        place_of = np.empty(len(ordered), np.int32)
-        place_of[[number_of[word] for word in ordered]] = np.arange(len(ordered), dtype=np.int32)
-        found = cls(*(np.frombuffer(one, one.typecode) for one in (values, words, ends)))
+        rank_of = np.empty(len(ordered), np.int32)
+        rank_of[[number_of[word] for word in ordered]] = np.arange(len(ordered), dtype=np.int32)
+        found = cls(*(np.frombuffer(data, data.typecode) for data in (values, words, ends)))
         owners = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(found.ends))
-        order = np.lexsort((place_of[found.words], owners))
-        return cls(found.values[order], place_of[found.words][order], found.ends), ordered
+        order = np.lexsort((rank_of[found.words], owners))
+        return cls(found.values[order], rank_of[found.words][order], found.ends), ordered
 
     def take(self, texts: Sequence[int]) -> "_Bags":
-        """The bags of some texts."""
+        """Return the bags of some texts."""
         first, last = self.ends[texts], self.ends[np.asarray(texts) + 1]
         ends = np.concatenate([[0], np.cumsum(last - first)])
-        places = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
-        return _Bags(self.values[places].astype(np.float64), self.words[places], ends)
+        positions = np.arange(ends[-1]) + np.repeat(first - ends[:-1], last - first)
+        return _Bags(self.values[positions].astype(np.float64), self.words[positions], ends)
 
     def renumbered(self, numbers: np.ndarray) -> "_Bags":
-        """The same with other numbers for words, so that few texts take no array over all words.
+        """Return the bags with words renumbered, so that few texts need no array over all words.
 
-        A word has the number of the last place where it stands; other numbers stand for no word.
+        The number of a word is the last position where it occurs; other numbers are unused.
 
         Parameters
         ----------
-        numbers : room to work in, int64 `(n_words,)`.
+        numbers : work space, int64 `(n_words,)`.
         """
         numbers[self.words] = np.arange(len(self.words))
         return self._replace(words=numbers[self.words])
 
 
 class _Background(NamedTuple):
-    """What is known of each word: `share` P(w|C) and `rarity`, idf; both `(n_words,)`."""
+    """Statistics of each word: `share` P(w|C) and `rarity`, idf; both `(n_words,)`."""
 
     share: np.ndarray
     rarity: np.ndarray
 
     @classmethod
-    def made(
+    def from_counts(
         cls,
         occurrences: np.ndarray,
         texts: np.ndarray,
@@ -204,28 +204,28 @@ class _Background(NamedTuple):
         n_distinct: int,
         n_texts: int,
     ) -> "_Background":
-        """From occurrences of each word and texts that hold it, `(n_words,)`, and their totals."""
-        # one more of each word, and one word that was never seen: no probability is zero
+        """Return the statistics from counts of each word, `(n_words,)`, and totals."""
+        # add-one smoothing with one unseen word: no probability is zero
         share = (occurrences + 1) / (n_words + n_distinct + 1)
         return cls(share, np.log((n_texts + 1) / (texts + 0.5)))
 
     def of(self, words: np.ndarray) -> "_Background":
-        """Of some words."""
+        """Return the statistics of some words."""
         return _Background(self.share[words], self.rarity[words])
 
     @classmethod
-    def among(cls, company: _Bags) -> "_Background":
-        """Of texts with words numbered below the number of their places."""
-        n = len(company.words)
-        words = np.bincount(company.words, company.values, n)
-        texts = np.bincount(company.words, minlength=n)
-        n_texts = len(company.ends) - 1
-        return cls.made(words, texts, words.sum(), np.count_nonzero(words), n_texts)
+    def among(cls, group: _Bags) -> "_Background":
+        """Return the statistics of texts with renumbered words."""
+        n = len(group.words)
+        words = np.bincount(group.words, group.values, n)
+        texts = np.bincount(group.words, minlength=n)
+        n_texts = len(group.ends) - 1
+        return cls.from_counts(words, texts, words.sum(), np.count_nonzero(words), n_texts)
 
 
 @dataclass(frozen=True)
 class _WordFrequencies:
-    """Occurrences of each word and texts that hold it, counted once."""
+    """Occurrences of each word and number of texts with it."""
 
     occurrences: Counter[str]
     texts: Counter[str]
@@ -238,8 +238,8 @@ class _WordFrequencies:
         return cls(occurrences, Counter(word for bag in bags for word in set(bag)), len(texts))
 
     def of(self, words: Sequence[str]) -> _Background:
-        """What is known of `words`."""
-        return _Background.made(
+        """Return the statistics of `words`."""
+        return _Background.from_counts(
             np.array([self.occurrences[word] for word in words], float),
             np.array([self.texts[word] for word in words], float),
             self.occurrences.total(),

@@ -1,4 +1,4 @@
-"""What the benchmark of Graph of Records computes, where the answer is known."""
+"""Statistics of the Graph of Records benchmark, on known answers."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from gsum.statistics import compare
 from tests.gor.toy_graphs import toy_graph
 
 
-def test_one_row_is_compared_as_everywhere():
+def test_compare_equals_compare_methods_for_one_row():
     values, control = np.array([[0.3, 0.9, 0.4, 0.8]]), [0.1, 0.5, 0.5, 0.2]
     found, wanted = difference(values, control), compare(list(values[0]), control)
     assert found == (wanted.difference, wanted.low, wanted.high, wanted.p_value)
 
 
-def test_intervals_hold_for_other_questions_and_other_seeds():
+def test_interval_covers_both_questions_and_seeds():
     random, n_covered, n_false, n_trials = np.random.default_rng(0), 0, 0, 600
     for _ in range(n_trials):
         seeds = 0.1 * random.standard_normal((5, 1))  # as large as what 100 questions leave
@@ -28,13 +28,13 @@ def test_intervals_hold_for_other_questions_and_other_seeds():
     assert n_false == n_trials - n_covered
 
 
-def test_equal_gains_are_certain_and_no_gain_is_none():
+def test_equal_gains_have_zero_width_and_no_gain_is_none():
     control = np.arange(4.0)
     assert difference(np.stack([control + 1, control + 1]), control).p_value == 0
     assert difference(np.stack([control, control]), control) == (0, 0, 0, 1)
 
 
-def test_a_graph_of_fewer_rounds_is_what_those_rounds_would_have_made():
+def test_trimmed_graph_equals_graph_of_fewer_rounds():
     whole = toy_graph("d", n_chunks=6, n_queries=4)
     cut = with_questions_of(with_nodes_of(whole, 3), 3)
     assert (cut.n_nodes, cut.n_queries) == (9, 3)
@@ -47,7 +47,7 @@ def test_a_graph_of_fewer_rounds_is_what_those_rounds_would_have_made():
 
 
 @pytest.mark.parametrize("n_rounds", [0, 1])
-def test_questions_stay_where_nodes_alone_are_cut(n_rounds):
+def test_trimming_nodes_keeps_questions(n_rounds):
     cut = with_nodes_of(toy_graph("d", n_chunks=6, n_queries=4), n_rounds)
     assert (cut.n_nodes, cut.n_queries) == (6 + n_rounds, 4)
     assert cut.rankings.shape == (4, 6 + n_rounds)

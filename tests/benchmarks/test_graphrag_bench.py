@@ -23,20 +23,20 @@ def _questions(n, kind, split):
     return [query(f"{split}-{kind}-{i}", "Q", ["A"], split=split, kind=kind) for i in range(n)]
 
 
-def test_a_sample_is_of_one_split_and_as_large_for_each_type():
-    asked = [
+def test_sample_has_one_split_and_equal_counts_per_type():
+    questions = [
         *_questions(9, "fact-retrieval", "dev"),
         *_questions(9, "fact-retrieval", "test"),
         *_questions(2, "creative-generation", "dev"),
     ]
-    chosen = [one.query_id for one in sampled(asked, "dev", 4)]
+    chosen = [one.query_id for one in sampled(questions, "dev", 4)]
     assert chosen[:2] == ["dev-creative-generation-1", "dev-creative-generation-0"]
     assert len(set(chosen[2:])) == 4
     assert all(one.startswith("dev-fact") for one in chosen[2:])
-    assert chosen == [one.query_id for one in sampled(asked[::-1], "dev", 4)]
+    assert chosen == [one.query_id for one in sampled(questions[::-1], "dev", 4)]
 
 
-def test_the_corpus_is_written_once_and_every_method_runs_in_its_home(tmp_path, monkeypatch):
+def test_corpus_is_written_once_and_home_has_every_method(tmp_path, monkeypatch):
     row = {"id": "m1", "question": "Q", "answer": "A", "question_type": "Fact Retrieval"}
     texts = [text for i in range(6) if split_of_guide(text := f"guide {i}") == "dev"]
     source = tmp_path / "datasets/graphrag_bench"
@@ -67,13 +67,13 @@ def test_coverage_counts_stems_of_content_words_once():
     assert scorer.coverage("q", ["The and of"]) == 0
 
 
-def test_a_question_without_an_answer_scores_0_but_has_read():
+def test_unanswered_question_scores_0_but_counts_reading():
     scorer = Scorer([{"query_id": "q", "references": ["tumors"]}])
     found = scorer.score(TABLES["summaries"].empty(), {"q": ["A tumor."]})
     assert found == {"q": Answered(0.0, 1.0, 3, 0, 0)}
 
 
-def test_plain_retrieval_reads_as_many_tokens_as_it_may():
+def test_plain_retrieval_fills_the_token_budget():
     texts = ["one two three", "", "four five six", "seven"]
     assert within(texts, 5) == ["one two three", "four five"]
     assert within(texts, 0) == []
@@ -81,13 +81,13 @@ def test_plain_retrieval_reads_as_many_tokens_as_it_may():
     assert sum(n_word_pieces(within(texts, 4))) == 4
 
 
-def test_plain_retrieval_ranks_all_chunks_not_only_those_that_rankings_keep():
+def test_plain_retrieval_ranks_all_chunks_beyond_the_rankings_depth():
     n = 2 * DEPTH
     texts = [f"filler{i} " + "tumor " * (i == 7) for i in range(n)]
     ids = [f"c{i:03d}" for i in range(n)]
     collection = Collection(["d"], [" ".join(texts)], ids, texts, np.array([0, n]))
-    asked = query("q", "Which tumor?", ["A"], split="dev")
-    queries = pa.Table.from_pylist([asdict(asked)])
+    questions = query("q", "Which tumor?", ["A"], split="dev")
+    queries = pa.Table.from_pylist([asdict(questions)])
     ranked = ranked_chunks("bm25", collection, queries, np.zeros((1, 2), np.float32))
     assert ranked["q"][0] == "c007"
     assert sorted(ranked["q"]) == ids
@@ -100,7 +100,7 @@ def _column(rouge_l, coverage):
     return {one: Answered(rouge_l + i / 100, coverage, 10, 1, 20) for i, one in enumerate(ASKED)}
 
 
-def test_the_best_plain_retriever_is_chosen_by_type_and_metric():
+def test_best_plain_retriever_is_chosen_by_type_and_metric():
     plain = {"bm25": _column(0.1, 0.7), "dense": _column(0.2, 0.5)}
     other = Answered(0.9, 0.1, 10)
     plain["bm25"]["q0"] = other
@@ -112,12 +112,12 @@ def test_the_best_plain_retriever_is_chosen_by_type_and_metric():
     }
 
 
-def test_a_method_stands_beside_its_control():
+def test_method_row_is_next_to_its_control():
     methods = {"bm25": _column(0.1, 0.5), "gae": _column(0.5, 0.5)}
-    asked = {"fact-retrieval": ASKED, "complex-reasoning": ASKED}
-    best = {(kind, metric): f"{metric} plain" for kind in asked for metric in METRICS}
+    questions = {"fact-retrieval": ASKED, "complex-reasoning": ASKED}
+    best = {(kind, metric): f"{metric} plain" for kind in questions for metric in METRICS}
     controls = {("gae", "rouge_l"): _column(0.3, 0), ("gae", "coverage"): _column(0, 0.7)}
-    rouge_l, coverage, facts, _ = tables(Results(asked, methods, best, controls), "notes")
+    rouge_l, coverage, facts, _ = tables(Results(questions, methods, best, controls), "notes")
     assert [*rouge_l.rows, *coverage.rows] == [
         ["gae", "+20.0*", "+20.0*"],
         ["gae", "-20.0*", "-20.0*"],

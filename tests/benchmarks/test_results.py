@@ -1,4 +1,4 @@
-"""What the docs say of measurements is what the result files hold."""
+"""Tables of measurements in the docs equal the result files."""
 
 import json
 import re
@@ -22,19 +22,19 @@ TABLE = Measurement("Speed", "One run.", ["", "s"], [["ours", "1.5"], ["theirs",
 
 
 @PAGES
-def test_every_block_is_what_its_result_file_holds(page: Path) -> None:
+def test_every_block_equals_its_result_file(page: Path) -> None:
     text = page.read_text("utf-8")
     assert text == filled(text), "run `python -m benchmarks.docs`"
 
 
 @PAGES
-def test_no_measured_table_stands_outside_a_block(page: Path) -> None:
+def test_no_measured_table_is_outside_a_block(page: Path) -> None:
     name = str(page.relative_to(ROOT))
     found = measured_tables(page.read_text("utf-8"))
     assert [header for header in found if (name, header) not in PUBLISHED] == []
 
 
-def test_every_result_file_is_shown_and_says_where_it_comes_from() -> None:
+def test_every_result_file_is_shown_with_its_origin() -> None:
     text = "\n".join(page.read_text("utf-8") for page in pages())
     shown = {found["name"] for found in BLOCK.finditer(text)}
     assert {path.stem for path in STORED} == shown
@@ -47,7 +47,7 @@ def test_every_result_file_is_shown_and_says_where_it_comes_from() -> None:
         assert result.tables, path.name
 
 
-def test_a_table_by_hand_is_found_wherever_it_stands() -> None:
+def test_hand_written_table_is_found_anywhere() -> None:
     table = "| method | ROUGE-1 |\n|---|---|\n| `jerr` | **50.0** [40.0, 60.0] |\n"
     assert list(measured_tables(f"Text.\n\n{table}\nMore.")) == ["method | ROUGE-1"]
     assert list(measured_tables(table.replace("**50.0** [40.0, 60.0]", "±4,313"))) != []
@@ -58,7 +58,7 @@ def test_a_table_by_hand_is_found_wherever_it_stands() -> None:
     assert list(measured_tables(settings)) == []
 
 
-def test_a_block_is_filled_from_its_file(tmp_path: Path, monkeypatch) -> None:
+def test_block_is_filled_from_its_file(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(results, "_state", lambda: ("abc1234", True))
     store("speed", "python -m benchmarks.speed", [TABLE, TABLE])
@@ -74,7 +74,7 @@ def test_a_block_is_filled_from_its_file(tmp_path: Path, monkeypatch) -> None:
         filled(page.replace("speed 2", "speed 3"))
 
 
-def test_a_stored_result_is_read_as_it_was(tmp_path: Path, monkeypatch) -> None:
+def test_stored_result_reads_back_equal(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(results, "ROOT", tmp_path)
     monkeypatch.setattr(results, "RESULTS", tmp_path / "docs")
     monkeypatch.setattr(results, "_state", lambda: ("abc1234", False))
@@ -88,7 +88,7 @@ def test_a_stored_result_is_read_as_it_was(tmp_path: Path, monkeypatch) -> None:
         store("empty", "python -m benchmarks.empty", [])
 
 
-def test_a_command_names_no_path_of_the_machine() -> None:
+def test_command_has_no_machine_path() -> None:
     argv = "python -m benchmarks.board --home /tmp/x --store --corpus qmsum --json=/a/b /c/d.py"
     environ = {"OMP_NUM_THREADS": "1", "HOME": "/root"}
     assert command_line(argv.split(), environ) == (
@@ -98,7 +98,7 @@ def test_a_command_names_no_path_of_the_machine() -> None:
 
 def test_methods_are_compared_with_the_baseline_in_pairs() -> None:
     plain = [0.1, 0.5, 0.3, 0.2, 0.6, 0.4, 0.7]
-    better = [value + 0.1 + 0.01 * place for place, value in enumerate(plain)]
+    better = [value + 0.1 + 0.01 * i for i, value in enumerate(plain)]
     same = [*plain[:6], 0.8]
     rows = compared({"plain": plain, "better": better, "same": same}, "plain", decimals=1)
     assert [row[0] for row in rows] == ["plain", "better", "same"]

@@ -30,8 +30,8 @@ def indexed(root: Path, furnish: Callable[[House], None]) -> Iterator[House]:
         yield house
 
 
-def verdicts(house: House, made: Sequence[Partition] | None = None) -> dict[str, Verdict]:
-    """What every check says, by `asset:check`; by default after a look at everything."""
+def verdicts(house: House, written: Sequence[Partition] | None = None) -> dict[str, Verdict]:
+    """Return the verdict of every check by `asset:check`, by default over all partitions."""
     pipeline = house.pipeline()
     lineage = Lineage(pipeline.store, TABLES, lambda _: None)
     graph = pipeline.definitions.resolve_asset_graph()
@@ -44,13 +44,13 @@ def verdicts(house: House, made: Sequence[Partition] | None = None) -> dict[str,
     return {
         f"{subject.name}:{verdict.check.name}": verdict
         for subject in subjects
-        for verdict in evaluate(subject, checks_for(subject), pipeline.store, lineage, made)
+        for verdict in evaluate(subject, checks_for(subject), pipeline.store, lineage, written)
     }
 
 
-def failing(house: House, made: Sequence[Partition] | None = None) -> set[str]:
+def failing(house: House, written: Sequence[Partition] | None = None) -> set[str]:
     """The checks that do not pass."""
-    return {name for name, verdict in verdicts(house, made).items() if not verdict.passed}
+    return {name for name, verdict in verdicts(house, written).items() if not verdict.passed}
 
 
 def plant(house: House, table: str, partition: Partition, change: Change) -> None:

@@ -47,17 +47,17 @@ def house(good: House, tmp_path: Path) -> Iterator[House]:
         yield copy
 
 
-def test_all_is_well_in_a_good_home(good: House) -> None:
-    told = verdicts(good)
-    assert {name for name, verdict in told.items() if not verdict.passed} == set()
-    assert told["documents:ids_unique"].description == f"{CORPUS}: 9 rows in 8 partitions"
+def test_all_checks_pass_in_a_good_home(good: House) -> None:
+    found = verdicts(good)
+    assert {name for name, verdict in found.items() if not verdict.passed} == set()
+    assert found["documents:ids_unique"].description == f"{CORPUS}: 9 rows in 8 partitions"
     assert (
-        told["retrieval/scores:schema"].description
+        found["retrieval/scores:schema"].description
         == f"{CORPUS}/bm25: 1 file; {CORPUS}/dense: 1 file"
     )
     n_chunks = good.table("chunks").num_rows
     expected = f"{CORPUS}: {n_chunks} chunks of 9 documents"
-    assert told["chunks:cover_documents"].description == expected
+    assert found["chunks:cover_documents"].description == expected
     assert not Path(f"{good.store.root}/_checks").exists()  # nothing to remember
 
 
@@ -123,7 +123,7 @@ DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
         FIRST,
         lambda rows: rows.slice(1),
         "chunks:cover_documents",
-        "a chunk of a document that is not there",
+        "a chunk of a missing document",
     ),
     "not a number": (
         "chunk_embeddings",
@@ -193,19 +193,19 @@ WARNINGS = {"none_rejected", "every_question_answered", "lineage_is_current", "r
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_a_defect_is_seen_by_its_check_alone(house: House, defect: str) -> None:
+def test_defect_fails_only_its_check(house: House, defect: str) -> None:
     asset, partition, change, check, words = DEFECTS[defect]
     plant(house, asset.split("/")[-1], partition, change)
-    told = verdicts(house)
-    assert {name for name, verdict in told.items() if not verdict.passed} == {check}
-    assert words in told[check].description
-    assert told[check].n_wrong
-    assert told[check].offenders
-    assert not told[check].broke
-    assert told[check].check.warns == (check.split(":")[1] in WARNINGS)
+    found = verdicts(house)
+    assert {name for name, verdict in found.items() if not verdict.passed} == {check}
+    assert words in found[check].description
+    assert found[check].n_wrong
+    assert found[check].offenders
+    assert not found[check].broke
+    assert found[check].check.warns == (check.split(":")[1] in WARNINGS)
 
 
-def test_a_document_in_two_buckets(house: House) -> None:
+def test_document_in_two_buckets_fails(house: House) -> None:
     (row,) = house.table("documents").slice(0, 1).drop_columns(["corpus", "bucket"]).to_pylist()
     other = Partition(CORPUS, "05")
     plant(
@@ -217,7 +217,7 @@ def test_a_document_in_two_buckets(house: House) -> None:
     assert failing(house) == {"documents:ids_unique"}
 
 
-def test_vectors_of_two_lengths(house: House) -> None:
+def test_vectors_of_two_lengths_fail(house: House) -> None:
     def longer(rows: pa.Table) -> pa.Table:
         vectors = [[*vector, 0.0] for vector in rows["embedding"].to_pylist()]
         column = pa.array(vectors, pa.list_(pa.float32(), len(vectors[0])))
@@ -229,27 +229,27 @@ def test_vectors_of_two_lengths(house: House) -> None:
     assert "more than one dimension" in verdict.description
 
 
-def test_what_was_made_from_another_version_is_out_of_date(house: House) -> None:
+def test_table_written_from_another_version_is_stale(house: House) -> None:
     table, store = TABLES["queries"], house.store
     provenance = store.provenance(table, ALL)
     assert provenance is not None
     rows, _ = store.read(table, [ALL])
     store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
-    told = verdicts(house)
+    found = verdicts(house)
     readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
     readers += ["query_embeddings", "leaderboard", "curves", "comparisons", "costs"]
-    assert {name for name, verdict in told.items() if not verdict.passed} == {
+    assert {name for name, verdict in found.items() if not verdict.passed} == {
         "query_embeddings:finite",
         *(f"{asset}:lineage_is_current" for asset in readers),
     }
-    assert "belong to no question" in told["query_embeddings:finite"].description
-    description = told["retrieval/scores:lineage_is_current"].description
+    assert "belong to no question" in found["query_embeddings:finite"].description
+    description = found["retrieval/scores:lineage_is_current"].description
     assert "1 of 1 partition are out of date" in description
     assert f"table:queries/corpus={CORPUS} changed" in description
     assert f"`gsum run {CORPUS}`" in description
 
 
-def test_other_code_makes_out_of_date(house: House) -> None:
+def test_changed_code_makes_tables_stale(house: House) -> None:
     table, store = TABLES["leaderboard"], house.store
     provenance = store.provenance(table, ALL)
     assert provenance is not None
@@ -258,32 +258,32 @@ def test_other_code_makes_out_of_date(house: House) -> None:
     assert failing(house) == {"leaderboard:lineage_is_current"}
 
 
-def test_a_file_that_gsum_did_not_write(house: House) -> None:
+def test_file_not_written_by_gsum_fails(house: House) -> None:
     path = house.store.path(TABLES["leaderboard"], ALL)
     pq.write_table(pq.read_table(path, partitioning=None).replace_schema_metadata({}), path)
-    told = verdicts(house)
-    assert "the footer has no provenance" in told["leaderboard:schema"].description
-    lineage = told["leaderboard:lineage_is_current"]
+    found = verdicts(house)
+    assert "the footer has no provenance" in found["leaderboard:schema"].description
+    lineage = found["leaderboard:lineage_is_current"]
     assert "could not be checked: StoreError: " in lineage.description
     assert lineage.broke  # an error, though the check only warns of what it finds
 
 
-def test_a_run_tells_again_of_what_it_did_not_make(house: House) -> None:
+def test_run_repeats_findings_on_tables_it_did_not_write(house: House) -> None:
     check = "retrieval/rankings:ranks_consecutive"
     path = house.store.path(TABLES["rankings"], BM25)
     sound = Path(path).read_bytes()
     plant(house, "rankings", BM25, lambda rows: rows.slice(1))
-    assert verdicts(house, [DENSE])[check].passed  # nobody looked yet
+    assert verdicts(house, [DENSE])[check].passed  # not checked yet
     assert not verdicts(house, [BM25])[check].passed
     again = verdicts(house, [DENSE])[check]
-    assert again.looked_at == 2
+    assert again.n_checked == 2
     assert again.description.startswith(f"{CORPUS}/bm25: 1 of 4 rankings")
     Path(path).write_bytes(sound)
     assert verdicts(house, [DENSE])[check].passed
-    assert verdicts(house, [DENSE])[check].looked_at == 1
+    assert verdicts(house, [DENSE])[check].n_checked == 1
 
 
-def test_a_run_looks_at_its_own_buckets_and_at_all_where_one_had_failed(house: House) -> None:
+def test_run_checks_its_own_buckets_and_all_buckets_after_a_failure(house: House) -> None:
     check = "chunks:cover_documents"
     plant(house, "documents", FIRST, lambda rows: rows.slice(1))
     third = Partition(CORPUS, "03")
@@ -292,19 +292,19 @@ def test_a_run_looks_at_its_own_buckets_and_at_all_where_one_had_failed(house: H
     assert not verdicts(house, [third])[check].passed
 
 
-def test_what_is_gone_is_forgotten(house: House) -> None:
+def test_finding_on_deleted_table_is_dropped(house: House) -> None:
     plant(house, "rankings", BM25, lambda rows: rows.slice(1))
     assert failing(house)
     house.store.delete(TABLES["rankings"], BM25)
     verdict = verdicts(house, [DENSE])["retrieval/rankings:ranks_consecutive"]
-    assert (verdict.passed, verdict.looked_at) == (True, 1)
+    assert (verdict.passed, verdict.n_checked) == (True, 1)
 
 
-def test_a_home_without_tables(tmp_path: Path) -> None:
+def test_home_without_tables_passes(tmp_path: Path) -> None:
     with house_at(tmp_path) as empty:
-        told = verdicts(empty)
-    assert {verdict.description for verdict in told.values()} == {"nothing made yet"}
-    assert all(verdict.passed for verdict in told.values())
+        found = verdicts(empty)
+    assert {verdict.description for verdict in found.values()} == {"nothing written yet"}
+    assert all(verdict.passed for verdict in found.values())
 
 
 def test_empty_tables_pass(tmp_path: Path) -> None:
@@ -320,8 +320,8 @@ def test_empty_tables_pass(tmp_path: Path) -> None:
             partition = Partition(CORPUS, bucket, method)
             written = Provenance("", code_version_of(table, versions.get(table, "1")))
             empty.store.write(table, partition, table.empty(), written)
-        told = verdicts(empty)
-    assert [verdict.description for verdict in told.values() if not verdict.passed] == []
+        found = verdicts(empty)
+    assert [verdict.description for verdict in found.values() if not verdict.passed] == []
     families = ("gae/", "gor/", "graphrag/", "jerr/", "lightpal/")
-    of_bm25 = {n: v for n, v in told.items() if not n.startswith(families)}
-    assert all(verdict.looked_at == 1 for verdict in of_bm25.values())
+    of_bm25 = {n: v for n, v in found.items() if not n.startswith(families)}
+    assert all(verdict.n_checked == 1 for verdict in of_bm25.values())

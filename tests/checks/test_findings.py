@@ -46,23 +46,23 @@ TEXTS = st.text(alphabet="ab \n\t é漢", max_size=40)
 
 
 @given(TEXTS, st.lists(st.integers(0, 40), max_size=6), st.data())
-def test_slices_cover_their_document_and_a_missing_one_is_missed(text, cuts, data) -> None:
+def test_missing_slice_of_a_document_is_found(text, cuts, data) -> None:
     bounds = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     spans = list(pairwise(bounds))
     documents = documents_of(d=text)
     assert not cover_documents(chunks_of("d", text, spans), documents).problem
     if spans:
-        gone = data.draw(st.sampled_from(spans))
-        left = [span for span in spans if span != gone]
+        missing = data.draw(st.sampled_from(spans))
+        left = [span for span in spans if span != missing]
         finding = cover_documents(chunks_of("d", text, left), documents)
-        assert bool(finding.problem) == bool(text[slice(*gone)].strip())
+        assert bool(finding.problem) == bool(text[slice(*missing)].strip())
 
 
 def test_overlap_and_order_do_not_matter() -> None:
     text = "one two three four"
     chunks = chunks_of("d", text, [(8, 18), (0, 7), (4, 13)])
     finding = cover_documents(chunks, documents_of(d=text))
-    assert (finding.problem, finding.looked_at) == ("", "3 chunks of 1 document")
+    assert (finding.problem, finding.checked) == ("", "3 chunks of 1 document")
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_overlap_and_order_do_not_matter() -> None:
     [
         ({"d": "one two three"}, "text in no chunk", 7),
         ({"d": "xne two"}, "a chunk differs from the document", 0),
-        ({"e": ""}, "a chunk of a document that is not there", 0),
+        ({"e": ""}, "a chunk of a missing document", 0),
     ],
 )
-def test_what_does_not_fit_is_named(texts: dict[str, str], what: str, character: int) -> None:
+def test_invalid_slices_are_named(texts: dict[str, str], what: str, character: int) -> None:
     finding = cover_documents(chunks_of("d", "one two", [(0, 7)]), documents_of(**texts))
     assert finding.n_wrong == 1
     assert finding.offenders == [{"document_id": "d", "character": character, "what": what}]
@@ -90,13 +90,13 @@ def chunk_ids(ids: Sequence[str]) -> dict[str, pa.Array]:
 
 def test_unit_vectors_of_all_chunks_pass() -> None:
     finding = finite(embeddings_of("ab", np.eye(3)[:2]), pa.table(chunk_ids("ab")), {3})
-    assert (finding.problem, finding.looked_at) == ("", "2 vectors of dimension 3")
+    assert (finding.problem, finding.checked) == ("", "2 vectors of dimension 3")
     empty = pa.table({**chunk_ids(""), "embedding": pa.array([], pa.list_(pa.float32()))})
     assert not finite(empty, pa.table(chunk_ids("")), set()).problem
 
 
 @pytest.mark.parametrize("bad", [[np.nan, 0], [np.inf, 0], [1.01, 0], [0, 0]])
-def test_a_vector_that_is_not_of_unit_length(bad: list[float]) -> None:
+def test_vector_not_of_unit_length_is_found(bad: list[float]) -> None:
     embeddings = embeddings_of("abc", np.array([[0, 1], bad, [0.9996, 0]]))
     finding = finite(embeddings, pa.table(chunk_ids("abc")), {2})
     assert finding.problem.startswith("1 of 3 vectors of dimension 2 are not finite and of unit")
@@ -124,7 +124,7 @@ def test_keys_are_counted(keys: list[tuple[str, int]]) -> None:
     assert {(o["query_id"], o["rank"]): o["rows"] for o in finding.offenders} == repeated
 
 
-def test_only_the_first_offenders_are_named() -> None:
+def test_only_first_offenders_are_named() -> None:
     rows = pa.table({"file": [f"{i}.txt" for i in range(50)], "line": [0] * 50})
     rows = rows.append_column("reason", [["empty"] * 50])
     finding = none_rejected(rows.append_column("is_other_type", [[False] * 50]), "tales")
@@ -157,7 +157,7 @@ def test_ranks_count_up_from_one(ranks: list[int], wrong: int) -> None:
     assert ranks_consecutive(rankings).n_wrong == wrong
 
 
-def test_passages_are_those_of_the_chunks() -> None:
+def test_passages_equal_the_chunks() -> None:
     contexts = pa.table(
         {
             "query_id": ["q"] * 4,
@@ -168,7 +168,7 @@ def test_passages_are_those_of_the_chunks() -> None:
         }
     )
     finding = cite_what_exists(contexts, pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]}))
-    assert finding.looked_at == "3 cited chunks"
+    assert finding.checked == "3 cited chunks"
     assert [offender["node_id"] for offender in finding.offenders] == ["gone", "b"]
     assert "do not exist" in finding.problem
     assert "have another text" in finding.problem

@@ -29,9 +29,9 @@ NOTHING = CHUNKS.slice(0, 0)
 
 
 def rows(table, names, *values):
-    told = [dict(zip(names, row, strict=True)) for row in values]
+    dicts = [dict(zip(names, row, strict=True)) for row in values]
     schema = TABLES[table].schema
-    return pa.Table.from_pylist(told, pa.schema([schema.field(name) for name in names]))
+    return pa.Table.from_pylist(dicts, pa.schema([schema.field(name) for name in names]))
 
 
 def edges(*values):
@@ -49,24 +49,24 @@ EDGES = [
 
 def test_edges_join_passages():
     assert not join_passages(edges(*EDGES), CHUNKS).problem
-    assert join_passages(edges(), NOTHING).looked_at == "0 edges"
+    assert join_passages(edges(), NOTHING).checked == "0 edges"
 
 
 @pytest.mark.parametrize(
     ("edge", "words"),
     [
-        (("node", "nearest", "a0", "gone"), "what is no passage of"),
-        (("node", "nearest", "a", "b0"), "what is no passage of"),
-        (("document", "citation", "a", "b0"), "what is no passage of"),
-        (("node", "neighbour", "gone", "a0"), "what is no passage of"),
+        (("node", "nearest", "a0", "gone"), "an id that is no passage of"),
+        (("node", "nearest", "a", "b0"), "an id that is no passage of"),
+        (("document", "citation", "a", "b0"), "an id that is no passage of"),
+        (("node", "neighbour", "gone", "a0"), "an id that is no passage of"),
         (("node", "nearest", "a0", "a0"), "a passage to itself"),
         (("node", "neighbour", "a0", "a0"), "a passage to itself"),
-        (("node", "neighbour", "a0", "a2"), "as neighbours what does not"),
-        (("node", "neighbour", "a1", "b0"), "as neighbours what does not"),
-        (("document", "neighbour", "a", "b"), "as neighbours what does not"),
+        (("node", "neighbour", "a0", "a2"), "as neighbours passages that"),
+        (("node", "neighbour", "a1", "b0"), "as neighbours passages that"),
+        (("document", "neighbour", "a", "b"), "as neighbours passages that"),
     ],
 )
-def test_an_edge_that_should_not_be(edge, words):
+def test_invalid_edge_is_found(edge, words):
     finding = join_passages(edges(*EDGES, edge), CHUNKS)
     assert finding.problem.startswith(f"1 of 6 edges join {words}")
     assert finding.n_wrong == 1
@@ -88,7 +88,7 @@ def test_each_passage_has_a_finite_embedding():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_an_embedding_that_is_not_finite(value):
+def test_non_finite_embedding_is_found(value):
     vectors = spread(6)
     vectors[3][5] = value
     finding = finite(embeddings(vectors), CHUNKS)
@@ -96,14 +96,14 @@ def test_an_embedding_that_is_not_finite(value):
     assert finding.offenders == [{"level": "node", "passage_id": "a1"}]
 
 
-def test_a_passage_without_an_embedding():
+def test_passage_without_embedding_is_found():
     finding = finite(embeddings(spread(5), PASSAGES[1:]), CHUNKS)
     assert finding.problem.startswith("1 of 6 passages have no embedding")
     assert finding.offenders == [{"level": "document", "passage_id": "a"}]
     assert finite(embeddings([], []), CHUNKS).n_wrong == 6
 
 
-def test_an_embedding_of_no_passage_of_its_level():
+def test_embedding_of_unknown_passage_is_found():
     finding = finite(embeddings(spread(7), [*PASSAGES, ("node", "a")]), CHUNKS)
     assert finding.problem.startswith("1 of 7 embeddings belong to no passage")
     assert finding.offenders == [{"level": "node", "passage_id": "a"}]
@@ -113,14 +113,14 @@ def of_nodes(vectors):
     return embeddings(vectors, [("node", f"n{i}") for i in range(len(vectors))])
 
 
-def test_embeddings_that_differ():
+def test_distinct_embeddings_pass():
     assert not not_over_smoothed(of_nodes(spread(50))).problem
-    assert not not_over_smoothed(of_nodes([[1.0, 0.0]] * 2)).problem  # too few to tell
-    assert not_over_smoothed(of_nodes([])).looked_at == "0 levels"
+    assert not not_over_smoothed(of_nodes([[1.0, 0.0]] * 2)).problem  # too few to decide
+    assert not_over_smoothed(of_nodes([])).checked == "0 levels"
 
 
 @pytest.mark.parametrize(
-    ("vectors", "told"),
+    ("vectors", "message"),
     [
         ([[3.0, 4.0]] * 5, "'node' 1.0000"),
         ([[0.0, 0.0]] * 5, "'node' 1.0000"),
@@ -128,14 +128,14 @@ def test_embeddings_that_differ():
         ([*[[1.0, 0.01 * i] for i in range(9)], [float("nan"), 0.0]], "'node' 0.99"),
     ],
 )
-def test_embeddings_that_hardly_differ(vectors, told):
+def test_nearly_equal_embeddings_are_found(vectors, message):
     finding = not_over_smoothed(of_nodes(vectors))
     assert finding.problem.startswith("1 of 1 level have embeddings that hardly differ")
-    assert told in finding.problem
+    assert message in finding.problem
     assert "fewer layers in corpus.toml, [gae.training]" in finding.problem
 
 
-def test_only_the_level_that_is_smoothed_over_is_told():
+def test_oversmoothing_is_reported_for_its_level_only():
     both = pa.concat_tables([of_nodes(spread(9)), embeddings([[1.0] * 8] * 2, PASSAGES[:2])])
     assert not not_over_smoothed(both).problem
     third = embeddings([[1.0] * 8], [("document", "c")])
@@ -163,22 +163,22 @@ def test_every_clustering_has_every_passage_once():
     assert not every_passage_once(clusters(), NOTHING).problem
 
 
-def test_a_passage_that_a_clustering_lacks():
+def test_passage_missing_from_a_clustering_is_found():
     finding = every_passage_once(clusters(*CLUSTERS[:-1]), CHUNKS)
     assert finding.problem.startswith("1 of 10 passages of clusterings are in no cluster")
     assert finding.offenders == [{"level": "node", "clustering": "leiden-3", "passage_id": "b0"}]
 
 
-def test_a_passage_in_two_clusters():
+def test_passage_in_two_clusters_is_found():
     finding = every_passage_once(clusters(*CLUSTERS, ("node", "leiden-3", "a1", 1)), CHUNKS)
     assert finding.problem.startswith("1 of 10 passages of clusterings are in no cluster, or in")
     assert finding.offenders == [{"level": "node", "clustering": "leiden-3", "passage_id": "a1"}]
 
 
 @pytest.mark.parametrize("stranger", ["gone", "a"])
-def test_a_cluster_of_no_passage_of_its_level(stranger):
+def test_cluster_of_unknown_passage_is_found(stranger):
     finding = every_passage_once(clusters(*CLUSTERS, ("node", "dbscan", stranger, 1)), CHUNKS)
-    assert finding.problem.startswith("1 of 11 rows are of no passage of their level")
+    assert finding.problem.startswith("1 of 11 rows name no passage of their level")
     assert finding.offenders[0]["passage_id"] == stranger
 
 
@@ -198,18 +198,18 @@ def clusterings(*values, weight=1.0):
 
 FINE = [
     ("node", "corpus", "leiden-3", True, 2, 0.5),
-    ("node", "corpus", "k_means", False, 1, 1.0),  # nobody re-ranks by it
+    ("node", "corpus", "k_means", False, 1, 1.0),  # no method re-ranks by it
     ("document", "corpus", "dbscan", True, 1, 1.0),  # two documents
     ("document", "corpus", "leiden-1", True, 2, 0.5),
 ]
 
 
-def test_clusterings_that_part_passages():
+def test_clusterings_that_split_passages_pass():
     assert not not_degenerate(clusterings(*FINE), CHUNKS).problem
     assert not not_degenerate(clusterings(), NOTHING).problem
 
 
-def test_documents_that_nobody_moves_may_lie_in_one_cluster():
+def test_refinement_that_moves_no_document_may_have_one_document_cluster():
     documents = ("document", "corpus", "leiden-1", True, 1, 1.0)
     chunks = ("node", "corpus", "leiden-1", True, 1, 1.0)  # they have topics by it
     many = pa.concat_tables(
@@ -236,7 +236,7 @@ SETTING = {
 
 
 @pytest.mark.parametrize(("name", "setting"), SETTING.items())
-def test_most_passages_in_one_cluster(name, setting):
+def test_one_dominant_cluster_is_found(name, setting):
     finding = not_degenerate(clusterings(*FINE, ("node", "document", name, True, 2, 0.75)), CHUNKS)
     assert finding.problem.startswith(
         "1 of 4 chosen clusterings have over half of the passages in one cluster "
@@ -249,24 +249,24 @@ def test_most_passages_in_one_cluster(name, setting):
 
 
 @pytest.mark.parametrize(("name", "setting"), SETTING.items())
-def test_every_passage_alone(name, setting):
+def test_all_singletons_are_found(name, setting):
     finding = not_degenerate(clusterings(("node", "corpus", name, True, 4, 0.25)), CHUNKS)
     assert finding.problem.startswith(
-        f"1 of 1 chosen clustering have nearly every passage alone ({name} of level 'node', scope "
-        "'corpus': 25% in one); set "
+        f"1 of 1 chosen clustering have nearly every passage alone in its cluster ({name} of level "
+        "'node', scope 'corpus': 25% in one); set "
     )
     assert f" {setting} in corpus.toml, [gae.clusters]" in finding.problem
     assert "greater n_nearest in [gae.graph]" in finding.problem
 
 
-def test_clusters_that_are_too_large_ask_for_another_setting_than_those_too_small():
+def test_too_large_and_too_small_clusters_name_different_settings():
     too_large = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 1, 1.0)), CHUNKS)
     too_small = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 4, 0.25)), CHUNKS)
     assert "a smaller dbscan_eps" in too_large.problem
     assert "a greater dbscan_eps" in too_small.problem
 
 
-def test_two_passages_together_among_many_alone_are_no_clustering():
+def test_one_pair_among_singletons_is_no_clustering():
     many = pa.table(
         {
             "chunk_id": [f"c{i}" for i in range(20)],
@@ -281,7 +281,7 @@ def test_two_passages_together_among_many_alone_are_no_clustering():
     ).problem
 
 
-def test_published_clusters_are_looked_at_where_a_method_follows_them():
+def test_published_clusters_are_checked_if_a_method_uses_them():
     rows = clusterings(("node", "corpus", "dbscan", False, 1, 1.0), FINE[0], weight=0.0)
     assert not not_degenerate(rows, CHUNKS).problem
     followed = not_degenerate(as_published(rows, "gae-dbscan"), CHUNKS)
@@ -308,7 +308,7 @@ def test_refined_passages_come_from_contexts():
 
 
 @pytest.mark.parametrize("node_id", ["gone", "b0"])  # which another question has
-def test_a_refined_passage_that_is_no_context(node_id):
+def test_refined_passage_outside_contexts_is_found(node_id):
     wrong = ("p", 2, node_id, "whole", 10, 10)
     finding = made_from_contexts(refined(*REFINED, wrong), CONTEXTS)
     assert finding.problem.startswith("1 of 4 refined passages are none of their question's")
@@ -316,7 +316,7 @@ def test_a_refined_passage_that_is_no_context(node_id):
 
 
 @pytest.mark.parametrize("fate", ["whole", "condensed", "reduced", "cut", "dropped"])
-def test_a_passage_that_grew_without_being_edited(fate):
+def test_unedited_passage_that_grew_is_found(fate):
     finding = made_from_contexts(refined(*REFINED[:2], ("p", 1, "a0", fate, 10, 11)), CONTEXTS)
     assert finding.problem.startswith("1 of 3 refined passages grew though they were not edited")
     assert finding.offenders[0]["fate"] == fate

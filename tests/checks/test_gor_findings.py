@@ -36,7 +36,7 @@ def edges(*pairs):
 def test_nodes_are_chunks_and_responses():
     assert not are_chunks_and_responses(NODES, CHUNKS, RESPONSES).problem
     missing = are_chunks_and_responses(NODES.slice(1), CHUNKS, RESPONSES)
-    assert missing.problem.startswith("1 of 5 chunks and responses are no node")
+    assert missing.problem.startswith("1 of 5 chunks and responses have no node")
     stranger = are_chunks_and_responses(NODES, CHUNKS.slice(0, 2), RESPONSES)
     assert stranger.problem.startswith("1 of 5 nodes are neither")
     assert stranger.offenders[0]["node_id"] == "e0"
@@ -46,7 +46,7 @@ def test_nodes_are_chunks_and_responses():
     "pair",
     [("c0", "c1"), ("r2", "r1"), ("r1", "r1"), ("e0", "r1"), ("gone", "r1"), ("c0", "gone")],
 )
-def test_an_edge_leads_to_a_later_response_of_its_document(pair):
+def test_edge_leads_to_a_later_response_of_its_document(pair):
     good = [("c0", "r1"), ("c1", "r2"), ("r1", "r2")]
     assert not join_nodes(edges(*good), NODES).problem
     finding = join_nodes(edges(*good, pair), NODES)
@@ -55,7 +55,7 @@ def test_an_edge_leads_to_a_later_response_of_its_document(pair):
     assert not join_nodes(edges(), NODES).problem
 
 
-def test_a_source_comes_first_or_shares_the_first_place():
+def test_source_ranks_first_or_ties_for_first():
     queries = pa.table({"query_id": ["q", "p"], "chunk_id": ["c0", "c1"]})
     rankings = pa.table(
         {
@@ -70,7 +70,7 @@ def test_a_source_comes_first_or_shares_the_first_place():
     assert lost.offenders[0]["query_id"] == "q"
 
 
-def test_a_loss_that_rises_or_is_no_number_is_told():
+def test_rising_or_nan_loss_is_reported():
     def log(*losses):
         return pa.table({"epoch": list(range(1, len(losses) + 1)), "loss": list(losses)})
 
@@ -81,7 +81,7 @@ def test_a_loss_that_rises_or_is_no_number_is_told():
 
 
 def ranks(dense, trained, is_learnt=False):
-    """Rows of `source_ranks`; among all nodes training gains, whatever it does among chunks."""
+    """Rows of `source_ranks`; training gains among all nodes, and any change among chunks."""
     n = len(dense)
     return pa.table(
         {
@@ -94,7 +94,7 @@ def ranks(dense, trained, is_learnt=False):
     )
 
 
-def test_training_helps_where_the_network_ranks_chunks_higher_than_dense_does():
+def test_training_helps_if_the_network_outranks_dense():
     assert not training_helps(ranks([4] * 8, [2] * 8)).problem
     equal = training_helps(ranks([2, 1] * 4, [1, 2] * 4)).problem
     assert "does not rise significantly, from 0.750 by dense" in equal
@@ -103,14 +103,14 @@ def test_training_helps_where_the_network_ranks_chunks_higher_than_dense_does():
     assert worse.offenders[0]["p_value"] < 0.05
 
 
-def test_training_is_judged_by_documents_not_learnt_from_if_there_are_enough_questions():
+def test_training_is_judged_on_held_out_documents_if_questions_suffice():
     unseen, learnt = ranks([4] * 8, [2] * 8), ranks([1] * 8, [9] * 8, is_learnt=True)
     assert not training_helps(pa.concat_tables([unseen, learnt])).problem
-    assert training_helps(learnt).looked_at.startswith("0 questions")
+    assert training_helps(learnt).checked.startswith("0 questions")
     assert not training_helps(ranks([4] * 5, [9] * 5)).problem  # of five nothing is significant
 
 
-def test_nothing_is_said_of_what_was_not_trained():
+def test_untrained_models_are_not_reported():
     untrained = ranks([4] * 8, [4] * 8)
     untrained = untrained.set_column(4, "rank", untrained["rank_before"])
     assert not training_helps(untrained).problem

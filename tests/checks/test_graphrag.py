@@ -1,12 +1,11 @@
 """Each check of `graphrag` alone, on a graph small enough to know the answer.
 
-Chunks a0 and a1 tell of Dr Lin and the bay, b0 of the bay and the TVA, and names the sea.
+Chunks a0 and a1 mention Dr Lin and the bay, b0 of the bay and the TVA, and names the sea.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.finding import Finding
@@ -28,7 +27,7 @@ from gsum_assets.graphrag.report_checks import (
     in_range,
     ranks_consecutive,
 )
-from gsum_assets.tables import TABLES
+from tests.checks.small_tables import Rows, SmallTables, Tables, assert_findings
 
 COLUMNS = {
     "chunks": "chunk_id",
@@ -48,7 +47,7 @@ COLUMNS = {
     "graphrag.partial_answers": "query_id pack helpfulness",
     "graphrag.reduced_contexts": "query_id sample rank",
 }
-GOOD: dict[str, list[tuple]] = {
+GOOD: Rows = {
     "chunks": [("a0",), ("a1",), ("b0",)],
     "graphrag.extractions": [("a0", "a", []), ("a1", "a", []), ("b0", "b", [])],
     "graphrag.entity_mentions": [
@@ -107,7 +106,6 @@ GOOD: dict[str, list[tuple]] = {
     "graphrag.partial_answers": [("q", 0, 0), ("q", 1, 100), ("p", 0, 55)],
     "graphrag.reduced_contexts": [("q", 0, 1), ("q", 0, 2), ("p", 0, 1)],
 }
-Tables = dict[str, pa.Table]
 CHECKS: dict[str, Callable[[Tables], Finding]] = {
     "malformed": lambda t: no_malformed_replies(t["extractions"], "tales"),
     "of_chunks": lambda t: of_chunks(t["entity_mentions"], t["chunks"]),
@@ -130,52 +128,26 @@ CHECKS: dict[str, Callable[[Tables], Finding]] = {
 }
 
 
-def tables(rows: dict[str, list[tuple]]) -> Tables:
-    """The tables by their names, without the method's."""
-    return {name.removeprefix("graphrag."): _table(name, rows[name]) for name in COLUMNS}
-
-
-def _table(name: str, values: Sequence[tuple]) -> pa.Table:
-    names = COLUMNS[name].split()
-    schema = pa.schema([TABLES[name].schema.field(column) for column in names])
-    told = [dict(zip(names, row, strict=True)) for row in values]
-    return pa.Table.from_pylist(told, schema)
-
-
-def snapshot(check: str, **changed: list[tuple]) -> Finding:
-    """What a check finds once the rows of some tables are others."""
-    wanted = {name if name == "chunks" else f"graphrag.{name}": v for name, v in changed.items()}
-    return CHECKS[check](tables(GOOD | wanted))
-
-
-def with_row(name: str, number: int, *row: object) -> list[tuple]:
-    """The good rows of a table, one replaced; none given: left out; beyond the last: added."""
-    rows = list(GOOD[f"graphrag.{name}"])
-    rows[number : number + 1] = [row] if row else []
-    return rows
+SMALL = SmallTables("graphrag", COLUMNS, GOOD, CHECKS)
+finding_of, with_row = SMALL.finding, SMALL.with_row
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_good_rows_pass_in_any_order(check):
-    finding = snapshot(check)
-    assert not finding.problem
-    assert finding.looked_at[0] != "0"
-    assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
+    SMALL.assert_good_rows_pass(check)
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_no_rows_pass(check):
-    finding = CHECKS[check](tables({name: [] for name in GOOD}))
-    assert not finding.problem
-    assert finding.looked_at.startswith("0 ")
+    SMALL.assert_no_rows_pass(check)
 
 
-def test_malformed_replies_are_told_with_the_remedy():
+def test_malformed_replies_are_reported_with_remedy():
     rows = with_row("extractions", 1, "a1", "a", ["cut off " * 99, "no list"])
-    finding = snapshot("malformed", extractions=rows)
+    finding = finding_of("malformed", extractions=rows)
     assert finding.problem.startswith("1 of 3 chunks got malformed replies")
     assert "(first: cut off cut off" in finding.problem
-    assert "`gsum run tales` asks for these once more" in finding.problem
+    assert "`gsum run tales` requests these once more" in finding.problem
     assert "structured_output in gsum.toml, [llm]" in finding.problem
     assert len(finding.problem) < 500
     assert finding.offenders[0]["chunk_id"] == "a1"
@@ -188,31 +160,34 @@ def mentions(*verbatim: bool, model: str = "m") -> list[tuple]:
     ]
 
 
-def test_more_than_half_of_the_names_stand_in_no_text():
-    assert not snapshot("in_text", entity_mentions=mentions(True, False)).problem
-    finding = snapshot("in_text", entity_mentions=mentions(True, False, False))
+def test_names_found_in_no_text_are_reported_above_half():
+    assert not finding_of("in_text", entity_mentions=mentions(True, False)).problem
+    finding = finding_of("in_text", entity_mentions=mentions(True, False, False))
     assert finding.problem.startswith("2 of 3 mentions have a name that the text")
     assert "choose another one in gsum.toml, [llm]" in finding.problem
     assert [row["name"] for row in finding.offenders] == ["1", "2"]
 
 
-def test_a_given_graph_may_name_what_no_text_holds():
+def test_given_graph_may_name_entities_absent_from_texts():
     given = mentions(False, False, model="")
-    assert not snapshot("in_text", entity_mentions=given).problem
-    assert snapshot("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
+    assert not finding_of("in_text", entity_mentions=given).problem
+    assert finding_of("in_text", entity_mentions=given + mentions(False)).n_wrong == 1
 
 
 LIN = ("LIN", "Dr Lin", 1, "A biologist who swims.")
 C0 = ("c0", 0, 0, "bay, Dr Lin", 3, None)
 C2 = ("c2", 1, 2, "bay, Dr Lin", 2, "c0", [])
-END, WEIGHT = "relationships have an end that is no entity", "relationships have a weight that is"
-DEGREE, JOINED = "entities have a degree that is not", "mentions are of entities that no relation"
-ONCE, INSIDE = "entities are not shown once at each level", "are named though an end lies outside"
+END, WEIGHT = (
+    "relationships have an end that is not an entity",
+    "relationships have a weight that is",
+)
+DEGREE, JOINED = "entities have a degree that is not", "mentions have entities that no relation"
+ONCE, INSIDE = "entities are not in each level exactly once", "are named though an end lies outside"
 PARTS, BOTH = "parts of communities are named by their", "members of parted communities lie in the"
-# check and table; then the row, what stands there instead, and all that is found
+# check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("of_chunks", "entity_mentions"): [
-        (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions are of no chunk that exists"),
+        (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions belong to no existing chunk"),
     ],
     ("join_mentions", "relationship_mentions"): [
         (0, ("a0", "a", "dr lin", "tva", 1), "1 of 4 relationships have an end that their chunk"),
@@ -226,23 +201,27 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (6, (), "1 of 4 relationships have an end that their chunk does not mention"),
     ],
     ("about", "claims"): [
-        (0, ("a0", "a", "tva", "true", ""), "1 of 3 claims are about what their chunk does not"),
-        (0, ("a1", "a", "dr lin", "true", ""), "1 of 3 claims are about what their chunk does not"),
+        (0, ("a0", "a", "tva", "true", ""), "1 of 3 claims have a subject that their chunk does"),
+        (
+            0,
+            ("a1", "a", "dr lin", "true", ""),
+            "1 of 3 claims have a subject that their chunk does",
+        ),
         (0, ("a0", "a", "lin", "TRUE", ""), "1 of 3 claims have a status other than true, false"),
     ],
     ("resolve", "aliases"): [
-        (0, (), "1 of 5 mentioned names stand for no entity"),
-        (9, ("x", "X", "own", []), "1 of 6 names are mentioned nowhere"),
-        (2, ("lin", "LIN", "own", []), "1 of 4 entities have no name of their own, or several"),
-        (2, ("lin", "X", "title", ["a0"]), "1 of 5 entities have no name of their own, or several"),
+        (0, (), "1 of 5 mentioned names have no entity"),
+        (9, ("x", "X", "own", []), "1 of 6 names have no mention"),
+        (2, ("lin", "LIN", "own", []), "1 of 4 entities have no own name, or several"),
+        (2, ("lin", "X", "title", ["a0"]), "1 of 5 entities have no own name, or several"),
         (2, ("lin", "LIN", "title", []), "1 of 1 merged name have no evidence"),
-        (2, ("lin", "LIN", "title", ["a0", "x"]), "1 of 2 pieces of evidence are no chunk that"),
+        (2, ("lin", "LIN", "title", ["a0", "x"]), "1 of 2 pieces of evidence are not existing"),
     ],
     ("stand_for", "entities"): [
         (1, (*LIN[:3], "", ["a0", "a1"]), "1 of 4 entities have no description though a chunk"),
-        (1, (*LIN, ["a0"]), "1 of 8 mentions are of an entity that does not name their chunk"),
+        (1, (*LIN, ["a0"]), "1 of 8 mentions have an entity that does not list their chunk"),
         (1, (*LIN, ["a0", "a1", "b0"]), "1 of 8 chunks of entities do not mention it"),
-        (3, (), "1 of 8 mentions are of an entity that does not name their chunk"),
+        (3, (), "1 of 8 mentions have an entity that does not list their chunk"),
     ],
     ("stand_for", "entity_mentions"): [(3, (), "1 of 7 chunks of entities do not mention it")],
     ("join_entities", "relationships"): [
@@ -264,7 +243,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ],
     ("cover", "entities"): [
         (4, ("X", "X", 0, "", []), f"2 of 5 {ONCE}"),  # at both levels
-        (2, (), "1 of 7 members are no entity"),
+        (2, (), "1 of 7 members are not entities"),
     ],
     ("cover", "communities"): [
         (1, (), f"2 of 4 {ONCE}"),
@@ -289,7 +268,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (0, ("entity", "BAY", [math.nan, 0.0]), "1 of 8 vectors are not finite and of unit length"),
         (0, ("entity", "BAY", [math.inf, 0.0]), "1 of 8 vectors are not finite and of unit length"),
         (0, (), "1 of 8 entities and reports have no vector"),
-        (8, ("report", "BAY", [1.0, 0.0]), "1 of 9 vectors are of no entity or report"),
+        (8, ("report", "BAY", [1.0, 0.0]), "1 of 9 vectors belong to no entity or report"),
     ],
     ("in_range", "partial_answers"): [
         (2, ("p", 0, 101), "1 of 3 partial answers have a helpfulness that is not 0 to 100"),
@@ -303,25 +282,21 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "number", "row", "problems"),
+    ("check", "table", "number", "row", "failures"),
     [
         (*which, number, row, failures)
         for which, cases in DEFECTS.items()
         for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
-    finding = snapshot(check, **{table: with_row(table, number, *row)})
-    told = finding.problem.split(" again")[:-1]  # each ends with what to materialize
-    assert len(told) == len(failures)
-    for one, words in zip(told, failures, strict=True):
-        assert one.removeprefix("; ").startswith(words)
-    assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
-    assert len(finding.offenders) == finding.n_wrong
+def test_defect_is_the_only_finding(check, table, number, row, failures):
+    finding = finding_of(check, **{table: with_row(table, number, *row)})
+    sentences = finding.problem.split(" again")[:-1]  # each ends with what to materialize
+    assert_findings(finding, [one.removeprefix("; ") for one in sentences], failures)
 
 
-def test_the_offender_is_shown():
-    finding = snapshot(
+def test_offender_is_shown():
+    finding = finding_of(
         "join_entities", relationships=with_row("relationships", 0, "r1", "LIN", "BAY", 3)
     )
     assert finding.offenders == [
@@ -329,8 +304,8 @@ def test_the_offender_is_shown():
     ]
 
 
-def test_a_community_without_a_report():
-    finding = snapshot("reported", community_reports=with_row("community_reports", 1))
+def test_community_without_report_is_found():
+    finding = finding_of("reported", community_reports=with_row("community_reports", 1))
     assert finding.problem.startswith("1 of 4 communities have no report")
-    assert "`gsum run tales` asks the model again" in finding.problem
+    assert "`gsum run tales` requests the missing reports again" in finding.problem
     assert finding.offenders[0]["title"] == "sea"

@@ -16,7 +16,7 @@ from gsum_assets.checks import assets, registry
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.evaluate import in_turn
 from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.part import Part, Subject
+from gsum_assets.checks.inputs import CheckInputs, Subject
 from gsum_assets.checks.registry import CHECKS
 from gsum_resources.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
@@ -100,23 +100,23 @@ def execute_checks(house: House, *names: str) -> dict[str, dg.AssetCheckEvaluati
         return by_name(evaluations(instance, result.run_id))
 
 
-def test_every_asset_is_checked_in_the_run_that_makes_it(good: House) -> None:
-    made = recorded(good)
-    assert all(evaluation.passed for evaluation in made)
-    assert {e.partition for e in made} == {None}
-    checked = {e.asset_key.to_user_string() for e in made}
+def test_every_asset_is_checked_in_its_run(good: House) -> None:
+    recorded_now = recorded(good)
+    assert all(evaluation.passed for evaluation in recorded_now)
+    assert {e.partition for e in recorded_now} == {None}
+    checked = {e.asset_key.to_user_string() for e in recorded_now}
     assert checked == set(EXPECTED)
     for asset, names in EXPECTED.items():
-        found = [e.check_name for e in made if e.asset_key.to_user_string() == asset]
+        found = [e.check_name for e in recorded_now if e.asset_key.to_user_string() == asset]
         is_result = asset.startswith("retrieval/") and asset != "retrieval/index"
         runs = len(METHODS) if is_result else 1  # all buckets in one
         assert sorted(found) == sorted([*names] * runs), asset
-    last = by_name(made)
+    last = by_name(recorded_now)
     assert last["documents:schema"].description == f"{CORPUS}: 8 files"
     assert last["retrieval/scores:schema"].description == f"{CORPUS}/dense: 1 file"
 
 
-def test_no_check_holds_anything_back(good: House) -> None:
+def test_no_check_blocks_a_run(good: House) -> None:
     graph = good.pipeline().definitions.resolve_asset_graph()
     assert graph.asset_check_keys
     for key in graph.asset_check_keys:
@@ -126,21 +126,21 @@ def test_no_check_holds_anything_back(good: House) -> None:
         assert node.description.endswith(".")
 
 
-def test_checks_alone_look_at_the_whole_home(house: House) -> None:
+def test_standalone_checks_cover_the_whole_home(house: House) -> None:
     n = sum(len(names) for names in EXPECTED.values())
-    told = execute_checks(house)
-    # the methods of other families were not asked for
+    results = execute_checks(house)
+    # the methods of other families were not requested
     others = ("gae/", "gor/", "graphrag/", "jerr/", "lightpal/")
-    made = [n for n in told if not n.startswith(others)]
-    assert len(made) == n
-    assert all(evaluation.passed for evaluation in told.values())
-    assert told["retrieval/scores:schema"].description.count("1 file") == len(METHODS)
-    late = with_column("rank", lambda ranks: [rank + 1 for rank in ranks])
-    plant(house, "rankings", Partition(CORPUS, method="bm25"), late)
+    recorded_now = [n for n in results if not n.startswith(others)]
+    assert len(recorded_now) == n
+    assert all(evaluation.passed for evaluation in results.values())
+    assert results["retrieval/scores:schema"].description.count("1 file") == len(METHODS)
+    delayed = with_column("rank", lambda ranks: [rank + 1 for rank in ranks])
+    plant(house, "rankings", Partition(CORPUS, method="bm25"), delayed)
     name = "retrieval/rankings:ranks_consecutive"
-    told = execute_checks(house, name)
-    assert set(told) == {name}
-    evaluation = told[name]
+    results = execute_checks(house, name)
+    assert set(results) == {name}
+    evaluation = results[name]
     assert not evaluation.passed
     assert evaluation.severity == dg.AssetCheckSeverity.ERROR
     assert (evaluation.metadata["looked_at"].value, evaluation.metadata["wrong"].value) == (2, 4)
@@ -149,41 +149,41 @@ def test_checks_alone_look_at_the_whole_home(house: House) -> None:
     assert (first.md_str or "").splitlines()[2].startswith(f"| {CORPUS}/bm25 | q-")
 
 
-def test_a_rejected_document_is_told_and_the_rest_is_made(house: House) -> None:
+def test_rejected_document_is_reported_and_others_are_processed(house: House) -> None:
     (house.folder / "latin.txt").write_bytes("Käse | <b>".encode("latin-1"))
     report = house.run()
     assert report.errors == []
     assert report.results
-    told = by_name(recorded(house))
-    failing = {name for name, evaluation in told.items() if not evaluation.passed}
+    results = by_name(recorded(house))
+    failing = {name for name, evaluation in results.items() if not evaluation.passed}
     assert failing == {"rejected_documents:none_rejected"}
-    evaluation = told["rejected_documents:none_rejected"]
+    evaluation = results["rejected_documents:none_rejected"]
     assert evaluation.severity == dg.AssetCheckSeverity.WARN
     assert "1 rejected document (first: latin.txt: " in (evaluation.description or "")
     assert f"| {CORPUS} | latin.txt | 0 | " in str(evaluation.metadata["first"].value)
 
 
-def test_a_request_without_a_reply_is_told_until_it_has_one(house: House) -> None:
+def test_failed_request_is_reported_until_it_succeeds(house: House) -> None:
     refused, answered = ASKED_ABOUT
     house.model = FirstWords("picky", refuses=refused)
     report = house.run()
     assert report.errors == []
     assert house.table("leaderboard").num_rows
     assert set(house.table("summaries")["query_id"].to_pylist()) == {f"q-{answered}"}
-    told = by_name(recorded(house))
-    failing = {name for name, evaluation in told.items() if not evaluation.passed}
+    results = by_name(recorded(house))
+    failing = {name for name, evaluation in results.items() if not evaluation.passed}
     assert failing == {
         "retrieval/summaries:requests_answered",
         "retrieval/summaries:every_question_answered",
     }
-    requests = told["retrieval/summaries:requests_answered"]
+    requests = results["retrieval/summaries:requests_answered"]
     assert requests.severity == dg.AssetCheckSeverity.WARN
     error = f"refused: '{refused}' in the passages"
-    for method in METHODS:  # the last run made one, and tells of the other again
+    for method in METHODS:  # the last run wrote one, and reports the other again
         expected = f"{CORPUS}/{method}: 1 request got no valid reply, so that rows are missing"
         assert f"{expected} (latest: {error})" in (requests.description or "")
     assert f"| {CORPUS}/bm25 | {refused} | {error} |" in str(requests.metadata["first"].value)
-    questions = told["retrieval/summaries:every_question_answered"]
+    questions = results["retrieval/summaries:every_question_answered"]
     assert f"| {CORPUS}/bm25 | q-{refused} | Who met {refused}? |" in str(
         questions.metadata["first"].value
     )
@@ -192,11 +192,11 @@ def test_a_request_without_a_reply_is_told_until_it_has_one(house: House) -> Non
     assert all(evaluation.passed for evaluation in by_name(recorded(house)).values())
 
 
-def break_down(part: Part) -> Finding:
+def break_down(part: CheckInputs) -> Finding:
     raise RuntimeError(f"no luck with {part.corpus}")
 
 
-def test_a_check_that_breaks_fails_and_not_the_run(
+def test_broken_check_fails_without_failing_the_run(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = {**CHECKS, "chunks": [Check("lucky", "It has luck.", break_down, warns=True)]}
@@ -204,26 +204,28 @@ def test_a_check_that_breaks_fails_and_not_the_run(
     house.write_document(ASKED_ABOUT[0], "A lighthouse saw the boat. " * 40)
     report = house.run()
     assert report.errors == []
-    made = {asset for made in report.results for asset in made.assets}
-    assert made >= {"chunks", "chunk_embeddings", "retrieval/rankings", "retrieval/scores"}
-    told = by_name(recorded(house))
-    assert {name for name, evaluation in told.items() if not evaluation.passed} == {"chunks:lucky"}
-    lucky = told["chunks:lucky"]
+    recorded_now = {asset for recorded_now in report.results for asset in recorded_now.assets}
+    assert recorded_now >= {"chunks", "chunk_embeddings", "retrieval/rankings", "retrieval/scores"}
+    results = by_name(recorded(house))
+    assert {name for name, evaluation in results.items() if not evaluation.passed} == {
+        "chunks:lucky"
+    }
+    lucky = results["chunks:lucky"]
     assert lucky.severity == dg.AssetCheckSeverity.ERROR
     text = f"{CORPUS}: could not be checked: RuntimeError: no luck with {CORPUS}"
     assert lucky.description == text
 
 
 class Torn:
-    """A check of chunks that fails when it looks first: another process is about to mend them.
+    """A check of chunks that fails at first: another process is about to repair them.
 
     Two runs look. The second begins when the first called `is_first`, which may then wait until
     the second is `over`.
     """
 
     def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.over, self._came, self._looks = threading.Event(), threading.Event(), 0
-        self._house = house
+        self.over, self._came, self._calls = threading.Event(), threading.Event(), 0
+        self._testbed = house
         check = Check("whole", "It is whole.", self.run)
         monkeypatch.setattr(registry, "CHECKS", {"chunks": [check]})
 
@@ -233,18 +235,18 @@ class Torn:
         self._came.set()
         return not was_there
 
-    def run(self, _: Part) -> Finding:
-        self._looks += 1
-        return Finding("", "torn", 1) if self._looks == 1 else Finding("")
+    def run(self, _: CheckInputs) -> Finding:
+        self._calls += 1
+        return Finding("", "torn", 1) if self._calls == 1 else Finding("")
 
     def shown_after_two_runs(self) -> bool:
         """Whether Dagster shows that the check passed."""
-        definitions = self._house.pipeline().definitions
+        definitions = self._testbed.pipeline().definitions
         keys = definitions.resolve_asset_graph().asset_check_keys
         key = next(key for key in keys if key.name == "whole")
         job = definitions.resolve_implicit_global_asset_job_def()
         alone = job.get_subset(asset_selection=set(), asset_check_selection={key})
-        with self._house.instance() as instance, ThreadPoolExecutor(1) as pool:
+        with self._testbed.instance() as instance, ThreadPoolExecutor(1) as pool:
             first = pool.submit(alone.execute_in_process, instance=instance)
             assert self._came.wait(60)
             assert alone.execute_in_process(instance=instance).success
@@ -252,13 +254,15 @@ class Torn:
             assert first.result().success
             storage = instance.event_log_storage
             (shown,) = storage.get_latest_asset_check_execution_by_key([key]).values()
-        assert self._looks == 2
+        assert self._calls == 2
         return shown.status == Status.SUCCEEDED
 
 
-def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_check_waits_for_a_slow_earlier_one(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Slow(Torn):
-        def run(self, part: Part) -> Finding:
+        def run(self, part: CheckInputs) -> Finding:
             found = super().run(part)
             if self.is_first():
                 self.over.wait(3)  # the other run comes to its end meanwhile, unless it waits
@@ -267,15 +271,15 @@ def test_a_later_look_waits_for_a_slow_one(house: House, monkeypatch: pytest.Mon
     assert Slow(house, monkeypatch).shown_after_two_runs()
 
 
-def test_the_last_look_is_shown_whoever_began_last(
+def test_latest_check_result_is_shown_regardless_of_start_order(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torn = Torn(house, monkeypatch)
 
-    def late(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
+    def delayed(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
         if torn.is_first():
             assert torn.over.wait(60)
         return in_turn(subject, store)
 
-    monkeypatch.setattr(assets, "in_turn", late)
+    monkeypatch.setattr(assets, "in_turn", delayed)
     assert torn.shown_after_two_runs()

@@ -1,12 +1,11 @@
 """Each check of `jerr` alone, on a graph small enough to know the answer.
 
-Document a has two line chunks of 600 word pieces and one of 2,000; they tell of Lin, the bay and
+Document a has two line chunks of 600 word pieces and one of 2,000; they mention Lin, the bay and
 the dam. In the graph of size 600 Lin leads to the bay, that to the dam, and back is left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
 from gsum_assets.checks.finding import Finding
@@ -25,7 +24,7 @@ from gsum_assets.jerr.graph_checks import (
     visit_nodes,
     would_close_cycles,
 )
-from gsum_assets.tables import TABLES
+from tests.checks.small_tables import Rows, SmallTables, Tables, assert_findings
 
 TEXT = "Lin swims.\n\nThe dam holds."
 COLUMNS = {
@@ -43,7 +42,7 @@ COLUMNS = {
     "jerr.searches": "query_id node_id name place step mean_reward",
     "jerr.look_ups": "query_id chunk_ids",
 }
-GOOD: dict[str, list[tuple]] = {
+GOOD: Rows = {
     "documents": [("a", TEXT), ("z", "What nobody asked about.")],
     "contexts": [("q", "a0"), ("q", "a1"), ("q", "LIN"), ("p", "a0")],
     "jerr.line_chunks": [
@@ -112,7 +111,6 @@ GOOD: dict[str, list[tuple]] = {
     ],
     "jerr.look_ups": [("q", ["a1", "a0"]), ("p", []), ("r", [])],
 }
-Tables = dict[str, pa.Table]
 CHECKS: dict[str, Callable[[Tables], Finding]] = {
     "line_chunks": lambda t: line_chunks_cover(t["line_chunks"], t["documents"]),
     "pages": lambda t: pages_cover(t["pages"], t["documents"]),
@@ -129,44 +127,18 @@ CHECKS: dict[str, Callable[[Tables], Finding]] = {
 }
 
 
-def tables(rows: dict[str, list[tuple]]) -> Tables:
-    """The tables by their names, without the method's."""
-    return {name.removeprefix("jerr."): _table(name, rows[name]) for name in COLUMNS}
-
-
-def _table(name: str, values: Sequence[tuple]) -> pa.Table:
-    names = COLUMNS[name].split()
-    schema = pa.schema([TABLES[name].schema.field(column) for column in names])
-    told = [dict(zip(names, row, strict=True)) for row in values]
-    return pa.Table.from_pylist(told, schema)
-
-
-def snapshot(check: str, **changed: list[tuple]) -> Finding:
-    """What a check finds once the rows of some tables are others."""
-    wanted = {name if name in COLUMNS else f"jerr.{name}": rows for name, rows in changed.items()}
-    return CHECKS[check](tables(GOOD | wanted))
-
-
-def with_row(name: str, number: int, *row: object) -> list[tuple]:
-    """The good rows of a table, one replaced; none given: left out; beyond the last: added."""
-    rows = list(GOOD[name if name in COLUMNS else f"jerr.{name}"])
-    rows[number : number + 1] = [row] if row else []
-    return rows
+SMALL = SmallTables("jerr", COLUMNS, GOOD, CHECKS)
+finding_of, with_row = SMALL.finding, SMALL.with_row
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_good_rows_pass_in_any_order(check):
-    finding = snapshot(check)
-    assert not finding.problem
-    assert finding.looked_at[0] != "0"
-    assert not CHECKS[check](tables({name: rows[::-1] for name, rows in GOOD.items()})).problem
+    SMALL.assert_good_rows_pass(check)
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_no_rows_pass(check):
-    finding = CHECKS[check](tables({name: [] for name in GOOD}))
-    assert not finding.problem
-    assert finding.looked_at.startswith("0 ")
+    SMALL.assert_no_rows_pass(check)
 
 
 def test_every_check_is_registered():
@@ -186,58 +158,58 @@ def test_every_check_is_registered():
         ),
         (
             (4, (2000, "y0", "y", 0, 0, 1, "W")),
-            "2000 word pieces, document 'y', character 0: a chunk of a document that is not there",
+            "2000 word pieces, document 'y', character 0: a chunk of a missing document",
             2,  # and z is not covered
         ),
     ],
 )
-def test_line_chunks_of_one_size_that_do_not_fit(row, first, n_wrong):
+def test_invalid_line_chunks_of_one_size_are_found(row, first, n_wrong):
     number, values = row
-    finding = snapshot("line_chunks", line_chunks=with_row("line_chunks", number, *values))
-    assert finding.looked_at.endswith("line chunks of 2 documents")
+    finding = finding_of("line_chunks", line_chunks=with_row("line_chunks", number, *values))
+    assert finding.checked.endswith("line chunks of 2 documents")
     assert f"where line chunks and documents do not fit (first: {first})" in finding.problem
     assert finding.problem.endswith("; materialize jerr/line_chunks again")
     assert (finding.n_wrong, len(finding.offenders)) == (n_wrong, n_wrong)
     assert str(finding.offenders[0]["max_tokens"]) == first.split()[0]
 
 
-def test_no_line_chunks_leave_all_documents_uncovered():
-    finding = snapshot("line_chunks", line_chunks=[])
+def test_missing_line_chunks_leave_all_documents_uncovered():
+    finding = finding_of("line_chunks", line_chunks=[])
     assert finding.problem.startswith("0 line chunks of 2 documents: 2 places where line chunks")
     assert "(first: document 'a', character 0: text in no chunk)" in finding.problem
 
 
-def test_pages_that_do_not_fit():
-    finding = snapshot("pages", pages=with_row("pages", 1))
+def test_invalid_pages_are_found():
+    finding = finding_of("pages", pages=with_row("pages", 1))
     assert finding.problem == (
         "2 pages of 2 documents: 1 place where pages and documents do not fit (first: document "
         "'a', character 10: text in no chunk); materialize jerr/pages again"
     )
-    assert snapshot("pages", pages=with_row("pages", 2)).n_wrong == 1
-    assert snapshot("pages", pages=with_row("pages", 2, "y", 0, 1, "W")).n_wrong == 2
+    assert finding_of("pages", pages=with_row("pages", 2)).n_wrong == 1
+    assert finding_of("pages", pages=with_row("pages", 2, "y", 0, 1, "W")).n_wrong == 2
 
 
-def test_a_method_that_makes_no_pages_passes():
-    finding = snapshot("pages", pages=[])
-    assert (finding.problem, finding.looked_at) == ("", "0 pages of 0 documents")
+def test_method_without_pages_passes():
+    finding = finding_of("pages", pages=[])
+    assert (finding.problem, finding.checked) == ("", "0 pages of 0 documents")
 
 
 A0 = (600, "a0", "a")
-END, SLOW = "edges have an end that is no node", "edges do not lead on in the order of their nodes'"
+END, SLOW = "edges have an end that is not a node", "edges do not follow the topological order"
 LOOP, CYCLE = "edges join a node to itself", "edges lie on a cycle"
 FORMS, BITS = (
-    "written forms of elements became no",
+    "written forms of elements are merged into no",
     "written forms differ from their node's name by",
 )
 LEFT, WORDS = (
-    "left-out edges would close no cycle with",
+    "left-out edges do not close the reported",
     "relations are not named in one to 3 words",
 )
-ENDS = "relations have an end that is no element of their line chunk"
-BARE = "synopses have no element, so that no search leads to them"
+ENDS = "relations have an end that is not an element of their"
+BARE = "synopses have no element, so that searches cannot find them"
 COUNT = "questions do not count the"
 REWARD = "visited nodes have a mean reward that is not 0 to 1"
-# check and table; then the row, what stands there instead, and all that is found
+# check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("synopses", "synopses"): [
         (1, (), "1 of 5 line chunks have no synopsis"),
@@ -247,7 +219,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("elements", "elements"): [
         (4, (), f"1 of 5 {BARE}"),
         (7, (), f"1 of 5 {BARE}"),
-        (8, (600, "a2", "a", "x", "x"), "1 of 9 elements are of no line chunk that exists"),
+        (8, (600, "a2", "a", "x", "x"), "1 of 9 elements belong to no line chunk"),
     ],
     ("elements", "synopses"): [(0, (600, "a0", "a", 0, ""))],  # what is empty has no elements
     ("relations", "relations"): [
@@ -262,8 +234,12 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("merges", "merges"): [
         (2, (), f"1 of 7 {FORMS}"),  # "Bay" is another form than "the bay"
         (6, (), f"1 of 7 {FORMS}"),
-        (2, (600, "Bay", "X", "exact", 0), "1 of 7 written forms became what is no node"),
-        (6, (2000, "bay", "LIN", "own", 0), "1 of 7 written forms became what is no node"),
+        (2, (600, "Bay", "X", "exact", 0), "1 of 7 written forms are merged into a node that does"),
+        (
+            6,
+            (2000, "bay", "LIN", "own", 0),
+            "1 of 7 written forms are merged into a node that does",
+        ),
         (2, (600, "Bay", "BAY", "exact", 1), f"1 of 7 {BITS}"),
         (0, (600, "Lin", "LIN", "own", 1), f"1 of 7 {BITS}"),
         (5, (2000, "dams", "DAM", "near", 4), f"1 of 7 {BITS}"),
@@ -330,40 +306,36 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "number", "row", "problems"),
+    ("check", "table", "number", "row", "failures"),
     [
         (*which, number, row, failures)
         for which, cases in DEFECTS.items()
         for number, row, *failures in cases
     ],
 )
-def test_a_defect_is_told_and_nothing_else(check, table, number, row, failures):
-    finding = snapshot(check, **{table: with_row(table, number, *row)})
-    told = [one for one in finding.problem.split("; ") if one[:1].isdigit()]  # without remedies
-    assert len(told) == len(failures)
-    for one, words in zip(told, failures, strict=True):
-        assert one.startswith(words)
-    assert finding.n_wrong == sum(int(words.split()[0]) for words in failures)
-    assert len(finding.offenders) == finding.n_wrong
+def test_defect_is_the_only_finding(check, table, number, row, failures):
+    finding = finding_of(check, **{table: with_row(table, number, *row)})
+    without_remedies = [one for one in finding.problem.split("; ") if one[:1].isdigit()]
+    assert_findings(finding, without_remedies, failures)
 
 
-def test_the_offender_is_shown_and_the_remedy():
+def test_offender_and_remedy_are_shown():
     rows = with_row("edges", 3, 600, "LIN", "X")
-    finding = snapshot("edges", edges=rows)
+    finding = finding_of("edges", edges=rows)
     assert finding.offenders == [{"max_tokens": "600", "source_id": "LIN", "target_id": "X"}]
     assert finding.problem.endswith("materialize jerr/nodes and jerr/edges again")
 
 
 @pytest.mark.parametrize("check", ["synopses", "elements"])
-def test_what_the_model_left_out_is_asked_for_again(check):
-    finding = snapshot(check, **{check: with_row(check, 4)})
-    assert "`gsum run tales` asks again" in finding.problem
+def test_omitted_items_are_requested_again(check):
+    finding = finding_of(check, **{check: with_row(check, 4)})
+    assert "`gsum run tales` requests them again" in finding.problem
     assert "choose another model in gsum.toml, [llm]" in finding.problem
 
 
-def test_searches_are_of_one_graph_whatever_its_size():
+def test_searches_use_one_graph_of_any_size():
     of_large = [("q", "DAM", "dam", 1, 1, 1.0), ("q", "BAY", "bay", 2, 2, 0.5)]
-    assert not snapshot("searches", searches=of_large).problem
+    assert not finding_of("searches", searches=of_large).problem
     of_both = [*of_large, ("p", "LIN", "Lin", 1, 1, 1.0)]  # LIN leads to BAY in the small one
-    assert snapshot("searches", searches=of_both).n_wrong == 1
-    assert snapshot("searches", searches=of_large, nodes=[], edges=[]).n_wrong == 3
+    assert finding_of("searches", searches=of_both).n_wrong == 1
+    assert finding_of("searches", searches=of_large, nodes=[], edges=[]).n_wrong == 3

@@ -29,24 +29,24 @@ def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["judgements"].schema)
 
 
-def test_a_judge_that_goes_by_the_answers_has_no_bias():
+def test_judge_that_follows_the_answers_has_no_bias():
     assert not no_position_bias(verdicts(20, {"a": "a", "b": "a"})).problem
 
 
-def test_a_judge_that_goes_by_the_place_is_told():
+def test_judge_with_position_bias_is_reported():
     finding = no_position_bias(verdicts(20, {"a": "a", "b": "b"}))
     assert "by 'overall' the first won 100%" in finding.problem
     assert finding.offenders[0]["disagreement"] == 1
 
 
-def test_replies_without_a_verdict_are_told():
+def test_replies_without_a_verdict_are_reported():
     assert not verdicts_parsed(verdicts(2, {"a": "a"}), "tales").problem
     finding = verdicts_parsed(verdicts(2, {"a": "a", "b": "nobody"}), "tales")
     assert finding.problem.startswith("2 of 4 verdicts could not be read")
     assert "gsum run tales" in finding.problem
 
 
-def test_nothing_judged_is_fine():
+def test_no_judgements_pass():
     empty = TABLES["judgements"].empty()
     assert not no_position_bias(empty).problem
     assert not verdicts_parsed(empty, "tales").problem

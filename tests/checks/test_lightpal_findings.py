@@ -35,19 +35,19 @@ def test_candidates_are_passages():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (("a0", "gone"), "1 of 14 candidates join what is no passage"),
-        (("a0", "b"), "1 of 14 candidates join what is no passage"),  # a document, not a chunk
+        (("a0", "gone"), "1 of 14 candidates name a passage that is not"),
+        (("a0", "b"), "1 of 14 candidates name a passage that is not"),  # a document, not a chunk
         (("a0", "a0"), "1 of 14 candidates are their own"),
     ],
 )
-def test_a_candidate_is_another_passage_of_its_level(wrong, words):
+def test_candidate_is_another_passage_of_its_level(wrong, words):
     finding = are_passages(candidates([wrong, *NODES[1:]]), CHUNKS)
     assert finding.problem.startswith(words)
     assert ";" not in finding.problem.replace("; materialize", "")  # and nothing else
     assert finding.offenders == [{"level": "node", "passage_id": "a0", "candidate_id": wrong[1]}]
 
 
-def test_a_passage_with_fewer_candidates_than_the_others():
+def test_passage_with_fewer_candidates_is_found():
     finding = are_passages(candidates(NODES[:-1]), CHUNKS)
     assert finding.problem.startswith("1 of 6 passages have fewer candidates")
     assert finding.offenders == [
@@ -55,7 +55,7 @@ def test_a_passage_with_fewer_candidates_than_the_others():
     ]
 
 
-def test_passages_that_have_no_candidate_though_there_are_others():
+def test_passages_without_candidates_are_found():
     assert are_passages(candidates(NODES, []), CHUNKS).n_wrong == 2
     assert not are_passages(candidates([], []), CHUNKS.slice(3)).problem  # one of each level
 
@@ -76,7 +76,7 @@ def test_pairs_without_a_score_are_counted():
     assert finding.offenders[0]["candidate_id"] == "b1"
 
 
-def test_a_score_is_finite_or_absent():
+def test_score_is_finite_or_null():
     assert not finite(scores(-1.0, None)).problem
     finding = finite(scores(-1.0, float("-inf"), float("nan"), None))
     assert finding.n_wrong == 2
@@ -85,8 +85,8 @@ def test_a_score_is_finite_or_absent():
 
 def edges(*rows):
     names = ("level", "scope", "source_id", "target_id", "rank")
-    told = [{"graph": "walk", "weight": 1.0} | dict(zip(names, row, strict=True)) for row in rows]
-    return pa.Table.from_pylist(told, TABLES["lightpal.passage_edges"].schema)
+    dicts = [{"graph": "walk", "weight": 1.0} | dict(zip(names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(dicts, TABLES["lightpal.passage_edges"].schema)
 
 
 GOOD = [
@@ -101,7 +101,7 @@ def test_edges_lead_to_candidates():
     assert not join_candidates(edges(*GOOD), candidates(NODES), CHUNKS).problem
     nothing = join_candidates(edges(), candidates([], []), CHUNKS.slice(0, 0))
     assert not nothing.problem
-    assert nothing.looked_at == "0 edges"
+    assert nothing.checked == "0 edges"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_edges_lead_to_candidates():
         (("node", "corpus", "a0", "a2", 4), "1 of 3 lists of edges are not ranked"),
     ],
 )
-def test_an_edge_that_should_not_be(row, words):
+def test_invalid_edge_is_found(row, words):
     known = candidates([pair for pair in NODES if pair != ("b0", "a1")])
     finding = join_candidates(edges(*GOOD, row), known, CHUNKS)
     assert finding.problem.startswith(words)

@@ -38,7 +38,7 @@ def _count(text):
     return len(TOKENIZER.encode(text, add_special_tokens=False))
 
 
-def test_windows_slide_by_hand():
+def test_token_windows_known_values():
     chunks = chunk_by_tokens("d", WORDS, TOKENIZER, max_tokens=4, overlap_tokens=1)
     assert _texts(chunks) == [
         "one two three four",
@@ -52,9 +52,9 @@ def test_windows_slide_by_hand():
     assert [(chunk.start, chunk.text) for chunk in whole] == [(2, WORDS)]
 
 
-def test_words_are_whole_where_they_fit():
+def test_words_stay_whole_if_they_fit():
     size = _count("unbelievably")
-    assert size > 2  # so that it does not fit beside the words before or after it
+    assert size > 2  # so that it does not fit with the words before or after it
     chunks = chunk_by_tokens("d", "one two unbelievably one two", TOKENIZER, size + 1, 0)
     assert _texts(chunks) == ["one two", "unbelievably one", "two"]
     pieces = chunk_by_tokens("d", "unbelievably", TOKENIZER, 1, 0)
@@ -62,14 +62,14 @@ def test_words_are_whole_where_they_fit():
     assert [chunk.n_tokens for chunk in pieces] == [1] * _count("unbelievably")
 
 
-def test_overlap_gives_way_to_progress():
+def test_overlap_shrinks_to_guarantee_progress():
     text = "one two three extraordinarily-long-hyphenated-word four"
     chunks = chunk_by_tokens("d", text, TOKENIZER, _count(text) - 3, _count(text) - 4)
     assert len({chunk.end for chunk in chunks}) == len(chunks)
     assert chunks[-1].end == len(text)
 
 
-def test_stretches_without_words_stay_bounded():
+def test_wordless_stretches_stay_bounded():
     long_word = "x" * 4000  # WordPiece sees one [UNK]
     dropped = "\ue000\ue001 " * 500  # WordPiece sees nothing
     for text, n, full in ((long_word, 4000, 100), (dropped, 3000, 96), (long_word[:101], 101, 100)):
@@ -78,7 +78,7 @@ def test_stretches_without_words_stay_bounded():
         assert len(chunks) == -(-n // full)
 
 
-def test_characters_that_the_tokenizer_drops_or_splits():
+def test_characters_dropped_or_split_by_the_tokenizer_are_counted():
     # A zero-width space belongs to the word it touches, and a syllable of three word pieces
     # is not cut; within an overlong word a form feed is dropped.
     assert _texts(chunk_by_tokens("d", "a \u200bb", TOKENIZER, 1, 0)) == ["a", "\u200bb"]
@@ -101,7 +101,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
-def test_chunks_hold_for_every_script(text: str) -> None:
+def test_chunks_are_valid_in_every_script(text: str) -> None:
     smollm, whole = smollm_tokenizer(), " ".join([text] * 40)
     chunks = chunk_by_tokens("d", whole, TOKENIZER, 256, 32)
     _check(whole, chunks)
@@ -112,7 +112,7 @@ def test_chunks_hold_for_every_script(text: str) -> None:
 
 
 @given(st.lists(st.characters(min_codepoint=0x2E80, codec="utf-8"), min_size=1, max_size=40))
-def test_what_is_no_latin_counts_at_least_what_tokenizers_take(characters: list[str]) -> None:
+def test_non_latin_text_counts_at_least_its_tokens(characters: list[str]) -> None:
     text = "".join(characters)
     n = n_word_pieces([text])[0]
     n_blanks = sum(c.isspace() for c in text)
@@ -120,13 +120,13 @@ def test_what_is_no_latin_counts_at_least_what_tokenizers_take(characters: list[
     assert _count(text) <= n or unicodedata.normalize("NFKD", text) != text
 
 
-def test_prompts_and_chunks_count_alike() -> None:
+def test_prompt_and_chunk_counts_agree() -> None:
     for text in (*SCRIPTS.values(), "don't, café: x_1 = 0x7f", "x" * 300, "a\u200bb", "", " \n"):
         chunks = chunk_by_tokens("d", text, TOKENIZER, 5000, 0)
         assert n_word_pieces([text]) == [sum(chunk.n_tokens for chunk in chunks)]
 
 
-def test_english_is_counted_in_word_pieces_alone() -> None:
+def test_english_is_counted_in_word_pieces() -> None:
     """The ids of these chunks are in everyone's index: 4 of their characters are no ASCII."""
     folder = Path(__file__).parents[2] / "data" / "corpora" / "sample-meetings"
     texts = [path.read_text() for path in sorted(folder.glob("*.txt"))]
@@ -137,7 +137,7 @@ def test_english_is_counted_in_word_pieces_alone() -> None:
     assert taken <= 1.1 * sum(n_word_pieces(texts))
 
 
-def test_ids_stay_when_another_place_changes():
+def test_ids_do_not_depend_on_other_chunks():
     first, second = WORDS, "red green blue"
     before = _by_lines("d", f"{first}\n\n{second}", 10)
     after = _by_lines("d", f"new line\n\n{first}\n\n{second}", 10)
@@ -147,14 +147,14 @@ def test_ids_stay_when_another_place_changes():
     )
 
 
-def test_repeated_passages_have_ids_of_their_own():
+def test_repeated_passages_have_distinct_ids():
     chunks = chunk_by_tokens("d", "one two " * 6, TOKENIZER, 2, 0)
     assert len(set(_texts(chunks))) == 1
     assert len({chunk.chunk_id for chunk in chunks}) == 6
     assert all(len(chunk.chunk_id) == 21 and chunk.chunk_id[0] == "c" for chunk in chunks)
 
 
-def test_lines_by_hand():
+def test_line_chunks_known_values():
     text = "one two\nthree\n\nfour\nfive six\n  \nseven\n"
     assert _texts(_by_lines("d", text, 5)) == [
         "one two\nthree",  # stops at the blank line: more than half of the budget is used
@@ -167,7 +167,7 @@ def test_lines_by_hand():
     ]
 
 
-def test_a_blank_line_early_in_the_budget_is_no_reason_to_stop():
+def test_early_blank_line_does_not_end_a_chunk():
     text = "one\n\ntwo three four\nfive six\nseven"
     assert _texts(_by_lines("d", text, 6)) == [
         "one\n\ntwo three four\nfive six",
@@ -175,7 +175,7 @@ def test_a_blank_line_early_in_the_budget_is_no_reason_to_stop():
     ]
 
 
-def test_a_blank_line_ends_one_chunk_only():
+def test_blank_line_ends_only_one_chunk():
     text = "one two three\nfour five six\n\nseven eight nine\nten one"
     assert _texts(_by_lines("d", text, 6, 1)) == [
         "one two three\nfour five six",
@@ -184,7 +184,7 @@ def test_a_blank_line_ends_one_chunk_only():
     ]
 
 
-def test_a_line_that_does_not_fit_is_split_between_words():
+def test_overlong_line_is_split_between_words():
     chunks = _by_lines("d", f"red\n{WORDS}\nblue", 4)
     assert _texts(chunks) == [
         "red\none two three",
@@ -214,7 +214,7 @@ def test_long_texts_do_not_depend_on_segments():
     assert chunks[0].n_tokens + sum(c.n_tokens - 32 for c in chunks[1:]) <= _count(text)
 
 
-def test_an_impossible_overlap_is_an_error():
+def test_impossible_overlap_raises():
     with pytest.raises(ValueError, match="smaller than"):
         chunk_by_tokens("d", WORDS, TOKENIZER, 4, 4)
 
@@ -232,7 +232,7 @@ _document = st.lists(_alphabet, max_size=60).map("".join)
 
 
 def _check(text, chunks):
-    """What holds for every chunker and every text."""
+    """Assert the invariants of every chunker on any text."""
     covered = bytearray(len(text))
     for position, chunk in enumerate(chunks):
         assert chunk.position == position
@@ -250,7 +250,7 @@ def _check(text, chunks):
 @given(_document, st.integers(1, 40), st.integers(0, 39))
 @example("a\u200b b", 1, 0)
 @example("\u200b" * 3, 1, 0)
-def test_token_windows_on_any_text(text, max_tokens, overlap):
+def test_token_windows_hold_on_any_text(text, max_tokens, overlap):
     overlap = min(overlap, max_tokens - 1)
     chunks = chunk_by_tokens("d", text, TOKENIZER, max_tokens, overlap)
     _check(text, chunks)
@@ -259,7 +259,7 @@ def test_token_windows_on_any_text(text, max_tokens, overlap):
 
 
 @given(_document, st.integers(1, 40), st.integers(0, 5))
-def test_lines_on_any_text(text, max_tokens, overlap_lines):
+def test_line_chunks_hold_on_any_text(text, max_tokens, overlap_lines):
     chunks = _by_lines("d", text, max_tokens, overlap_lines)
     _check(text, chunks)
     assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)

@@ -22,7 +22,7 @@ Date: Mon, 1 Jun 2026 10:00:00 +0000\r\nContent-Type: text/plain; charset=iso-88
 It closes, a caf\xe9.\r\n"""
 
 
-def test_pages_of_a_pdf_start_where_they_say() -> None:
+def test_pdf_pages_start_at_their_offsets() -> None:
     found = convert(".pdf", pdf([["One of all."], [], ["Three of (all)."]], "A Report"))
     assert found.title == "A Report"
     ends = [*found.page_starts[1:], len(found.text)]
@@ -30,7 +30,7 @@ def test_pages_of_a_pdf_start_where_they_say() -> None:
     assert pages == ["One of all.", "", "Three of (all)."]
 
 
-def test_a_word_file_is_markdown() -> None:
+def test_word_file_becomes_markdown() -> None:
     found = convert(".docx", docx([("Heading1", "Scope"), ("", "It binds # all_of *us*.")], "Act"))
     assert (found.title, found.text) == ("Act", "# Scope\n\nIt binds # all_of *us*.")
     assert convert(".docx", docx([("", "x")], "Microsoft Word - a.doc")).title == ""
@@ -43,24 +43,24 @@ def test_slides_have_titles_texts_and_notes() -> None:
 
 
 @pytest.mark.parametrize("charset", ["iso-8859-1", "utf-8"])
-def test_of_a_web_page_the_main_part_is_read(charset: str) -> None:
+def test_main_content_of_a_web_page_is_read(charset: str) -> None:
     found = convert(".html", PAGE.format(charset=charset).encode(charset))
     assert found.title == "Prices"
     assert found.text == "# Prices\n\nA café costs two euros.\n\n```\n# no heading\ncode\n```"
 
 
-def test_a_page_that_is_all_navigation_is_read_whole_but_for_that() -> None:
+def test_short_main_element_falls_back_to_the_whole_page() -> None:
     found = convert(".htm", "<p>Some <i>text</i></p><main>few</main>".encode("utf-16"))
     assert found.text == "Some text\n\nfew"
 
 
-def test_a_book_is_read_in_its_order() -> None:
+def test_epub_is_read_in_spine_order() -> None:
     chapters = ["<html><head><title/></head><body><h1>I</h1>one</body></html>", "<p>two</p>"]
     found = convert(".epub", epub(chapters, "A Book"))
     assert (found.title, found.text) == ("A Book", "# I\n\none\n\ntwo")
 
 
-def test_mail_and_mailboxes() -> None:
+def test_mails_and_mailboxes_are_read() -> None:
     found = convert(".eml", MAIL)
     assert found.title == "The café"
     assert found.text.startswith("# The café\n\nFrom: Ann <ann@example.org>\nTo: bob@example.org\n")
@@ -73,20 +73,20 @@ def test_mail_and_mailboxes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "content", "parts"),
+    ("suffix", "content", "fragments"),
     [
         (".pdf", encrypted_pdf(), ["encrypted", "qpdf"]),
         (".pdf", pdf([[], []]), ["no text on its 2 pages, probably a scan", "ocrmypdf"]),
-        (".pdf", b"%PDF-1.4 torn", ["not readable as PDF", "fetch it again"]),
+        (".pdf", b"%PDF-1.4 torn", ["not readable as PDF", "download it again"]),
         (".pdf", b"", ["not readable as PDF"]),
-        (".docx", docx([("", "x" * 999)])[:600], ["not readable as Word", "save it anew"]),
+        (".docx", docx([("", "x" * 999)])[:600], ["not readable as Word", "save it again"]),
         (".docx", archive({"a": "b"}), ["not readable as Word"]),
         (".docx", bytes.fromhex("d0cf11e0a1b11ae1") + b"x" * 600, ["encrypted, or of Word 97"]),
         (".docx", docx([]), ["no text"]),
         (".pptx", b"PK", ["not readable as PowerPoint"]),
         (".pptx", pptx([("", "", "")]), ["no text on its 1 slides"]),
         (".html", "<p>caf\xe9</p>".encode("latin-1"), ["not UTF-8 at byte 6", "declare"]),
-        (".html", b"<nav>only</nav>", ["holds no text"]),
+        (".html", b"<nav>only</nav>", ["has no text"]),
         (".epub", b"no archive", ["not readable as EPUB"]),
         (".epub", epub(["<p>x</p>"], encrypted="c0.xhtml"), ["encrypted", "c0.xhtml"]),
         (".epub", epub(["<p></p>"]), ["no text"]),
@@ -94,15 +94,17 @@ def test_mail_and_mailboxes() -> None:
         (".mbox", MAIL, ["no mailbox"]),
     ],
 )
-def test_what_cannot_be_read_says_why(suffix: str, content: bytes, parts: list[str]) -> None:
+def test_unreadable_files_state_the_cause(
+    suffix: str, content: bytes, fragments: list[str]
+) -> None:
     with pytest.raises(ConversionError) as error:
         convert(suffix, content)
-    for part in parts:
-        assert part in str(error.value)
+    for fragment in fragments:
+        assert fragment in str(error.value)
     assert ";" in str(error.value)  # a remedy
 
 
-def test_lines_of_a_paragraph_are_joined() -> None:
+def test_paragraph_lines_are_joined() -> None:
     wide = "The harbour master wrote to the clerk that the new bridge was very well-"
     page = [
         wide,
@@ -126,7 +128,7 @@ def test_lines_of_a_paragraph_are_joined() -> None:
     ]
 
 
-def test_what_most_pages_repeat_is_left_out() -> None:
+def test_text_repeated_on_most_pages_is_removed() -> None:
     pages = [
         ["The Report", f"Text {word}.", "more", f"and {word}", f"{n} / 5"]
         for n, word in enumerate("abcde")
@@ -135,7 +137,7 @@ def test_what_most_pages_repeat_is_left_out() -> None:
     assert without_running_lines(pages[:3]) == pages[:3]
 
 
-def test_the_header_of_a_chapter_is_left_out_near_its_pages_alone() -> None:
+def test_chapter_header_is_removed_near_its_pages_only() -> None:
     titles = ["The Sea"] * 3 + [""] * 12 + ["The Sea"]
     words = [f"Wave{'x' * i}" for i in range(len(titles))]
     pages = [[t, w, "more", f"{w} and", f"so {w}."] for t, w in zip(titles, words, strict=True)]
@@ -158,16 +160,16 @@ def test_the_header_of_a_chapter_is_left_out_near_its_pages_alone() -> None:
         ("The Untitled Garden", "The Untitled Garden"),
     ],
 )
-def test_titles_that_say_something(title: str | None, useful: str) -> None:
+def test_uninformative_titles_are_ignored(title: str | None, useful: str) -> None:
     assert useful_title(title) == useful
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_a_converter_has_a_version(suffix: str) -> None:
+def test_converter_has_a_version(suffix: str) -> None:
     assert converter_version(suffix).startswith(f"{FORMATS[suffix]}-")
 
 
-def test_a_process_converts_file_after_file_and_tells_its_progress() -> None:
+def test_worker_converts_files_in_order_and_reports_progress() -> None:
     pages = []
     with Converter(lambda done, total: pages.append((done, total))) as converter:
         assert converter.convert(".pdf", pdf([["One."], ["Two."]])).text == "One.\n\nTwo."
@@ -185,7 +187,7 @@ def test_a_process_converts_file_after_file_and_tells_its_progress() -> None:
         ("import time; time.sleep(60)", "no page was converted within 0 s"),
     ],
 )
-def test_a_crash_or_a_stall_costs_one_file(code: str, said: str, tmp_path) -> None:
+def test_crash_or_stall_costs_one_file(code: str, said: str, tmp_path) -> None:
     once = tmp_path / "once"
     script = (
         f"import os, runpy, sys\nif not os.path.exists({str(once)!r}):\n"
@@ -200,7 +202,7 @@ def test_a_crash_or_a_stall_costs_one_file(code: str, said: str, tmp_path) -> No
         assert converter.convert(".html", b"<p>good").text == "good"
 
 
-def test_the_current_folder_holds_no_modules(tmp_path, monkeypatch) -> None:
+def test_current_folder_shadows_no_modules(tmp_path, monkeypatch) -> None:
     (tmp_path / "email.py").write_text("raise SystemExit")
     monkeypatch.chdir(tmp_path)
     with Converter() as converter:

@@ -89,7 +89,7 @@ def test_qmsum(tmp_path):
     assert report.notes == ["3 turns without words left out"]
 
 
-def test_one_file_in_place_of_the_folder(tmp_path):
+def test_one_file_instead_of_the_folder(tmp_path):
     _put(tmp_path / "val.jsonl.gz", [_meeting()])
     assert len(_run("qmsum", tmp_path / "val.jsonl.gz", tmp_path)[1]) == 1
 
@@ -219,9 +219,9 @@ def test_musique(tmp_path):
     _put(tmp_path / "data/musique_ans_v1.0_test.jsonl", [test])
     report, documents, queries = _run("musique", tmp_path, tmp_path)
     assert documents["musique-2hop__1_2"]["text"] == "A\na.\n\nB\nb."
-    asked = queries["musique-2hop__1_2-q"]
-    assert (asked["references"], asked["form"]) == (["x", "X"], "short")
-    assert asked["relevant_spans"] == [{"document_id": "musique-2hop__1_2", "start": 0, "end": 4}]
+    query = queries["musique-2hop__1_2-q"]
+    assert (query["references"], query["form"]) == (["x", "X"], "short")
+    assert query["relevant_spans"] == [{"document_id": "musique-2hop__1_2", "start": 0, "end": 4}]
     assert queries["musique-3hop__1-q"]["references"] == []
     assert report.notes == ["1 unanswerable questions left out"]
 
@@ -392,7 +392,7 @@ def _medical_question(number, question, answer, **more):
 def test_graphrag_bench(tmp_path):
     skin = "Skin cancer basics Key points Skin cancer is common. The sun is its main cause."
     bone = "About bone What is bone cancer? Bone cancer starts in bones. Chemotherapy helps."
-    asked = [
+    query = [
         _medical_question(1, "What causes skin cancer?", "The sun.", evidence=["THE  sun is its"]),
         _medical_question(2, "What helps?", "Chemotherapy.", evidence="Chemotherapy helps."),
         _medical_question(3, "What helps?", "Bone chemotherapy.", evidence=["not in the text", ""]),
@@ -400,7 +400,7 @@ def test_graphrag_bench(tmp_path):
     ]
     corpus = {"corpus_name": "Medical", "context": f"{skin}\n{bone}\n\n{skin} \n"}
     _put(tmp_path / "Datasets/Corpus/medical.json", corpus)
-    _put(tmp_path / "Datasets/Questions/medical_questions.json.gz", asked)
+    _put(tmp_path / "Datasets/Questions/medical_questions.json.gz", query)
     report, documents, queries = _run("graphrag-bench", tmp_path, tmp_path)
     assert {key: (d["title"], d["text"]) for key, d in documents.items()} == {
         "guide-01": ("Skin cancer is common. The sun is its", skin),
@@ -417,13 +417,13 @@ def test_graphrag_bench(tmp_path):
     assert first["split"] == split_of_guide(skin)
     assert second["split"] == third["split"] == split_of_guide(bone)
     assert report.notes == [
-        "1 guides that stand in the corpus twice are taken once",
+        "1 guides that occur twice in the corpus are imported once",
         "2 of 3 pieces of evidence are found in the guides",
         "1 questions have the text of an earlier one; all are kept",
     ]
 
 
-def test_graphrag_bench_of_an_unknown_type_or_of_two_corpora(tmp_path):
+def test_graphrag_bench_rejects_unknown_type_and_two_corpora(tmp_path):
     odd = _medical_question(1, "Q", "A", question_type="Trivia")
     corpus = {"corpus_name": "Medical", "context": "One guide."}
     _put(tmp_path / "medical.json", [corpus])
@@ -436,13 +436,13 @@ def test_graphrag_bench_of_an_unknown_type_or_of_two_corpora(tmp_path):
         import_benchmark("graphrag-bench", tmp_path, tmp_path / "corpora")
 
 
-def test_the_halves_of_graphrag_bench_stay_as_they_are():
-    """What was set aside would no longer be unseen if another rule moved guides over."""
+def test_halves_of_graphrag_bench_are_stable():
+    """The rule that splits the guides must not change, or held-out guides become known."""
     splits = [split_of_guide(f"guide {i}") for i in range(6)]
     assert splits == ["test", "test", "dev", "test", "test", "dev"]
 
 
-def test_unknown_names_and_sources(tmp_path):
+def test_unknown_names_and_sources_raise(tmp_path):
     with pytest.raises(CorpusError, match="no benchmark 'qmsun'; did you mean 'qmsum'"):
         import_benchmark("qmsun", tmp_path, tmp_path)
     with pytest.raises(CorpusError, match="does not exist; expected QMSum's jsonl"):
@@ -453,7 +453,7 @@ def test_unknown_names_and_sources(tmp_path):
 
 
 @pytest.mark.parametrize("name", list(BENCHMARKS))
-def test_a_wrong_folder_says_what_is_expected_and_found(tmp_path, name):
+def test_wrong_folder_error_states_expected_and_found(tmp_path, name):
     _put(tmp_path / "source/readme.md", "hello")
     with pytest.raises(CorpusError) as error:
         import_benchmark(name, tmp_path / "source", tmp_path / "corpora")
@@ -465,7 +465,7 @@ def test_a_wrong_folder_says_what_is_expected_and_found(tmp_path, name):
     assert not (tmp_path / "corpora").exists()
 
 
-def test_records_in_another_format(tmp_path):
+def test_records_in_another_format_raise(tmp_path):
     _put(tmp_path / "s/train.jsonl", [{"text": "x"}])
     with pytest.raises(CorpusError, match=r"train.jsonl line 1: expected the key 'meeting_trans"):
         import_benchmark("qmsum", tmp_path / "s", tmp_path)
@@ -479,7 +479,7 @@ def test_records_in_another_format(tmp_path):
         import_benchmark("qmsum", tmp_path / "s", tmp_path)
 
 
-def test_a_failed_import_leaves_the_old_one(tmp_path):
+def test_failed_import_keeps_the_old_corpus(tmp_path):
     source, corpora = tmp_path / "s", tmp_path / "corpora"
     _put(source / "train.jsonl", [_meeting()])
     import_benchmark("qmsum", source, corpora, "mine")
@@ -494,7 +494,7 @@ def test_a_failed_import_leaves_the_old_one(tmp_path):
         assert [path.name for path in corpora.iterdir()] == ["mine"]
 
 
-def test_a_second_import_replaces_the_first(tmp_path):
+def test_second_import_replaces_the_first(tmp_path):
     source, corpora = tmp_path / "s", tmp_path / "corpora"
     for n in (3, 1):
         _put(source / "train.jsonl", [_meeting()] * n)
@@ -509,9 +509,9 @@ def test_a_second_import_replaces_the_first(tmp_path):
     assert [path.name for path in corpora.iterdir()] == ["qmsum"]
 
 
-def test_a_folder_filled_by_hand_is_not_replaced(tmp_path):
+def test_hand_filled_folder_is_not_replaced(tmp_path):
     _put(tmp_path / "s/train.jsonl", [_meeting()])
     _put(tmp_path / "corpora/qmsum/mine.txt", "my own document")
-    with pytest.raises(CorpusError, match=r"holds 'mine.txt', which no import wrote"):
+    with pytest.raises(CorpusError, match=r"has 'mine.txt', which no import wrote"):
         import_benchmark("qmsum", tmp_path / "s", tmp_path / "corpora")
     assert (tmp_path / "corpora/qmsum/mine.txt").read_text() == "my own document"

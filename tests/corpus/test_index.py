@@ -27,12 +27,12 @@ class Defaults:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "tales"
-    made.mkdir()
-    (made / "boat.txt").write_text("A boat met a lamp.")
-    (made / "torn.txt").write_bytes(b"caf\xe9")
-    (made / "photo.jpg").write_bytes(b"\xff")
-    return made
+    written = tmp_path / "tales"
+    written.mkdir()
+    (written / "boat.txt").write_text("A boat met a lamp.")
+    (written / "torn.txt").write_bytes(b"caf\xe9")
+    (written / "photo.jpg").write_bytes(b"\xff")
+    return written
 
 
 def listed_in(folder: Path) -> list[SourceDocument]:
@@ -47,10 +47,10 @@ def inputs_of(folder: Path, **tables: pa.Table) -> Inputs:
         store=ParquetStore(str(folder.parent / "warehouse")),
         folder=folder,
     )
-    return inputs.with_made({"embedding_model": HashEmbedder(), **tables})
+    return inputs.with_tables({"embedding_model": HashEmbedder(), **tables})
 
 
-def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path) -> None:
+def test_rejected_files_are_warned_about_except_other_types(folder: Path) -> None:
     listing = rows_of(LISTING, listed_in(folder))
     found = STEPS["documents"].result(inputs_of(folder, source_documents=listing))
     assert found.rows["text"].to_pylist() == ["A boat met a lamp."]
@@ -63,36 +63,36 @@ def test_what_is_rejected_is_warned_of_unless_it_is_of_another_type(folder: Path
     assert {*found.beside, "documents"} == set(STEPS["documents"].writes)
 
 
-def test_a_file_that_changed_since_it_was_listed_is_listed_as_it_was_read(folder: Path) -> None:
+def test_file_changed_after_listing_is_listed_as_read(folder: Path) -> None:
     bucket = Partition(folder.name, bucket_of("boat"))
-    elsewhere = Partition("other", bucket_of("boat"))
+    other_partition = Partition("other", bucket_of("boat"))
 
     def listing() -> pa.Table:
         return rows_of(LISTING, [d for d in listed_in(folder) if d.document_id == "boat"])
 
     inputs = inputs_of(folder, source_documents=listing())
     before = inputs.warehouse.write(LISTING, bucket, listing(), Provenance("", "")).content_hash
-    versions = {bucket: before, elsewhere: "other"}
+    versions = {bucket: before, other_partition: "other"}
     inputs = replace(inputs, versions={"source_documents": versions})
     STEPS["documents"].result(inputs)
-    assert versions == {bucket: before, elsewhere: "other"}
+    assert versions == {bucket: before, other_partition: "other"}
     (folder / "boat.txt").write_text("A boat met a clerk.")
     (row,) = STEPS["documents"].result(inputs).rows.to_pylist()
     assert row["text"] == "A boat met a clerk."
     kept = inputs.warehouse.provenance(LISTING, bucket)
     assert kept is not None
-    assert versions == {bucket: kept.content_hash, elsewhere: "other"}
+    assert versions == {bucket: kept.content_hash, other_partition: "other"}
     assert kept.content_hash != before
     rows, _ = inputs.warehouse.read(LISTING, [bucket])
     assert rows["content_hash"].to_pylist() == listing()["content_hash"].to_pylist()
 
 
-def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
-    asked = [
+def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
+    questions = [
         {"query_id": "q", "text": "Who met?", "document_id": "boat"},
         {"query_id": "lost", "text": "Who?", "document_id": "ship"},
     ]
-    lines = "".join(json.dumps(one) + "\n" for one in asked)
+    lines = "".join(json.dumps(one) + "\n" for one in questions)
     (folder / "queries.jsonl").write_text(lines)
     read = {
         "source_documents": rows_of(LISTING, listed_in(folder)),
@@ -100,10 +100,10 @@ def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
         "generated_questions": TABLES["generated_questions"].empty(),
     }
     inputs = inputs_of(folder, **read)
-    made = run(CORPUS, inputs)
-    assert made["chunk_embeddings"]["chunk_id"] == made["chunks"]["chunk_id"]
-    assert made["query_embeddings"]["query_id"].to_pylist() == ["q"]
-    found = STEPS["queries"].result(inputs.with_made(made))
+    written = run(CORPUS, inputs)
+    assert written["chunk_embeddings"]["chunk_id"] == written["chunks"]["chunk_id"]
+    assert written["query_embeddings"]["query_id"].to_pylist() == ["q"]
+    found = STEPS["queries"].result(inputs.with_tables(written))
     (problem,) = found.failures
     assert "ship" in problem
     shown = found.shown()["queries"]
@@ -112,7 +112,7 @@ def test_all_steps_from_a_folder_to_vectors(folder: Path) -> None:
     assert shown["questions"].splitlines()[2:] == ["| test | general | 1 |"]
 
 
-def test_without_a_folder_there_is_nothing_to_read(folder: Path) -> None:
+def test_missing_folder_raises(folder: Path) -> None:
     read = inputs_of(folder, source_documents=LISTING.empty())
-    with pytest.raises(ValueError, match=r"^documents: there is no corpus folder"):
+    with pytest.raises(ValueError, match=r"^documents: no corpus folder"):
         STEPS["documents"].result(replace(read, folder=None))

@@ -23,21 +23,21 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "My papers, 2026"
-    (made / "deep").mkdir(parents=True)
+    created = tmp_path / "My papers, 2026"
+    (created / "deep").mkdir(parents=True)
     for name in ("a.pdf", "deep/b.PDF", "c.txt", "d.jpg", ".hidden.txt", "queries.jsonl"):
-        (made / name).touch()
-    return made
+        (created / name).touch()
+    return created
 
 
 def uncommented() -> dict[str, Any]:
-    """What the file sets once every key of it that has a default is put in force."""
+    """Return the settings of the file after every key with a default is uncommented."""
     lines = commented_toml(SETTINGS_TABLES).splitlines()
     keys = [line[2:] for line in lines if re.match(r"# (\[|\w+ = (?!…))", line)]
     return tomllib.loads("\n".join(keys))
 
 
-def test_every_key_stands_there_with_its_default() -> None:
+def test_every_key_is_listed_with_its_default() -> None:
     found = uncommented()
     assert CorpusSettings.model_validate(found, strict=True).model_dump(
         exclude=set(SETTINGS_TABLES)
@@ -51,41 +51,41 @@ def keys_of(model: type[BaseModel]) -> set[str]:
     return set(model.model_fields)
 
 
-def test_a_key_without_a_default_stands_there_too() -> None:
+def test_key_without_default_is_listed() -> None:
     text = commented_toml(SETTINGS_TABLES)
     for model in (CorpusSettings, *SETTINGS_TABLES.values()):
         for key in keys_of(model):
             assert re.search(rf"^# (\[.*\b{key}\]|{key} = )", text, re.MULTILINE), key
 
 
-def test_a_folder_elsewhere_becomes_a_link(home: Home, folder: Path) -> None:
-    made = init_corpus(folder, home, None, SETTINGS_TABLES)
-    assert made.corpus == "My-papers-2026"
-    assert (home.corpora / made.corpus).resolve() == folder
-    assert load_settings(home.corpora / made.corpus) == CorpusSettings()
-    assert made.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
+def test_external_folder_becomes_a_link(home: Home, folder: Path) -> None:
+    created = init_corpus(folder, home, None, SETTINGS_TABLES)
+    assert created.corpus == "My-papers-2026"
+    assert (home.corpora / created.corpus).resolve() == folder
+    assert load_settings(home.corpora / created.corpus) == CorpusSettings()
+    assert created.lines[-1].startswith("found 2 .pdf, 1 .txt; not read: 1 .jpg (gsum reads ")
     (folder / "corpus.toml").write_text('title = "Mine"')
     again = init_corpus(folder, home, None, SETTINGS_TABLES)
-    assert "left as it is" in again.lines[0]
+    assert "unchanged" in again.lines[0]
     assert load_settings(folder).title == "Mine"
 
 
-def test_a_folder_of_the_home_needs_no_link(home: Home) -> None:
+def test_folder_inside_the_home_needs_no_link(home: Home) -> None:
     (home.corpora / "tales").mkdir(parents=True)
-    made = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
-    assert made.corpus == "tales"
+    created = init_corpus(home.corpora / "tales", home, None, SETTINGS_TABLES)
+    assert created.corpus == "tales"
     assert [path.name for path in home.corpora.iterdir()] == ["tales"]
-    with pytest.raises(CorpusError, match="is the corpus 'tales' already"):
+    with pytest.raises(CorpusError, match="is already the corpus 'tales'"):
         init_corpus(home.corpora / "tales", home, "other", SETTINGS_TABLES)
 
 
-def test_names_and_folders_that_cannot_be(home: Home, folder: Path) -> None:
+def test_invalid_names_and_folders_raise(home: Home, folder: Path) -> None:
     (home.corpora / "taken").mkdir(parents=True)
-    with pytest.raises(CorpusError, match=r"'taken' exists, and is another folder.*--corpus"):
+    with pytest.raises(CorpusError, match=r"'taken' already exists in another folder.*--corpus"):
         init_corpus(folder, home, "taken", SETTINGS_TABLES)
     with pytest.raises(CorpusError, match="use letters"):
         init_corpus(folder, home, "a b", SETTINGS_TABLES)
-    with pytest.raises(CorpusError, match="holds the home"):
+    with pytest.raises(CorpusError, match="contains the home"):
         init_corpus(home.root.parent, home, None, SETTINGS_TABLES)
     assert not (folder / "corpus.toml").exists()
 
@@ -93,11 +93,11 @@ def test_names_and_folders_that_cannot_be(home: Home, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "name"), [("Übersicht (2)", "bersicht-2"), ("a.b", "a.b"), ("…", "corpus")]
 )
-def test_a_name_is_made_from_the_folder(folder: str, name: str) -> None:
+def test_name_is_derived_from_the_folder(folder: str, name: str) -> None:
     assert corpus_name(folder) == name
 
 
-def test_commands_lead_from_a_folder_to_a_run(
+def test_printed_commands_lead_from_folder_to_run(
     home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GSUM_HOME", str(home.root))

@@ -1,4 +1,4 @@
-"""What a run and an import say of the files that they read and did not read."""
+"""Messages of a run and of an import about the files that were read and rejected."""
 
 import pyarrow as pa
 import pytest
@@ -17,7 +17,7 @@ def rows(*rejected: tuple[str, int, str, bool]) -> pa.Table:
     )
 
 
-def test_all_is_counted_and_the_first_three_are_named() -> None:
+def test_all_rejections_are_counted_and_first_three_named() -> None:
     bad = [(f"{name}.pdf", 0, f"encrypted; save {name}", False) for name in "dcba"]
     other = [("x.JPG", 0, "no", True), ("in/y.jpg", 0, "no", True), ("Makefile", 0, "no", True)]
     line = intake(1_047, rows(*bad, *other, ("documents.jsonl", 7, "not JSON", False)))
@@ -38,11 +38,11 @@ def test_all_is_counted_and_the_first_three_are_named() -> None:
         (2, rows(("a.txt", 0, "r" * 200, False)), f"2 documents; 1 rejected: a.txt: {'r' * 159}…"),
     ],
 )
-def test_what_is_nothing_is_not_said(n: int, rejected: pa.Table, line: str) -> None:
+def test_empty_counts_are_omitted(n: int, rejected: pa.Table, line: str) -> None:
     assert intake(n, rejected) == line
 
 
-def test_a_folder_says_the_same_before_its_first_run(tmp_path) -> None:
+def test_folder_summary_is_the_same_before_the_first_run(tmp_path) -> None:
     for name in ("a.txt", "b.html", "c.jpg"):
         (tmp_path / name).write_text("A text.")
     (tmp_path / "d.txt").touch()
@@ -51,10 +51,10 @@ def test_a_folder_says_the_same_before_its_first_run(tmp_path) -> None:
     assert "; not read: 1 .jpg (gsum reads .txt, .md, .pdf" in line
 
 
-def test_files_of_other_types_are_no_problem_of_the_check() -> None:
+def test_check_ignores_files_of_other_types() -> None:
     finding = none_rejected(rows(("x.jpg", 0, "no", True)), "tales")
     assert (finding.problem, finding.n_wrong) == ("", 0)
-    assert "not read: 1 .jpg" in finding.looked_at
+    assert "not read: 1 .jpg" in finding.checked
     finding = none_rejected(rows(("x.jpg", 0, "no", True), ("a.pdf", 0, "torn", False)), "tales")
     assert finding.n_wrong == 1
     assert finding.problem.startswith("1 rejected document; not read: 1 .jpg (first: a.pdf: torn)")

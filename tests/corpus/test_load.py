@@ -86,12 +86,12 @@ def test_any_mix_of_formats(tmp_path):
     ]
 
 
-def test_text_is_kept_but_for_mark_line_ends_and_blanks_at_its_end(tmp_path):
+def test_text_is_kept_except_bom_line_ends_and_trailing_blanks(tmp_path):
     _write(tmp_path, {"a.txt": b"\xef\xbb\xbf  Zw\xc3\xb6lf\t\r\nx\ry \n"})
     assert load(tmp_path, SETTINGS)[0][0].text == "  Zwölf\t\nx\ny"
 
 
-def test_text_files_that_cannot_be_taken_in(tmp_path):
+def test_invalid_text_files_are_rejected(tmp_path):
     _write(
         tmp_path,
         {
@@ -110,7 +110,7 @@ def test_text_files_that_cannot_be_taken_in(tmp_path):
     )
     good, reasons = _reasons(tmp_path, _small(100))
     assert good == ["good"]
-    for file, parts in {
+    for file, shares in {
         "empty.txt": ["empty"],
         "blank.txt": ["only blanks"],
         "good.txt": ["already used by good.md", "rename"],
@@ -123,12 +123,12 @@ def test_text_files_that_cannot_be_taken_in(tmp_path):
         "c,d.txt": ["contains ','"],
     }.items():
         reason = reasons.pop((file, 0))
-        for part in parts:
-            assert part in reason
+        for share in shares:
+            assert share in reason
     assert reasons == {}
 
 
-def test_bad_lines_of_jsonl_lose_nothing_else(tmp_path):
+def test_bad_jsonl_lines_do_not_affect_others(tmp_path):
     good = {"document_id": "g", "text": "good"}
     lines = [
         (b"\xef\xbb\xbf" + json.dumps(good).encode(), None),
@@ -152,7 +152,7 @@ def test_bad_lines_of_jsonl_lose_nothing_else(tmp_path):
     _write(tmp_path, {"documents.jsonl": b"\r\n".join(line for line, _ in lines)})
     documents, rejected = load(tmp_path, SETTINGS)
     assert documents == [Document("g", "g", "good"), Document("17", "3", "an integer id")]
-    expected = {i: part for i, (_, part) in enumerate(lines, start=1) if part}
+    expected = {i: share for i, (_, share) in enumerate(lines, start=1) if share}
     assert [r.line for r in rejected] == list(expected)
     for r in rejected:
         assert expected[r.line] in r.reason
@@ -160,7 +160,7 @@ def test_bad_lines_of_jsonl_lose_nothing_else(tmp_path):
     assert rejected[4].document_id == "n"
 
 
-def test_the_first_good_of_duplicates_wins(tmp_path):
+def test_first_valid_duplicate_wins(tmp_path):
     rows = [{"id": "a", "text": ""}, {"id": "a", "text": "1"}, {"id": "a", "text": "2"}]
     _write(tmp_path, {"documents.jsonl": _lines(*rows)})
     documents, rejected = load(tmp_path, SETTINGS)
@@ -169,7 +169,7 @@ def test_the_first_good_of_duplicates_wins(tmp_path):
     assert "line 2" in rejected[1].reason
 
 
-def test_a_line_beyond_all_bounds_is_skipped(tmp_path):
+def test_overlong_line_is_skipped(tmp_path):
     huge = json.dumps({"id": "h", "text": "x" * 200_000})
     _write(tmp_path, {"documents.jsonl": _lines(huge, {"id": "a", "text": "ok"})})
     good, reasons = _reasons(tmp_path, _small(100))
@@ -179,7 +179,7 @@ def test_a_line_beyond_all_bounds_is_skipped(tmp_path):
     assert "102 bytes" in _reasons(tmp_path, _small(100))[1][("documents.jsonl", 1)]
 
 
-def test_bad_rows_of_csv(tmp_path):
+def test_bad_csv_rows_are_rejected(tmp_path):
     rows = b'document_id,text\na,one\nb,"latin \xe9"\nc,x,y\n\nd,"quoted" badly\ne,last\nf,\n'
     _write(tmp_path, {"documents.csv": rows})
     good, reasons = _reasons(tmp_path)
@@ -190,12 +190,12 @@ def test_bad_rows_of_csv(tmp_path):
     assert "empty" in reasons[("documents.csv", 8)]
 
 
-def test_a_long_csv_field(tmp_path):
+def test_long_csv_field_is_read(tmp_path):
     _write(tmp_path, {"documents.csv": "id,text\na," + "word " * 100_000})
     assert len(load(tmp_path, SETTINGS)[0][0].text) == 499_999
 
 
-def test_what_a_document_cites(tmp_path):
+def test_citations_of_a_document_are_read(tmp_path):
     lines = [
         {"id": "j0", "text": "x", "cites": ["a", "gone", "a", 17]},
         {"id": "j1", "text": "x", "cites": []},
@@ -252,14 +252,14 @@ def test_what_a_document_cites(tmp_path):
     ],
     ids=str,
 )
-def test_cites_in_any_list_of_parquet(tmp_path, kind):
+def test_citations_are_read_from_any_parquet_list(tmp_path, kind):
     ids = [1, 2] if kind == pa.list_(pa.int64()) else ["1", "2"]
     rows = {"id": ["a"], "text": ["x"], "cites": pa.array([ids]).cast(kind)}
     pq.write_table(pa.table(rows), tmp_path / "documents.parquet")
     assert load(tmp_path, SETTINGS) == ([Document("a", "a", "x", ("1", "2"))], [])
 
 
-def test_tables_without_the_columns(tmp_path):
+def test_tables_without_required_columns_are_rejected(tmp_path):
     _write(tmp_path, {"documents.csv": "id,body\na,b\n"})
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "documents.parquet")
     good, reasons = _reasons(tmp_path)
@@ -268,7 +268,7 @@ def test_tables_without_the_columns(tmp_path):
     assert "['text']" in reasons[("documents.parquet", 0)]
 
 
-def test_bad_rows_of_parquet(tmp_path):
+def test_bad_parquet_rows_are_rejected(tmp_path):
     raw = pa.array([b"fine", b"caf\xe9", None], pa.binary())
     text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
     ids = pa.array(["a", "b", "c"]).dictionary_encode()
@@ -285,7 +285,7 @@ def test_bad_rows_of_parquet(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0, 3, 20, 40])
-def test_damaged_archives_keep_the_rest(tmp_path, keep):
+def test_damaged_archive_keeps_its_readable_rows(tmp_path, keep):
     packed = gzip.compress(_lines({"id": "j", "text": "x" * 50}).encode())
     (tmp_path / "documents.jsonl.gz").write_bytes(packed[:keep] if keep else b"no archive")
     (tmp_path / "documents.parquet").write_bytes(b"no parquet")
@@ -298,7 +298,7 @@ def test_damaged_archives_keep_the_rest(tmp_path, keep):
 
 
 @pytest.mark.parametrize("make", [False, True])
-def test_folders_without_documents_are_errors(tmp_path, make):
+def test_folder_without_documents_raises(tmp_path, make):
     folder = tmp_path / "corpus"
     if make:
         _write(folder, {"queries.jsonl": "{}", "corpus.toml": "", "a.jpg": "x"})
@@ -308,7 +308,7 @@ def test_folders_without_documents_are_errors(tmp_path, make):
     assert ("documents.jsonl" if make else "does not exist") in str(error.value)
 
 
-def test_an_oversized_file_is_hashed_but_not_read_whole(tmp_path):
+def test_oversized_file_is_hashed_without_reading_it_whole(tmp_path):
     path = tmp_path / "sparse.txt"
     with path.open("wb") as stream:
         stream.truncate(3_000_000_000)  # sparse: takes no disk, would take 3 GB of memory
@@ -325,7 +325,7 @@ def test_an_oversized_file_is_hashed_but_not_read_whole(tmp_path):
     assert "3000000000 bytes" in _reasons(tmp_path)[1][("sparse.txt", 0)]
 
 
-def test_hashes_follow_content_alone(tmp_path):
+def test_hash_depends_on_content_only(tmp_path):
     def hashes():
         return {s.document_id: s.content_hash for s in scan(tmp_path, SETTINGS)}
 
@@ -347,7 +347,7 @@ def test_hashes_follow_content_alone(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
-def test_hashes_cover_what_is_cited(tmp_path, suffix):
+def test_hash_covers_citations(tmp_path, suffix):
     def hashes(cites):
         rows = pa.table({"id": ["a", "b"], "text": ["x", "y"], "cites": [["b"], cites]})
         if suffix == "parquet":
@@ -375,16 +375,16 @@ def test_loading_in_shares_equals_loading_at_once(tmp_path_factory, lines):
     found = scan(folder, SETTINGS)
     documents, rejected = load(folder, SETTINGS)
     assert len(documents) + len(rejected) == len(found)
-    parts = [
+    shares = [
         load(folder, SETTINGS, {s.document_id for s in found if bucket_of(s.document_id) == b})
         for b in [f"{b:02d}" for b in range(8)]
     ]
-    assert {d for part in parts for d in part[0]} == set(documents)
-    assert sum(len(part[0]) for part in parts) == len(documents)
-    assert {r for part in parts for r in part[1]} == set(rejected)
+    assert {d for share in shares for d in share[0]} == set(documents)
+    assert sum(len(share[0]) for share in shares) == len(documents)
+    assert {r for share in shares for r in share[1]} == set(rejected)
 
 
-def test_links_back_up_are_not_walked_for_ever(tmp_path):
+def test_symlink_cycles_are_not_followed(tmp_path):
     _write(tmp_path, {"sub/a.txt": "a"})
     (tmp_path / "sub" / "up").symlink_to(tmp_path, target_is_directory=True)
     assert [s.document_id for s in scan(tmp_path, SETTINGS)] == ["sub--a"]
@@ -411,7 +411,7 @@ def test_buckets_are_stable_and_even():
     assert {bucket_of(str(i), 3) for i in range(50)} == {"00", "01", "02"}
 
 
-def test_a_link_to_what_is_not_mounted_is_not_forgotten(tmp_path):
+def test_link_to_unmounted_target_keeps_its_documents(tmp_path):
     _write(tmp_path / "papers", {"a.txt": "good"})
     root = tmp_path / "corpora"
     root.mkdir()
@@ -421,10 +421,10 @@ def test_a_link_to_what_is_not_mounted_is_not_forgotten(tmp_path):
     def found():
         return find_changes(root, known, {}, lambda *_: None, 0.0)
 
-    assert (found().changed, found().gone) == (["linked"], ["removed"])
+    assert (found().changed, found().removed) == (["linked"], ["removed"])
     (tmp_path / "papers").rename(tmp_path / "away")
-    assert (found().changed, found().gone) == ([], ["removed"])
+    assert (found().changed, found().removed) == ([], ["removed"])
     with pytest.raises(CorpusError, match=r"is a link to .*papers, which does not exist; mount"):
         scan(root / "linked", SETTINGS)
     (root / "linked").unlink()
-    assert found().gone == ["linked", "removed"]
+    assert found().removed == ["linked", "removed"]

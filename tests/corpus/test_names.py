@@ -37,18 +37,18 @@ from gsum_assets.corpus.names import MOST_CHARS, clean_name, holds, name_key
         ("x" * MOST_CHARS, "x" * MOST_CHARS),
     ],
 )
-def test_a_name_is_freed_of_what_is_around_it(written: str, clean: str) -> None:
+def test_name_is_stripped_of_surroundings(written: str, clean: str) -> None:
     assert clean_name(written) == clean
 
 
 @pytest.mark.parametrize("text", ["", "  ", "-", "***", "<br/>", "“”", "…", "。", "\u200b", "😀"])
-def test_what_has_no_letter_is_no_name(text: str) -> None:
+def test_name_needs_a_letter(text: str) -> None:
     with pytest.raises(ValueError, match="holds no letter or digit"):
         clean_name(text)
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000, "王" * 201, "a b " * 60])
-def test_what_is_long_is_no_name(text: str) -> None:
+def test_overlong_text_is_no_name(text: str) -> None:
     with pytest.raises(ValueError, match=r"characters; the most is 200") as error:
         clean_name(text)
     assert len(str(error.value)) < 120
@@ -77,12 +77,12 @@ def test_spellings_share_a_key(one: str, other: str) -> None:
     ("one", "other"),
     [("Lin", "Lim"), ("C", "C#"), ("Rene", "René"), ("Dr Lin", "Lin"), ("李", "季")],
 )
-def test_other_names_do_not(one: str, other: str) -> None:
+def test_different_names_have_different_keys(one: str, other: str) -> None:
     assert name_key(one) != name_key(other)
 
 
 @given(st.text(max_size=60))
-def test_what_is_clean_stays_so_and_has_a_key(text: str) -> None:
+def test_cleaning_is_idempotent_and_gives_a_key(text: str) -> None:
     try:
         clean = clean_name(text)
     except ValueError:
@@ -114,10 +114,10 @@ def test_what_is_clean_stays_so_and_has_a_key(text: str) -> None:
         ("", "Lin", False),
     ],
 )
-def test_a_text_holds_a_name_as_a_word(text: str, name: str, there: bool) -> None:
+def test_text_contains_a_name_as_a_word(text: str, name: str, there: bool) -> None:
     assert holds(name_key(text), name_key(name)) == there
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from(["Lin", "李雷", "Анна", "راما"]))
-def test_a_name_between_blanks_is_held(before: str, after: str, name: str) -> None:
+def test_name_between_blanks_is_found(before: str, after: str, name: str) -> None:
     assert holds(name_key(f"x {before} {name} {after} x"), name_key(name))

@@ -1,4 +1,4 @@
-"""What is observed in a corpus folder changes exactly with the files that it is about."""
+"""The observed version of a corpus folder changes exactly with the files it covers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ def write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
 
-def test_a_corpus_without_a_graph_has_an_empty_listing_of_one_version(house: House) -> None:
+def test_corpus_without_graph_has_an_empty_versioned_listing(house: House) -> None:
     version = graph_of(house)
     none = version()
     assert house.table("source_graph").num_rows == 0
@@ -32,14 +32,14 @@ def test_a_corpus_without_a_graph_has_an_empty_listing_of_one_version(house: Hou
     assert observe.graph(house.pipeline().warehouse, "other") == none
 
 
-def test_the_version_of_a_graph_changes_with_its_files_alone(house: House) -> None:
+def test_graph_version_depends_on_its_files_only(house: House) -> None:
     version = graph_of(house)
     seen = [version()]
     for name, content in ((ENTITIES, b"one"), (RELATIONSHIPS, b"one"), (ENTITIES, b"two")):
         write(house.folder / name, content)
         seen.append(version())
     assert len(set(seen)) == 4
-    write(house.folder / ENTITIES, b"two")  # anew, and the same
+    write(house.folder / ENTITIES, b"two")  # rewritten, and the same
     house.write_queries([])
     (house.folder / "corpus.toml").write_text("title = 'Tales'\n")
     assert version() == seen[-1]
@@ -51,7 +51,7 @@ def test_the_version_of_a_graph_changes_with_its_files_alone(house: House) -> No
     assert version() == seen[0]
 
 
-def test_a_look_at_the_sources_notes_a_graph_and_nothing_else_changes(house: House) -> None:
+def test_snapshot_records_a_graph_and_nothing_else(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
         observe_sources(pipeline, instance, CORPUS, {})

@@ -40,7 +40,7 @@ def response(folders: list[Path], language: str = "en") -> str:
     return prompt_text(KNOWN, "gor", "response", folders, language)
 
 
-def test_the_corpus_comes_before_the_home_and_the_home_before_what_is_built_in(
+def test_corpus_prompt_overrides_home_and_home_overrides_default(
     folders: list[Path],
 ) -> None:
     assert response(folders) == "Answer in {max_words} words."
@@ -63,17 +63,17 @@ def test_the_corpus_comes_before_the_home_and_the_home_before_what_is_built_in(
         ("Say it.", r"response.md: placeholder \{max_words\} is missing; write it"),
         ('Say {"a": 1} {max_words}.', r'unknown placeholder \{"a": 1\}.*write \{\{ and \}\}'),
         ("Say } {max_words}.", r"response.md: .*write \{\{ and \}\}"),
-        (" \n", r"response.md: it is empty; write the prompt into it, or remove it"),
+        (" \n", r"response.md: empty; write the prompt into it, or remove it"),
     ],
 )
-def test_a_slip_in_a_file_is_named(folders: list[Path], text: str, error: str) -> None:
+def test_mistake_in_a_prompt_file_is_named(folders: list[Path], text: str, error: str) -> None:
     put(folders[1], "gor/response.md", text)
     with pytest.raises(CorpusError, match=error):
         response(folders)
     assert prompt_text(KNOWN, "gae", "topic", folders, "en") == "Name it."
 
 
-def test_a_file_that_is_not_utf8_is_named(folders: list[Path]) -> None:
+def test_non_utf8_prompt_file_is_named(folders: list[Path]) -> None:
     put(folders[0], "gor/response.md", "").write_bytes(b"\xff\xfe")
     with pytest.raises(CorpusError, match=r"response.md: not UTF-8 at byte 0; save it as UTF-8"):
         response(folders)
@@ -85,12 +85,10 @@ def test_a_file_that_is_not_utf8_is_named(folders: list[Path]) -> None:
         ("gor/respones.md", r"did you mean 'response.md'\? Known: response.md"),
         ("gor/response.txt", r"no prompt of gor has this name"),
         ("goer/response.md", r"goer: no family of prompts has this name; did you mean 'gor'\?"),
-        ("notes.md", r"notes.md: no family .* must stand outside the folder 'prompts'"),
+        ("notes.md", r"notes.md: no family .* out of the folder 'prompts'"),
     ],
 )
-def test_a_file_that_overrides_nothing_is_an_error(
-    folders: list[Path], name: str, error: str
-) -> None:
+def test_file_without_overrides_raises(folders: list[Path], name: str, error: str) -> None:
     put(folders[0], "gor/response.md", "{max_words}")
     put(folders[1], "gae/.topic.md.swp", "an editor's")
     assert response(folders) == "{max_words}"
@@ -110,14 +108,14 @@ def test_a_file_that_overrides_nothing_is_an_error(
         ("tlh", "words. Write in the language with the code tlh."),
     ],
 )
-def test_the_language_of_prose_is_named(folders: list[Path], language: str, end: str) -> None:
+def test_prose_language_is_named(folders: list[Path], language: str, end: str) -> None:
     assert response(folders, language).endswith(end)
     assert prompt_text(KNOWN, "gae", "topic", folders, language) == "Name it."
     put(folders[0], "gor/response.md", "Antworte in {max_words} words.")
     assert response(folders, language).endswith(end)
 
 
-def test_a_prompt_is_read_once_and_only_if_it_is_used() -> None:
+def test_prompt_is_read_once_and_only_on_use() -> None:
     read: list[tuple[str, str]] = []
 
     class Reader:
@@ -131,7 +129,7 @@ def test_a_prompt_is_read_once_and_only_if_it_is_used() -> None:
     assert read == [("tales", "prompts.gor.response")]
 
 
-def test_what_is_written_out_is_what_is_built_in(folders: list[Path]) -> None:
+def test_written_prompts_equal_the_defaults(folders: list[Path]) -> None:
     kept = put(folders[0], "gor/question.md", "Mine.")
     written = write_prompts(PROMPTS, folders[0])
     assert kept not in written
@@ -144,7 +142,7 @@ def test_what_is_written_out_is_what_is_built_in(folders: list[Path]) -> None:
     assert write_prompts(PROMPTS, folders[0]) == []
 
 
-def test_prompts_are_no_documents(tmp_path: Path) -> None:
+def test_prompt_files_are_no_documents(tmp_path: Path) -> None:
     put(tmp_path, "gor/response.md", "Answer.")
     (tmp_path / "a.md").write_text("A boat.")
     assert [record.file for record in read_records(tmp_path, 1000)] == ["a.md"]

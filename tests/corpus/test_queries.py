@@ -12,11 +12,11 @@ def _load(folder, *lines, known=("d1", "d2")):
     return load_queries(folder, known)
 
 
-def test_no_file_means_no_queries(tmp_path):
+def test_missing_file_gives_no_queries(tmp_path):
     assert load_queries(tmp_path, ["d1"]) == ([], [])
 
 
-def test_defaults(tmp_path):
+def test_omitted_fields_get_defaults(tmp_path):
     queries, failures = _load(
         tmp_path,
         "\ufeff" + json.dumps({"query_id": "q1", "text": "Why?", "document_id": "d1"}),
@@ -30,7 +30,7 @@ def test_defaults(tmp_path):
     ]
 
 
-def test_everything_given(tmp_path):
+def test_all_fields_are_read(tmp_path):
     row = {
         "query_id": "q",
         "text": "Why?",
@@ -55,7 +55,7 @@ def test_everything_given(tmp_path):
     }
 
 
-def test_ids_by_content(tmp_path):
+def test_ids_depend_on_content(tmp_path):
     rows = [{"text": "Why?", "document_id": d} for d in ("d1", "d2", None)]
     queries, _ = _load(tmp_path, *rows)
     again, _ = _load(tmp_path, *reversed(rows))
@@ -64,7 +64,7 @@ def test_ids_by_content(tmp_path):
     assert ids == [query.query_id for query in reversed(again)]
 
 
-def test_bad_queries_are_told_and_left_out(tmp_path):
+def test_bad_queries_are_reported_and_skipped(tmp_path):
     bad = {
         2: ('{"text": ', ["not JSON", "correct the line"]),
         3: ([], ["the line", "[]"]),
@@ -97,7 +97,7 @@ def test_bad_queries_are_told_and_left_out(tmp_path):
     )
     assert [query.query_id for query in queries] == ["good", "last"]
     assert len(failures) == len(bad)
-    for problem, (number, (_, parts)) in zip(failures, bad.items(), strict=True):
+    for problem, (number, (_, fragments)) in zip(failures, bad.items(), strict=True):
         assert f"queries.jsonl line {number}" in problem
-        for part in parts:
-            assert part in problem
+        for fragment in fragments:
+            assert fragment in problem

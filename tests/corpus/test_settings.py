@@ -10,7 +10,7 @@ def _settings(folder, text):
     return load_settings(folder)
 
 
-def test_no_file_gives_the_defaults(tmp_path):
+def test_missing_file_gives_defaults(tmp_path):
     settings = load_settings(tmp_path)
     assert settings == CorpusSettings()
     assert settings.methods is None
@@ -20,7 +20,7 @@ def test_no_file_gives_the_defaults(tmp_path):
     assert settings.documents.max_bytes == 50_000_000
 
 
-def test_every_part_is_read(tmp_path):
+def test_every_section_is_read(tmp_path):
     settings = _settings(
         tmp_path,
         '\ufefftitle = "Côté"\nkind = "meeting"\nmethods = ["bm25", "gor"]\n'
@@ -34,13 +34,13 @@ def test_every_part_is_read(tmp_path):
     assert settings.gor == {"epochs": 3, "model": {"layers": 2}}
 
 
-def test_settings_cannot_be_changed():
+def test_settings_are_frozen():
     with pytest.raises(ValueError, match="frozen"):
         CorpusSettings().title = "other"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
+    ("text", "fragments"),
     [
         ("x = 1\ntitle = \n", ["not valid TOML", "line 2"]),
         (b"title = '\xff'", ["not UTF-8 at byte 9"]),
@@ -55,11 +55,11 @@ def test_settings_cannot_be_changed():
         ("gor = 3", ["key 'gor'", "3", "dictionary"]),
     ],
 )
-def test_errors_name_file_key_value(tmp_path, text, parts):
+def test_errors_name_file_key_and_value(tmp_path, text, fragments):
     with pytest.raises(CorpusError) as error:
         _settings(tmp_path, text)
-    for part in [str(tmp_path / "corpus.toml"), *parts]:
-        assert part in str(error.value)
+    for fragment in [str(tmp_path / "corpus.toml"), *fragments]:
+        assert fragment in str(error.value)
 
 
 def test_only_reading_settings_change_the_fingerprint(tmp_path):

@@ -51,15 +51,15 @@ def test_clean_turn(raw, clean):
     assert clean_turn(clean) == clean  # a clean turn stays as it is
 
 
-def test_transcript_has_a_line_a_turn():
+def test_transcript_has_one_line_per_turn():
     turns = [
         {"speaker": "Project Manager", "content": "Hi\nall ."},
         {"speaker": "Marketing", "content": "{vocalsound}"},
         {"speaker": " Dr  Lin ", "content": "Hello ."},
     ]
-    text, places = transcript(turns)
+    text, spans = transcript(turns)
     assert text == "Project Manager: Hi all.\nDr Lin: Hello."
-    assert [text[start:end] for start, end in places] == [
+    assert [text[start:end] for start, end in spans] == [
         "Project Manager: Hi all.",
         "",
         "Dr Lin: Hello.",

@@ -52,15 +52,15 @@ def test_each_pooling_equals_its_definition(bert, pooling, pool):
         np.testing.assert_allclose(vector, unit(pool(hidden_states(bert, text))), atol=1e-6)
 
 
-def test_a_long_text_is_the_token_weighted_mean_of_its_windows(bert):
-    parts = ["a b c d", "e f g h", "i j"]
-    raw = [hidden_states(bert, part).mean(0) for part in parts]
+def test_long_text_is_the_token_weighted_mean_of_its_windows(bert):
+    windows = ["a b c d", "e f g h", "i j"]
+    raw = [hidden_states(bert, window).mean(0) for window in windows]
     expected = unit((4 * raw[0] + 4 * raw[1] + 2 * raw[2]) / 10)
-    got = embedder(bert, window_tokens=4).embed([" ".join(parts)])
+    got = embedder(bert, window_tokens=4).embed([" ".join(windows)])
     np.testing.assert_allclose(got[0], expected, atol=1e-6)
 
 
-def test_prefixes_stand_before_the_text(bert):
+def test_prefixes_precede_the_text(bert):
     plain = embedder(bert)
     with_prefix = embedder(bert, query_prefix="q x ", passage_prefix="p ")
     np.testing.assert_allclose(
@@ -70,7 +70,7 @@ def test_prefixes_stand_before_the_text(bert):
     assert len({plain.identity, with_prefix.identity}) == 2
 
 
-def test_settings_come_from_the_models_own_files(bert, tmp_path):
+def test_settings_come_from_the_model_files(bert, tmp_path):
     folder = shutil.copytree(bert, tmp_path / "described")
     write_pooling(folder, {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
     prompts = {"prompts": {"query": "ask ", "document": "tell "}}
@@ -100,14 +100,14 @@ def test_settings_come_from_the_models_own_files(bert, tmp_path):
         ("somebody/unheard-of", "mean", ""),
     ],
 )
-def test_known_families(bert, name, pooling, query_prefix):
+def test_known_families_are_recognized(bert, name, pooling, query_prefix):
     read = read_model_settings(bert, name, None)
     assert read.pooling == pooling
     assert read.query_prefix.startswith(query_prefix)
     assert bool(read.query_prefix) == bool(query_prefix)
 
 
-def test_dpr_uses_each_encoder_for_its_own_side(tmp_path):
+def test_dpr_uses_each_encoder_for_its_side(tmp_path):
     context = write_dpr(tmp_path / "dpr-ctx_encoder-tiny", "Context", seed=1)
     question = write_dpr(tmp_path / "dpr-question_encoder-tiny", "Question", seed=2)
     assert query_encoder_name(str(context)) == str(question)
@@ -124,14 +124,14 @@ def test_dpr_uses_each_encoder_for_its_own_side(tmp_path):
     np.testing.assert_allclose(pair.embed_queries(["a b c"])[0], unit(query), atol=1e-6)
 
 
-def test_a_lost_partner_is_an_error_and_not_a_wrong_encoder(bert, tmp_path):
+def test_missing_dpr_partner_raises(bert, tmp_path):
     folder = shutil.copytree(bert, tmp_path / "dragon-tiny-context-encoder")
     with pytest.raises(ModelNotFoundError, match="dragon-tiny-query-encoder"):
         embedder(folder).embed_queries(["a"])
     assert embedder(folder, query_model=str(bert)).embed_queries(["a"]).shape == (1, 32)
 
 
-def test_weights_that_are_missing_are_an_error(bert, tmp_path):
+def test_missing_weights_raise(bert, tmp_path):
     from safetensors.numpy import load_file, save_file
 
     folder = shutil.copytree(bert, tmp_path / "damaged")
@@ -142,7 +142,7 @@ def test_weights_that_are_missing_are_an_error(bert, tmp_path):
         embedder(folder).embed(["a"])
 
 
-def test_models_that_cannot_be_had(bert, tmp_path, monkeypatch):
+def test_unavailable_models_raise(bert, tmp_path, monkeypatch):
     with pytest.raises(ModelNotFoundError, match="no such folder"):
         embedder(tmp_path / "nowhere").identity  # noqa: B018
     empty = shutil.copytree(bert, tmp_path / "empty")
@@ -158,7 +158,7 @@ def test_models_that_cannot_be_had(bert, tmp_path, monkeypatch):
         embedder("facebook/contriever").identity  # noqa: B018
 
 
-def test_identity_follows_content_and_not_place(bert, tmp_path):
+def test_identity_depends_on_content_not_path(bert, tmp_path):
     from safetensors.numpy import load_file, save_file
 
     copy = shutil.copytree(bert, tmp_path / "elsewhere")
@@ -181,7 +181,7 @@ def test_identity_follows_content_and_not_place(bert, tmp_path):
     assert len({original.identity, *(other.identity for other in others)}) == 8
 
 
-def test_a_window_longer_than_the_model_is_an_error(bert):
+def test_window_longer_than_the_model_raises(bert):
     with pytest.raises(ValueError, match=r"window_tokens = 39: .* takes at most 38"):
         embedder(bert, window_tokens=39).embed(["a"])
     assert embedder(bert, window_tokens=38).embed(["a " * 50]).shape == (1, 32)

@@ -10,13 +10,13 @@ from gsum_resources.embedder import LocalEmbedder
 TEXTS = ["Who paid?", "The ferry was late because the hull leaked. " * 3, "word " * 400]
 
 
-def test_vectors_are_those_of_torch() -> None:
+def test_vectors_equal_those_of_torch() -> None:
     assert LocalEmbedder().runs_in_numpy
     ours = LocalEmbedder(runtime="numpy").embed(TEXTS)
     np.testing.assert_allclose(ours, LocalEmbedder().embed(TEXTS), atol=2e-6)
 
 
-def test_they_have_an_identity_of_their_own() -> None:
+def test_identity_differs_from_torch() -> None:
     assert LocalEmbedder(runtime="numpy").identity != LocalEmbedder().identity
 
 

@@ -1,4 +1,4 @@
-"""Vectors over real sockets: nothing cut, nothing wrong taken, company does not matter."""
+"""Vectors over real sockets: nothing cut, nothing wrong accepted, independent of the batch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ def unit(vector: Any) -> np.ndarray:
 TEXTS = ["A boat.", "Ein Boot 🚣 fährt.", "雪が降る。", *(f"text {i}" for i in range(100))]
 
 
-def test_texts_come_back_as_unit_vectors_in_order(tmp_path: Path) -> None:
+def test_texts_return_unit_vectors_in_order(tmp_path: Path) -> None:
     faults = {"every": {"429": 3, "500": 4}, "retry_after": "0.02"}
     with embedder_of(tmp_path, {"max_retries": 9}, **faults) as (model, _):
         assert isinstance(model, Embedder)
@@ -58,15 +58,15 @@ def test_texts_come_back_as_unit_vectors_in_order(tmp_path: Path) -> None:
         assert model.embed([]).shape == (0, 8)
 
 
-def test_tokens_are_counted_and_a_batch_is_priced(tmp_path: Path) -> None:
+def test_tokens_are_counted_and_batches_priced(tmp_path: Path) -> None:
     price = {"usd_per_million_tokens": 2.0}
     with embedder_of(tmp_path, price) as (model, server):
         assert isinstance(model, Metered)
         batches: list[Batch] = []
         memoized = MemoizedEmbedder(model, ParquetStore(str(tmp_path / "store")))
-        told = memoized.reporting(lambda done, total: None, batches.append)
-        told.embed(TEXTS)
-        told.embed(TEXTS[::-1])  # known by now
+        message = memoized.reporting(lambda done, total: None, batches.append)
+        message.embed(TEXTS)
+        message.embed(TEXTS[::-1])  # known by now
         tokens = sum(line["tokens"] for line in server.lines("/embeddings"))
     (batch,) = batches
     assert (batch.model, batch.n_texts, batch.tokens_in) == (model.identity, 103, tokens)
@@ -74,19 +74,19 @@ def test_tokens_are_counted_and_a_batch_is_priced(tmp_path: Path) -> None:
     assert batch.latency_s > 0
 
 
-def test_a_server_that_does_not_count_is_counted_for(tmp_path: Path) -> None:
+def test_tokens_are_estimated_if_the_server_does_not_count(tmp_path: Path) -> None:
     with embedder_of(tmp_path, {}, usage=False) as (model, _):
         model.embed(["a boat on the lake"])
         assert model.tokens_read == 18 // 4
 
 
-def test_dimension_is_asked_for_once(tmp_path: Path) -> None:
+def test_dimension_is_requested_once(tmp_path: Path) -> None:
     with embedder_of(tmp_path, {}, dimension=5) as (model, server):
         assert model.dimension == model.dimension == 5
         assert len(server.lines()) == 1
 
 
-def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
+def test_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
     text = " ".join(f"word{i}" for i in range(200))
     with embedder_of(tmp_path, {"max_tokens": 50}) as (model, _):
         windows = list(cut(text, 100))
@@ -95,11 +95,11 @@ def test_a_long_text_is_the_mean_of_its_windows(tmp_path: Path) -> None:
         np.testing.assert_allclose(model.embed([text])[0], unit(mean), atol=1e-6)
 
 
-def test_a_window_that_is_too_long_is_halved(tmp_path: Path) -> None:
+def test_overlong_window_is_halved(tmp_path: Path) -> None:
     texts = ["short", " ".join(["word"] * 500), "x" * 3000, "another"]
     with embedder_of(tmp_path, {"max_tokens": 2000}, max_input_tokens=100) as (model, _):
         together = model.embed(texts)
-        for text, vector in zip(texts, together, strict=True):  # whatever is embedded beside it
+        for text, vector in zip(texts, together, strict=True):  # in any batch
             np.testing.assert_allclose(model.embed([text])[0], vector, atol=1e-6)
     with (
         embedder_of(tmp_path, {}, max_input_tokens=3) as (model, server),
@@ -109,7 +109,7 @@ def test_a_window_that_is_too_long_is_halved(tmp_path: Path) -> None:
 
 
 @given(st.text(), st.integers(4, 50))
-def test_cutting_loses_nothing_but_blank_windows(text: str, max_bytes: int) -> None:
+def test_halving_drops_only_blank_windows(text: str, max_bytes: int) -> None:
     text = text.encode("utf-8", "replace").decode()
     windows = list(cut(text, max_bytes))
     assert "".join("".join(windows).split()) == "".join(text.split())
@@ -117,19 +117,19 @@ def test_cutting_loses_nothing_but_blank_windows(text: str, max_bytes: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [("nan", "not finite"), ("short", "of length 7"), ("few", "sent 1 vectors for 2 texts")],
 )
-def test_wrong_vectors_are_told_with_model_and_server(
-    tmp_path: Path, fault: str, told: str
+def test_wrong_vectors_raise_with_model_and_server(
+    tmp_path: Path, fault: str, message: str
 ) -> None:
     with embedder_of(tmp_path, {}, first=(fault,)) as (model, server):
-        with pytest.raises(EmbeddingError, match=f"model 'm' at {server.base_url} .*{told}"):
+        with pytest.raises(EmbeddingError, match=f"model 'm' at {server.base_url} .*{message}"):
             model.embed(["a", "b"])
         assert len(server.lines()) == 1
 
 
-def test_a_blank_text_is_told(tmp_path: Path) -> None:
+def test_blank_text_raises(tmp_path: Path) -> None:
     with (
         embedder_of(tmp_path, {}) as (model, _),
         pytest.raises(EmbeddingError, match="text 1 of those to embed is blank"),
@@ -137,21 +137,21 @@ def test_a_blank_text_is_told(tmp_path: Path) -> None:
         model.embed(["a", " \n"])
 
 
-def test_what_came_before_a_failure_is_told(tmp_path: Path) -> None:
+def test_vectors_before_a_failure_are_reported(tmp_path: Path) -> None:
     """Windows go out in batches of 32, one batch after the other; the second is refused."""
     texts = [f"text {i}" for i in range(31)] + ["a long text " * 20, "another"]
-    heard: dict[int, np.ndarray] = {}
+    received: dict[int, np.ndarray] = {}
     settings = {"max_concurrent": 1, "max_tokens": 50}
     with embedder_of(tmp_path, settings, first=("ok", "401")) as (model, _):
         with pytest.raises(ModelUnavailableError, match="401"):
-            model.embed_telling(texts, heard.__setitem__)
-        assert sorted(heard) == list(range(31))  # of the long one, there is a part alone
-        whole = model.embed_telling(texts, heard.__setitem__)
-        assert len(heard) == len(texts)
-        np.testing.assert_array_equal(whole, [heard[i] for i in range(len(texts))])
+            model.embed_streaming(texts, received.__setitem__)
+        assert sorted(received) == list(range(31))  # of the long one, there is a part alone
+        whole = model.embed_streaming(texts, received.__setitem__)
+        assert len(received) == len(texts)
+        np.testing.assert_array_equal(whole, [received[i] for i in range(len(texts))])
 
 
-def test_no_vector_can_be_done_without(tmp_path: Path) -> None:
+def test_every_vector_is_required(tmp_path: Path) -> None:
     with (
         embedder_of(tmp_path, {}, always_fail="poison") as (model, server),
         pytest.raises(ModelUnavailableError, match=f"'m' at {server.base_url}: .*500"),
@@ -159,7 +159,7 @@ def test_no_vector_can_be_done_without(tmp_path: Path) -> None:
         model.embed(["a", "poison"])
 
 
-def test_identity_tells_models_and_windows_apart() -> None:
+def test_identity_distinguishes_models_and_windows() -> None:
     def identity(**settings: Any) -> str:
         chosen = EmbeddingSettings(backend="openai_compatible", **{"model": "m"} | settings)
         return OpenAICompatibleEmbedder(chosen, Endpoint(chosen)).identity

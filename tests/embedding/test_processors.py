@@ -1,4 +1,4 @@
-"""What a vector keeps where the processor has other features: its value, not its last bits."""
+"""Vectors agree across processor features up to the last bits."""
 
 import os
 import subprocess
@@ -33,11 +33,11 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     return embedded(path, ATEN_CPU_CAPABILITY="default")
 
 
-def test_the_same_features_give_the_same_bytes(tmp_path: Path, plain: np.ndarray) -> None:
+def test_same_features_give_the_same_bytes(tmp_path: Path, plain: np.ndarray) -> None:
     again = embedded(tmp_path / "again.npy", ATEN_CPU_CAPABILITY="default")
     assert again.tobytes() == plain.tobytes()
 
 
-def test_other_features_stay_within_the_tolerance(tmp_path: Path, plain: np.ndarray) -> None:
+def test_other_cpu_features_stay_within_tolerance(tmp_path: Path, plain: np.ndarray) -> None:
     native = embedded(tmp_path / "native.npy")
     np.testing.assert_allclose(native, plain, rtol=0, atol=TOLERANCE)

@@ -11,7 +11,7 @@ from gsum_resources.embedding.windows import WindowCutter
 from tests.embedding.tiny_models import token_ids, write_tokenizer
 
 
-def test_cut_by_hand(tmp_path):
+def test_windows_known_values(tmp_path):
     write_tokenizer(tmp_path)
     cutter = WindowCutter(tmp_path)
     windows = cutter.cut(["a b c d e", "f"], window_tokens=2, prefix="q x ")
@@ -24,7 +24,7 @@ def test_cut_by_hand(tmp_path):
     assert windows.full_length == 2 + 2 + 2
 
 
-def test_a_blank_text_is_named_even_behind_a_prefix(tmp_path):
+def test_blank_text_is_named_even_with_a_prefix(tmp_path):
     write_tokenizer(tmp_path)
     cutter = WindowCutter(tmp_path)
     for prefix in ("", "q "):
@@ -38,7 +38,7 @@ lengths_and_full = st.integers(3, 300).flatmap(
 
 
 @given(lengths_and_full, st.integers(1, 3000))
-def test_batches_take_every_window_once_within_the_budget(drawn, budget):
+def test_batches_hold_every_window_once_within_the_budget(drawn, budget):
     lengths, full = np.array(drawn[0], np.int64), drawn[1]
     batches = list(equal_form_batches(lengths, full, budget))
     taken = [index for _, batch in batches for index in batch.tolist()]
@@ -50,13 +50,13 @@ def test_batches_take_every_window_once_within_the_budget(drawn, budget):
         assert len({bool(length < run) for length in lengths[batch]}) == 1
 
 
-def test_a_window_runs_at_a_length_of_its_own():
+def test_window_is_padded_to_its_own_length():
     lengths = np.array([3, 7, 8, 15, 250, 256, 257, 258])
     assert run_lengths(lengths, 258).tolist() == [8, 8, 16, 16, 256, 258, 258, 258]
     assert run_lengths(lengths[:1], 258).tolist() == [8]
 
 
-def test_weighted_means_and_unit_length_by_hand():
+def test_weighted_mean_has_unit_length():
     vectors = np.array([[1, 0], [0, 1], [3, 4]], np.float32)
     means = weighted_means(vectors, np.array([0, 0, 1]), np.array([3, 1, 5]), 2)
     np.testing.assert_allclose(means, [[0.75, 0.25], [3, 4]])

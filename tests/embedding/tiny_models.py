@@ -59,5 +59,5 @@ def write_pooling(folder: Path, config: dict) -> None:
 
 
 def token_ids(text: str) -> list[int]:
-    """What the tokenizer must give for letters parted by spaces, special tokens apart."""
+    """Return the tokens of letters split by spaces, without special tokens."""
     return [len(SPECIAL) + LETTERS.index(letter) for letter in text.split()]

@@ -41,7 +41,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "requests.jsonl"
 
 
-def ask(endpoint: Endpoint, texts: list[str], tokens_out: int = 100, **options: Any) -> list[Any]:
+def send(endpoint: Endpoint, texts: list[str], tokens_out: int = 100, **options: Any) -> list[Any]:
     """Answers, or the errors of those requests that got none."""
 
     async def one(text: str) -> Any:
@@ -59,45 +59,47 @@ def content_of(reply: Any) -> str:
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "stall", "truncate", "garbage"])
-def test_each_fault_is_overcome(log: Path, fault: str) -> None:
+def test_each_fault_is_recovered(log: Path, fault: str) -> None:
     with (
         scripted_server(log, first=(fault, "ok", fault, fault), retry_after="0.05") as server,
         endpoint_at(server.base_url, timeout_s=0.5, max_concurrent=1) as endpoint,
     ):
-        first, second = ask(endpoint, ["a", "b"])
+        first, second = send(endpoint, ["a", "b"])
         assert [first.retries, second.retries] == [1, 2]
         assert "a" in first.value
         assert (first.tokens_in, first.tokens_out) == (1, 7)
         assert [line["fault"] for line in server.lines()] == [fault, "", fault, fault, ""]
 
 
-def test_many_at_once_through_every_fault(log: Path) -> None:
+def test_concurrent_requests_survive_every_fault(log: Path) -> None:
     every = {"429": 5, "500": 7, "stall": 31, "truncate": 11, "garbage": 13}
-    heard: dict[int, str] = {}
+    received: dict[int, str] = {}
     with (
         scripted_server(log, every=every, retry_after="0.05") as server,
         endpoint_at(server.base_url, timeout_s=1, max_concurrent=16, max_retries=25) as endpoint,
     ):
         texts = [f"text {i}" for i in range(150)]
-        answers = ask(endpoint, texts, on_value=lambda i, answer: heard.update({i: answer.value}))
+        answers = send(
+            endpoint, texts, on_value=lambda i, answer: received.update({i: answer.value})
+        )
         assert all(text in answer.value for text, answer in zip(texts, answers, strict=True))
-        assert heard == {i: answer.value for i, answer in enumerate(answers)}
+        assert received == {i: answer.value for i, answer in enumerate(answers)}
         answered = Counter(
             line["messages"]
             for line in server.lines()
             if line["status"] == 200 and not line["fault"]
         )
-        assert set(answered.values()) == {1}  # nobody is asked again once answered
+        assert set(answered.values()) == {1}  # answered requests are not repeated
         assert len(server.lines()) == 150 + sum(answer.retries for answer in answers)
 
 
-def test_a_text_that_always_fails_costs_itself(log: Path) -> None:
+def test_failing_text_costs_only_itself(log: Path) -> None:
     with (
         scripted_server(log, always_fail="poison") as server,
         endpoint_at(server.base_url, max_concurrent=2, max_retries=1) as endpoint,
     ):
         texts = [f"{'poison ' if i % 3 == 0 else ''}{i}" for i in range(30)]
-        answers = ask(endpoint, texts)
+        answers = send(endpoint, texts)
         failed = [i for i, answer in enumerate(answers) if isinstance(answer, EndpointError)]
         assert failed == list(range(0, 30, 3))
         assert answers[0].retries == 1
@@ -105,58 +107,58 @@ def test_a_text_that_always_fails_costs_itself(log: Path) -> None:
         assert str(answers[0]).endswith(", tried 2 times")
 
 
-def test_a_server_that_answers_nobody_ends_the_work(log: Path) -> None:
+def test_server_without_answers_ends_the_work(log: Path) -> None:
     with (
         scripted_server(log, every={"500": 1}) as server,
         endpoint_at(server.base_url, max_concurrent=4, max_retries=1) as endpoint,
     ):
         with pytest.raises(ModelUnavailableError, match=r"is away: 4 requests in a row.*500") as e:
-            ask(endpoint, [str(i) for i in range(1000)])
+            send(endpoint, [str(i) for i in range(1000)])
         assert server.base_url in str(e.value)
         assert "base_url in [llm] of gsum.toml" in str(e.value)
         assert len(server.lines()) < 20
 
 
-def test_what_was_answered_before_the_end_is_heard(log: Path) -> None:
-    heard: list[int] = []
+def test_replies_before_the_end_are_reported(log: Path) -> None:
+    received: list[int] = []
     with (
         scripted_server(log, first=("ok", "ok", "401")) as server,
         endpoint_at(server.base_url, max_concurrent=1) as endpoint,
     ):
         with pytest.raises(ModelUnavailableError, match="401: The key has been revoked"):
-            ask(endpoint, ["a", "b", "c", "d"], on_value=lambda place, _: heard.append(place))
-        assert heard == [0, 1]
+            send(endpoint, ["a", "b", "c", "d"], on_value=lambda index, _: received.append(index))
+        assert received == [0, 1]
         assert len(server.lines()) == 3
 
 
-def test_a_port_that_nobody_listens_on() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        url = f"http://127.0.0.1:{gone.getsockname()[1]}/v1"
+def test_closed_port_ends_the_work() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
     with endpoint_at(url, max_retries=1) as endpoint:
         with pytest.raises(ModelUnavailableError, match=f"{url} cannot be reached.*Connect"):
             endpoint.check()
         with pytest.raises(ModelUnavailableError, match=f"{url} is away: 3 requests in a row"):
-            ask(endpoint, [str(i) for i in range(20)])
+            send(endpoint, [str(i) for i in range(20)])
 
 
-def test_a_server_out_of_reach_is_waited_for_once(log: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        port = gone.getsockname()[1]
+def test_unreachable_server_is_waited_for_once(log: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
     with endpoint_at(f"http://127.0.0.1:{port}/v1", max_retries=3) as endpoint:
-        first, second = (ask(endpoint, [text])[0] for text in "ab")
+        first, second = (send(endpoint, [text])[0] for text in "ab")
         assert (first.retries, second.retries) == (3, 0)
         with scripted_server(log, port=port, first=("ok", "500")):
-            answers = [ask(endpoint, [text])[0] for text in "cd"]
+            answers = [send(endpoint, [text])[0] for text in "cd"]
         assert [answer.retries for answer in answers] == [0, 1]  # and tried again as ever
 
 
-def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None:
+def test_requested_pause_holds_all_requests(log: Path) -> None:
     with (
         scripted_server(log, first=("ok", "429"), retry_after="0.7") as server,
         endpoint_at(server.base_url, max_concurrent=1) as endpoint,
     ):
-        ask(endpoint, ["warm"])
-        ask(endpoint, [str(i) for i in range(6)])
+        send(endpoint, ["warm"])
+        send(endpoint, [str(i) for i in range(6)])
         times = [line["time"] for line in server.lines()]
         assert times[2] - times[1] >= 0.7
     both = log.with_name("both.jsonl")
@@ -164,13 +166,13 @@ def test_a_pause_that_the_server_asks_for_holds_everyone_back(log: Path) -> None
         scripted_server(both, first=("429",), retry_after="0.7", latency_s=0.05) as server,
         endpoint_at(server.base_url, max_concurrent=2) as endpoint,
     ):
-        ask(endpoint, [str(i) for i in range(8)])
+        send(endpoint, [str(i) for i in range(8)])
         times = [line["time"] for line in server.lines()]
         pause = max(later - sooner for sooner, later in pairwise(times))
         assert pause >= 0.6
 
 
-def test_limits_hold_at_the_server_whoever_asks(log: Path, tmp_path: Path, monkeypatch) -> None:
+def test_limits_hold_across_callers(log: Path, tmp_path: Path, monkeypatch) -> None:
     """Three endpoints at once, as of three processes, and one that finds their window."""
     window_s, n_requests, n_tokens = 1.0, 20, 1500
     monkeypatch.setattr(
@@ -180,7 +182,7 @@ def test_limits_hold_at_the_server_whoever_asks(log: Path, tmp_path: Path, monke
 
     def ask_all(number: int) -> None:
         with endpoint_at(server.base_url, tmp_path, max_concurrent=64, **limits) as endpoint:
-            ask(endpoint, [f"{number}: {i} " * 60 for i in range(6)], tokens_out=60)
+            send(endpoint, [f"{number}: {i} " * 60 for i in range(6)], tokens_out=60)
 
     with scripted_server(log, every={"500": 5}) as server:
         threads = [threading.Thread(target=ask_all, args=(number,)) for number in range(3)]
@@ -199,19 +201,19 @@ def test_limits_hold_at_the_server_whoever_asks(log: Path, tmp_path: Path, monke
     assert max(sum(line["tokens"] for line in window) for window in windows) <= n_tokens
 
 
-def test_callers_with_a_running_loop_and_in_many_threads(log: Path) -> None:
+def test_callers_may_have_a_running_loop_or_many_threads(log: Path) -> None:
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url, max_concurrent=3) as endpoint,
     ):
 
         async def inside() -> list[Any]:
-            return ask(endpoint, ["inside"])
+            return send(endpoint, ["inside"])
 
         assert "inside" in asyncio.run(inside())[0].value
         found: list[Any] = []
         threads = [
-            threading.Thread(target=lambda i=i: found.extend(ask(endpoint, [f"t{i}", f"u{i}"])))
+            threading.Thread(target=lambda i=i: found.extend(send(endpoint, [f"t{i}", f"u{i}"])))
             for i in range(8)
         ]
         for thread in threads:
@@ -221,8 +223,8 @@ def test_callers_with_a_running_loop_and_in_many_threads(log: Path) -> None:
         assert len(found) == 16
 
 
-def test_an_error_of_the_listener_ends_the_work(log: Path) -> None:
-    def full(place: int, answer: Any) -> None:
+def test_callback_error_ends_the_work(log: Path) -> None:
+    def full(index: int, answer: Any) -> None:
         raise OSError("disk full")
 
     with (
@@ -230,28 +232,28 @@ def test_an_error_of_the_listener_ends_the_work(log: Path) -> None:
         endpoint_at(server.base_url, max_concurrent=2) as endpoint,
     ):
         with pytest.raises(OSError, match="disk full"):
-            ask(endpoint, [str(i) for i in range(1000)], on_value=full)
+            send(endpoint, [str(i) for i in range(1000)], on_value=full)
         time.sleep(0.3)
-        n_asked = len(server.lines())
+        n_seen = len(server.lines())
         time.sleep(0.3)
-        assert len(server.lines()) == n_asked < 1000
+        assert len(server.lines()) == n_seen < 1000
 
 
-def test_a_missing_key_is_told_before_any_request(log: Path, monkeypatch) -> None:
+def test_missing_key_raises_before_any_request(log: Path, monkeypatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the one that was asked for
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the configured one
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
     ):
-        for work in (endpoint.check, lambda: ask(endpoint, ["a"])):
+        for work in (endpoint.check, lambda: send(endpoint, ["a"])):
             with pytest.raises(SettingsError, match="MY_KEY is not set"):
                 work()
         assert server.lines() == []
 
 
 @pytest.mark.parametrize("given", [KEY, ""])
-def test_a_refused_key_ends_the_work_and_shows_nowhere(
+def test_refused_key_ends_the_work_and_is_never_shown(
     log: Path, monkeypatch, caplog, given: str
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
@@ -262,9 +264,11 @@ def test_a_refused_key_ends_the_work_and_shows_nowhere(
         endpoint_at(server.base_url, api_key_env="MY_KEY" if given else "") as endpoint,
     ):
         seen = [repr(endpoint), repr(vars(endpoint)), repr(vars(endpoint._connection))]
-        for work in (endpoint.check, lambda: ask(endpoint, [str(i) for i in range(500)])):
-            told = "refuses the key in environment variable MY_KEY" if given else "wants a key"
-            with pytest.raises(ModelUnavailableError, match=told) as error:
+        for work in (endpoint.check, lambda: send(endpoint, [str(i) for i in range(500)])):
+            message = (
+                "refuses the key in environment variable MY_KEY" if given else "requires a key"
+            )
+            with pytest.raises(ModelUnavailableError, match=message) as error:
                 work()
             seen += [str(error.value), *all_tracebacks(error.value)]
         assert len(server.lines()) < 50
@@ -273,14 +277,14 @@ def test_a_refused_key_ends_the_work_and_shows_nowhere(
 
 
 def all_tracebacks(error: BaseException) -> Iterator[str]:
-    """The traceback of an error and of whatever it hangs on, suppressed or not."""
+    """The traceback of an error and of its causes, suppressed or not."""
     yield "".join(traceback.format_exception(error))
     for other in (error.__cause__, error.__context__):
         if other is not None:
             yield from all_tracebacks(other)
 
 
-def test_a_key_is_sent_only_where_it_is_wanted(log: Path, monkeypatch) -> None:
+def test_key_is_sent_only_where_required(log: Path, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-must-not-be-sent")
     with (
@@ -288,33 +292,33 @@ def test_a_key_is_sent_only_where_it_is_wanted(log: Path, monkeypatch) -> None:
         endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
     ):
         endpoint.check()
-        assert "a" in ask(endpoint, ["a"])[0].value
+        assert "a" in send(endpoint, ["a"])[0].value
 
 
-def test_the_check_is_content_with_servers_that_have_no_list(log: Path) -> None:
+def test_check_accepts_servers_without_a_model_list(log: Path) -> None:
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url.removesuffix("/v1") + "/other") as endpoint,
     ):
         endpoint.check()  # 404
         with pytest.raises(ModelUnavailableError, match="correct base_url"):
-            ask(endpoint, ["a", "b"])
+            send(endpoint, ["a", "b"])
 
 
-def test_an_unknown_model_is_named(log: Path) -> None:
+def test_unknown_model_is_named(log: Path) -> None:
     with (
         scripted_server(log, models=("n",)) as server,
         endpoint_at(server.base_url) as endpoint,
     ):
         endpoint.check()
         with pytest.raises(ModelUnavailableError, match=r"has no model 'm' .* model in \[llm\]"):
-            ask(endpoint, ["a"])
+            send(endpoint, ["a"])
 
 
-def test_a_key_in_a_reply_is_hidden(log: Path, monkeypatch) -> None:
+def test_key_in_a_reply_is_masked(log: Path, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     with (
         scripted_server(log) as server,
         endpoint_at(server.base_url, api_key_env="MY_KEY") as endpoint,
     ):
-        assert ask(endpoint, [f"echo {KEY}"])[0].value.endswith("echo [key]")
+        assert send(endpoint, [f"echo {KEY}"])[0].value.endswith("echo [key]")

@@ -1,4 +1,4 @@
-"""What a server's answer means for this request and for the others."""
+"""Effect of a server's answer on its request and on the others."""
 
 import json
 from email.utils import formatdate
@@ -38,12 +38,14 @@ def body(message: str, code: str | None = None) -> str:
         ({"retry-after": "inf"}, 1e9),
     ],
 )
-def test_the_pause_that_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
+def test_pause_requested_by_a_server_is_parsed(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after(headers, now=1000) == seconds
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_what_may_pass_is_tried_again(status: int) -> None:
+def test_transient_failures_are_retried(status: int) -> None:
     failure = failure_of(status, {"retry-after": "3"}, body("busy"))
     assert isinstance(failure, TransientError)
     assert failure.retry_after_s == 3
@@ -51,39 +53,39 @@ def test_what_may_pass_is_tried_again(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_rejected_request_is_its_own_fault(status: int) -> None:
+def test_rejected_request_affects_only_itself(status: int) -> None:
     failure = failure_of(status, {}, body("too long"))
     assert type(failure) is EndpointError
     assert unavailable(failure, SETTINGS) is None
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "message", "code", "told"),
+    ("status", "headers", "message", "code", "expected"),
     [
         (401, {}, "no", None, r"refuses the key in environment variable MY_KEY \(401: no\)"),
         (403, {}, "no", None, "refuses the key in environment variable MY_KEY"),
-        (402, {}, "pay", None, r"serves no more for now \(402: pay\)"),
-        (429, {}, "quota", "insufficient_quota", "serves no more for now"),
-        (429, {"retry-after": "86400"}, "quota", None, "asks to wait 86400 s"),
+        (402, {}, "pay", None, r"refuses further requests \(402: pay\)"),
+        (429, {}, "quota", "insufficient_quota", "refuses further requests"),
+        (429, {"retry-after": "86400"}, "quota", None, "requires to wait 86400 s"),
         (404, {}, "gone", "model_not_found", r"has no model 'm' .*model in \[llm\] of gsum.toml"),
         (404, {}, 'model "m" not found, try pulling it first', None, "has no model 'm'"),
     ],
 )
-def test_what_no_other_request_would_mend(status, headers, message, code, told) -> None:
+def test_permanent_failures_end_the_work(status, headers, message, code, expected) -> None:
     error = unavailable(failure_of(status, headers, body(message, code)), SETTINGS)
     assert error is not None
-    with pytest.raises(type(error), match=f"server at {SETTINGS.base_url} .*{told}"):
+    with pytest.raises(type(error), match=f"server at {SETTINGS.base_url} .*{expected}"):
         raise error
 
 
-def test_a_wrong_path_is_told_unless_the_server_has_answered_before() -> None:
+def test_wrong_path_is_reported_unless_the_server_answered_before() -> None:
     failure = failure_of(404, {}, '{"detail": "Not Found"}')
     assert "correct base_url" in str(unavailable(failure, SETTINGS, answered=False))
     assert unavailable(failure, SETTINGS, answered=True) is None
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (body("busy", "overloaded"), "500: busy (overloaded)"),
         ('{"error": "busy"}', "500: busy"),
@@ -96,11 +98,11 @@ def test_a_wrong_path_is_told_unless_the_server_has_answered_before() -> None:
         ('{"error": {"message": "%s"}}' % ("x" * 9000), "500: xxx"),
     ],
 )
-def test_a_servers_own_words_are_told_in_short(content: str, told: str) -> None:
+def test_server_message_is_shortened(content: str, expected: str) -> None:
     message = str(failure_of(500, {}, content))
-    assert message.startswith(told)
+    assert message.startswith(expected)
     assert len(message) < 400
 
 
-def test_a_refused_key_is_a_kind_of_its_own() -> None:
+def test_refused_key_is_its_own_kind() -> None:
     assert isinstance(failure_of(401, {}, ""), RefusedError)

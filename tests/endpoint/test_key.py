@@ -1,4 +1,4 @@
-"""The key is sent to the server, and shown to nobody."""
+"""The key is sent to the server and shown nowhere."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ def settings(variable: str) -> LlmSettings:
     return LlmSettings(backend="openai_compatible", model="m", api_key_env=variable)
 
 
-def test_it_is_read_from_the_variable_that_the_settings_name() -> None:
+def test_key_is_read_from_the_configured_variable() -> None:
     key = read_key(settings("MY_KEY"), "llm", {"MY_KEY": f" {VALUE}\n", "OPENAI_API_KEY": "other"})
     assert key.reveal() == VALUE
     assert read_key(settings(""), "llm", {}).reveal() == ""
@@ -35,7 +35,7 @@ def test_it_is_read_from_the_variable_that_the_settings_name() -> None:
         ("https://localhost.example.com/v1", True),
     ],
 )
-def test_a_server_of_ones_own_needs_no_key(url: str, needs_key: bool) -> None:
+def test_local_server_needs_no_key(url: str, needs_key: bool) -> None:
     unset = LlmSettings(backend="openai_compatible", model="m", base_url=url)
     assert read_key(unset, "llm", {"OPENAI_API_KEY": VALUE}).reveal() == VALUE
     named = unset.model_copy(update={"api_key_env": "MY_KEY"})
@@ -48,13 +48,13 @@ def test_a_server_of_ones_own_needs_no_key(url: str, needs_key: bool) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "  ", "two words", "schlüssel", "line\nline"])
-def test_what_cannot_be_a_key_is_told_without_it(value: str) -> None:
+def test_invalid_key_raises_without_showing_it(value: str) -> None:
     with pytest.raises(SettingsError, match="environment variable MY_KEY") as error:
         read_key(settings("MY_KEY"), "embedding", {"MY_KEY": value})
     assert not value.strip() or value not in str(error.value)
 
 
-def test_it_is_not_in_its_representation() -> None:
+def test_repr_hides_the_key() -> None:
     assert VALUE not in f"{KEY!r} {KEY} {[KEY]}"
 
 
@@ -71,27 +71,27 @@ def test_it_is_not_in_its_representation() -> None:
         VALUE[:-5],
     ],
 )
-def test_no_word_with_a_part_of_it_stays_in_an_error(echo: str) -> None:
-    told = KEY.hide_in_error(f"Incorrect key provided: {echo} Find yours in the console.")
-    assert told.startswith("Incorrect key provided: ")
-    assert HIDDEN in told
-    assert told.endswith(" Find yours in the console.")
-    assert "Wxyz" not in told
-    assert "Marked" not in told
+def test_words_with_a_key_fragment_are_masked_in_errors(echo: str) -> None:
+    masked = KEY.hide_in_error(f"Incorrect key provided: {echo} Find yours in the console.")
+    assert masked.startswith("Incorrect key provided: ")
+    assert HIDDEN in masked
+    assert masked.endswith(" Find yours in the console.")
+    assert "Wxyz" not in masked
+    assert "Marked" not in masked
 
 
 @given(st.text(), st.text())
-def test_no_run_of_six_characters_ever_stays(before: str, after: str) -> None:
-    told = KEY.hide_in_error(before + VALUE + after)
-    assert not any(VALUE[i : i + 6] in told for i in range(len(VALUE) - 5))
+def test_no_six_key_characters_remain(before: str, after: str) -> None:
+    masked = KEY.hide_in_error(before + VALUE + after)
+    assert not any(VALUE[i : i + 6] in masked for i in range(len(VALUE) - 5))
 
 
-def test_ordinary_errors_stay_as_they_are() -> None:
+def test_ordinary_errors_are_unchanged() -> None:
     text = "Rate limit reached for gpt-x (limit 3, used 3) ... try again in 20s. ****"
     assert KEY.hide_in_error(text) == text
     assert Key("", "").hide_in_error(text) == text
 
 
-def test_a_reply_loses_the_key_and_nothing_else() -> None:
+def test_reply_is_masked_only_at_the_key() -> None:
     assert KEY.hide_in_reply(f"The key is {VALUE}, sk-proj.") == f"The key is {HIDDEN}, sk-proj."
     assert Key("K", "ollama").hide_in_reply("ollama runs models") == "ollama runs models"

@@ -1,4 +1,4 @@
-"""In no window is there more than the limit, whoever asks; and everyone gets a turn."""
+"""No window exceeds the limit for all callers together, and every caller gets a turn."""
 
 import asyncio
 import signal
@@ -36,28 +36,28 @@ def most_in_a_window(events: list[tuple[float, float]]) -> float:
 async def send_all(limiter: RateLimiter, loop: JumpingLoop, requests: list, sent: list) -> None:
     """Send requests as they come; `sent` gets (arrival at the server, tokens used) of each."""
 
-    async def send(come: float, reserved: int, part: float, takes: float, way: float) -> None:
+    async def send(come: float, reserved: int, used: float, takes: float, way: float) -> None:
         await asyncio.sleep(come)
         admitted = await limiter.admit(reserved)
-        sent.append((loop.time() + way, round(reserved * part)))
+        sent.append((loop.time() + way, round(reserved * used)))
         await asyncio.sleep(way + takes)
-        limiter.settle(admitted, round(reserved * part))
+        limiter.settle(admitted, round(reserved * used))
 
     await asyncio.gather(*(send(*request) for request in requests))
 
 
 @given(st.lists(REQUEST, min_size=1, max_size=80), st.integers(1, 20), st.integers(700, 2000))
-def test_no_window_holds_more_than_the_limits(requests: list, per_minute: int, tokens: int) -> None:
+def test_no_window_exceeds_the_limits(requests: list, per_minute: int, tokens: int) -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(per_minute, tokens, clock=loop.time)
     run_jumping(loop, send_all(limiter, loop, requests, sent))
-    assert len(sent) == len(requests)  # nobody starves
+    assert len(sent) == len(requests)  # no starvation
     assert most_in_a_window([(time, 1) for time, _ in sent]) <= per_minute
     assert most_in_a_window(sent) <= tokens
-    assert loop.rounds < 100 * (len(requests) + 5)  # nobody asks again and again
+    assert loop.rounds < 100 * (len(requests) + 5)  # no busy waiting
 
 
-def test_a_late_reply_frees_no_tokens_of_another_request() -> None:
+def test_late_reply_frees_only_its_own_tokens() -> None:
     """The row of an attempt that left the window has the id of the next one in SQLite."""
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 700, clock=loop.time)
@@ -66,23 +66,23 @@ def test_a_late_reply_frees_no_tokens_of_another_request() -> None:
     assert most_in_a_window(sent) <= 700
 
 
-def test_first_come_first_served_and_as_fast_as_allowed() -> None:
+def test_requests_are_served_in_order_and_without_delay() -> None:
     loop, order = JumpingLoop(), []
     limiter = RateLimiter(10, 0, clock=loop.time)
 
-    async def ask(number: int) -> None:
+    async def admit(number: int) -> None:
         await limiter.admit(0)
         order.append((number, loop.time()))
 
     async def all_at_once() -> None:
-        await asyncio.gather(*(ask(number) for number in range(100)))
+        await asyncio.gather(*(admit(number) for number in range(100)))
 
     run_jumping(loop, all_at_once())
     assert [number for number, _ in order] == list(range(100))
     assert loop.now == pytest.approx(9 * (WINDOW_S + MARGIN_S), abs=0.1)
 
 
-def test_what_exceeds_the_limit_alone_goes_alone() -> None:
+def test_request_above_the_limit_runs_alone() -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 100, clock=loop.time)
     requests = [(0, 60, 1, 1, 0), (1, 500, 1, 1, 0), (2, 10, 1, 1, 0)]
@@ -93,7 +93,7 @@ def test_what_exceeds_the_limit_alone_goes_alone() -> None:
     assert times[2] - times[1] >= WINDOW_S
 
 
-def test_tokens_that_were_not_used_are_free_at_once() -> None:
+def test_unused_tokens_are_freed_at_once() -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 100, clock=loop.time)
     requests = [(0, 100, 0.1, 5, 0), (1, 80, 1, 1, 0)]
@@ -101,7 +101,7 @@ def test_tokens_that_were_not_used_are_free_at_once() -> None:
     assert [time for time, _ in sent] == pytest.approx([0, 5], abs=0.1)
 
 
-def test_a_hold_stops_everyone_and_then_ends() -> None:
+def test_hold_stops_everyone_until_it_ends() -> None:
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(0, 0, clock=loop.time)
     limiter.hold(30)
@@ -125,14 +125,14 @@ def test_processes_share_the_window(tmp_path_factory, ours: list, theirs: list) 
 
     async def both() -> None:
         works = zip(limiters, (ours, theirs), strict=True)
-        await asyncio.gather(*(send_all(one, loop, asked, sent) for one, asked in works))
+        await asyncio.gather(*(send_all(one, loop, n_tokens, sent) for one, n_tokens in works))
 
     run_jumping(loop, both())
     assert most_in_a_window([(time, 1) for time, _ in sent]) <= 5
     assert most_in_a_window(sent) <= 1000
 
 
-def test_a_killed_process_counts_on(tmp_path: Path) -> None:
+def test_attempts_of_a_killed_process_still_count(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
     code = (
         "import asyncio, os, signal, sys\n"
@@ -158,9 +158,9 @@ def test_a_killed_process_counts_on(tmp_path: Path) -> None:
     asyncio.run(no_room())
 
 
-def test_attempts_of_another_boot_hold_nobody_up(tmp_path: Path) -> None:
+def test_attempts_of_another_boot_are_ignored(tmp_path: Path) -> None:
     state = State(str(tmp_path / "state.db"))
-    with state.writing() as connection:  # the clock began anew since
+    with state.writing() as connection:  # the clock was reset since
         connection.execute(sa.insert(ATTEMPTS).values(account="a", time=1e9, tokens=1))
     loop, sent = JumpingLoop(), []
     limiter = RateLimiter(1, 0, lambda: state, "a", loop.time)
@@ -168,7 +168,7 @@ def test_attempts_of_another_boot_hold_nobody_up(tmp_path: Path) -> None:
     assert sent[0][0] < 1
 
 
-def test_only_the_window_is_kept_and_accounts_do_not_share(tmp_path: Path) -> None:
+def test_only_the_window_is_stored_and_accounts_are_separate(tmp_path: Path) -> None:
     state = State(str(tmp_path / "state.db"))
     loop, sent = JumpingLoop(), []
     limiters = [RateLimiter(5, 0, lambda: state, account, loop.time) for account in "ab"]
@@ -185,13 +185,13 @@ def test_only_the_window_is_kept_and_accounts_do_not_share(tmp_path: Path) -> No
         assert len(connection.execute(sa.select(ATTEMPTS)).all()) <= 10
 
 
-def test_without_limits_there_is_no_database(tmp_path: Path) -> None:
+def test_no_limits_need_no_database(tmp_path: Path) -> None:
     limiter = RateLimiter(0, 0, lambda: State(str(tmp_path / "state.db")))
     asyncio.run(limiter.admit(100))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_estimate_is_an_upper_one() -> None:
+def test_token_estimate_is_an_upper_bound() -> None:
     estimate = TokenEstimate()
     assert estimate.tokens(1000) == 1000  # no token is shorter than a byte
     estimate.observe(1000, 250)

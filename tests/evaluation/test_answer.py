@@ -6,36 +6,19 @@ import pytest
 from gsum_assets.evaluation.answer import AnswerError, answer_questions
 from gsum_assets.tables import TABLES
 from tests.models import FirstWords
+from tests.rows import question_rows, rows_of
 
 
 def queries(*ids: str) -> pa.Table:
-    rows = [
-        {
-            "query_id": i,
-            "text": "?",
-            "retrieval_text": "?",
-            "kind": "general",
-            "document_id": None,
-            "references": [],
-            "relevant_document_ids": [],
-            "split": "dev",
-            "relevant_chunk_ids": [],
-            "form": "summary",
-            "options": [],
-        }
-        for i in ids
-    ]
-    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+    return question_rows(*({"query_id": i} for i in ids))
 
 
 def contexts(*rows: tuple[str, int, int, str, int | None, str]) -> pa.Table:
     names = ("query_id", "sample", "rank", "document_id", "position", "text")
-    fixed = {"node_id": "n", "node_kind": "chunk", "score": 0.0}
-    full = [{**dict(zip(names, row, strict=True)), **fixed} for row in rows]
-    return pa.Table.from_pylist(full, TABLES["contexts"].schema)
+    return rows_of("contexts", (dict(zip(names, row, strict=True)) for row in rows))
 
 
-def test_passages_come_by_document_of_the_best_and_in_reading_order() -> None:
+def test_passages_are_ordered_by_best_document_then_reading_order() -> None:
     found = contexts(
         ("q", 0, 2, "a", 7, "a7"),
         ("q", 0, 1, "b", 3, "b3"),
@@ -46,13 +29,13 @@ def test_passages_come_by_document_of_the_best_and_in_reading_order() -> None:
     assert answers.rows["text"].to_pylist() == ["b1 b3 a2 a7"]
 
 
-def test_nodes_without_a_place_keep_their_rank() -> None:
+def test_nodes_without_position_keep_their_rank() -> None:
     found = contexts(("q", 0, 2, "a", None, "second"), ("q", 0, 1, "a", None, "first"))
     answers = answer_questions(queries("q"), found, FirstWords(), 100)
     assert answers.rows["text"].to_pylist() == ["first second"]
 
 
-def test_nodes_without_a_place_follow_the_passages_of_their_document() -> None:
+def test_nodes_without_position_follow_the_passages_of_their_document() -> None:
     found = contexts(
         ("q", 0, 1, "a", None, "response1"),
         ("q", 0, 2, "a", 7, "a7"),
@@ -65,7 +48,7 @@ def test_nodes_without_a_place_follow_the_passages_of_their_document() -> None:
     assert answers.rows["text"].to_pylist() == ["a2 a7 response1 response6 b0 response3"]
 
 
-def test_each_sample_is_an_answer_of_its_own() -> None:
+def test_each_sample_is_a_separate_answer() -> None:
     found = contexts(("q", 1, 1, "a", 5, "late"), ("q", 0, 1, "a", 0, "early"))
     answers = answer_questions(queries("q"), found, FirstWords(), 100)
     assert answers.rows.select(["query_id", "sample", "text"]).to_pylist() == [
@@ -74,7 +57,7 @@ def test_each_sample_is_an_answer_of_its_own() -> None:
     ]
 
 
-def test_a_failure_costs_its_row_and_is_told() -> None:
+def test_failure_costs_its_row_and_is_reported() -> None:
     found = contexts(("good", 0, 1, "a", 0, "fine"), ("bad", 0, 1, "a", 0, "dynamite"))
     model = FirstWords(refuses="dynamite")
     answers = answer_questions(queries("good", "bad", "none"), found, model, 100)
@@ -83,7 +66,7 @@ def test_a_failure_costs_its_row_and_is_told() -> None:
     assert "refused" in answers.failures[0]
 
 
-def test_no_answer_at_all_is_an_error() -> None:
+def test_no_answer_raises() -> None:
     found = contexts(("bad", 0, 1, "a", 0, "dynamite"))
     with pytest.raises(
         AnswerError, match="none of 1 questions was answered; first: question 'bad'"
@@ -91,7 +74,7 @@ def test_no_answer_at_all_is_an_error() -> None:
         answer_questions(queries("bad"), found, FirstWords(refuses="dynamite"), 100)
 
 
-def test_no_question_no_answer() -> None:
+def test_no_questions_give_no_answers() -> None:
     answers = answer_questions(queries(), contexts(), FirstWords(), 100)
     assert answers.rows.num_rows == 0
     assert answers.rows.schema == TABLES["summaries"].schema

@@ -67,12 +67,12 @@ texts = st.one_of(words.map(" ".join), st.text(min_size=1, max_size=60).filter(s
 
 @settings(max_examples=25)
 @given(answer=texts, references=st.lists(texts, min_size=1, max_size=3))
-def test_equal_to_the_package_on_random_texts(package, scorer, answer, references):
+def test_equals_the_package_on_random_texts(package, scorer, answer, references):
     (found,) = bertscore_f1([(answer, references)], scorer, Remembered())
     assert found == pytest.approx(package(answer, references), abs=1e-6)
 
 
-def test_remembered_whatever_the_company(package, scorer):
+def test_stored_scores_do_not_depend_on_batch(package, scorer):
     memo = Remembered()
     found = bertscore_f1(ANSWERED, scorer, memo)
     assert found == pytest.approx([package(*one) for one in ANSWERED], abs=1e-6)
@@ -84,7 +84,7 @@ def test_remembered_whatever_the_company(package, scorer):
     assert np.array_equal(alone, found)
 
 
-def test_equal_to_what_ranks_the_nodes_of_gor():
+def test_equals_the_ranking_of_gor_nodes():
     embedder, scorer = LocalTokenEmbedder(device="cpu", threads=1), PackageScorer(device="cpu")
     texts = [text for answer, references in ANSWERED for text in (answer, *references)]
     vectors = embedder.embed_tokens(texts)
@@ -92,7 +92,7 @@ def test_equal_to_what_ranks_the_nodes_of_gor():
     np.testing.assert_allclose(every, bertscore(vectors, vectors).f1.ravel(), atol=1e-5)
 
 
-def test_references_are_embedded_once_whoever_answers(monkeypatch):
+def test_references_are_embedded_once_for_all_methods(monkeypatch):
     from bert_score import utils
 
     embedded, embed = [], utils.get_bert_embedding
@@ -125,7 +125,7 @@ def test_blank_texts_score_nothing(scorer):
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-def test_takes_the_layer_that_is_set(tmp_path, layer):
+def test_configured_layer_is_used(tmp_path, layer):
     folder = str(write_bert(tmp_path / "bert"))
     embedder, scorer = LocalTokenEmbedder(folder, layer, "cpu"), PackageScorer(folder, layer, "cpu")
     one, other = embedder.embed_tokens(["a b c d", "b a"])
@@ -136,7 +136,7 @@ def test_takes_the_layer_that_is_set(tmp_path, layer):
         PackageScorer(folder, 3, "cpu").f1([("a", "b")])
 
 
-def test_a_folder_that_the_package_takes_for_another_model_is_refused(tmp_path):
+def test_folder_named_like_another_model_is_refused(tmp_path):
     folder = write_bert(tmp_path / "other")
     assert PackageScorer(str(folder), device="cpu").f1([("a", "a")]) == pytest.approx(1)
     moved = folder.rename(tmp_path / "part5")

@@ -8,25 +8,17 @@ import pytest
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.rows import rows_of
 
 
 def summaries(**calls: int) -> pa.Table:
-    rows = [
-        {
-            "query_id": query_id,
-            "sample": 0,
-            "text": "t",
-            "model": "m",
-            "calls": n,
-            "tokens_in": 10 * n,
-            "tokens_out": n,
-            "latency_s": 1.0,
-            "cost_usd": 0.5 * n,
-        }
+    rows = (
+        {"query_id": query_id, "calls": n, "tokens_in": 10 * n, "tokens_out": n}
+        | {"latency_s": 1.0, "cost_usd": 0.5 * n}
         for query_id, n in calls.items()
-    ]
-    made = pa.Table.from_pylist(rows, TABLES["summaries"].schema)
-    return made.append_column("method", pa.repeat(pa.scalar("gor"), made.num_rows))
+    )
+    rows_table = rows_of("summaries", rows)
+    return rows_table.append_column("method", pa.repeat(pa.scalar("gor"), rows_table.num_rows))
 
 
 def call(asset: str, prompt: str, cost: float, cached: bool = False) -> dict:
@@ -51,7 +43,7 @@ def calls(*rows: dict) -> pa.Table:
 
 
 def batches(*rows: tuple[str, int, float]) -> pa.Table:
-    made = [
+    rows_table = [
         {
             "asset": asset,
             "model": "e",
@@ -63,12 +55,12 @@ def batches(*rows: tuple[str, int, float]) -> pa.Table:
         }
         for asset, tokens, cost in rows
     ]
-    return pa.Table.from_pylist(made, TABLES["embedding_calls"].schema)
+    return pa.Table.from_pylist(rows_table, TABLES["embedding_calls"].schema)
 
 
-def test_index_and_questions_apart() -> None:
+def test_index_and_questions_are_separate() -> None:
     ledger = calls(
-        call("gor/responses", "a", 0.0, cached=True),  # known when it was asked again …
+        call("gor/responses", "a", 0.0, cached=True),  # cached when it was requested again …
         call("gor/responses", "a", 0.25),  # … and paid for once
         call("gor/responses", "a", 0.0, cached=True),
         call("gor/responses", "b", 0.5),
@@ -90,22 +82,22 @@ def test_index_and_questions_apart() -> None:
     assert (query["latency_s"], query["cost_usd"]) == (7.0 + 1.5, 1.5 + 0.5)
 
 
-def test_questions_are_embedded_at_the_price_of_those_that_read_the_vectors() -> None:
+def test_question_embedding_costs_count_for_readers_of_vectors() -> None:
     embedded = batches(("query_embeddings", 40, 0.5))
     found = costs(summaries(q=1), {}, calls(), embedded, {"gor": {"chunks"}}, 7).to_pylist()
     assert {row["stage"]: row["tokens_in"] for row in found} == {"index": 0, "query": 10}
 
 
-def test_a_method_without_calls_costs_nothing_to_index() -> None:
+def test_method_without_calls_has_no_index_cost() -> None:
     empty = TABLES["llm_calls"].empty(), TABLES["embedding_calls"].empty()
     index, _ = costs(summaries(q=1), {}, *empty, {"gor": {"chunks"}}, 1).to_pylist()
     assert [index[name] for name in ("calls", "tokens_in", "tokens_out", "cost_usd")] == [0] * 4
 
 
-def test_the_index_is_what_the_files_say_that_they_rest_on(tmp_path: Path) -> None:
+def test_index_costs_follow_file_dependencies(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
 
-    def made(table: str, asset: str, *inputs: str, method: str | None = None) -> None:
+    def record(table: str, asset: str, *inputs: str, method: str | None = None) -> None:
         declared = TABLES[table]
         bucket = "00" if "bucket" in declared.dimensions else None
         where = Partition("tales", bucket, method)
@@ -113,15 +105,15 @@ def test_the_index_is_what_the_files_say_that_they_rest_on(tmp_path: Path) -> No
         provenance = Provenance("", "1", {**keys, "model:x": "v"}, asset)
         store.write(declared, where, declared.empty(), provenance)
 
-    made("chunks", "chunks", "documents")
-    made("documents", "documents")
-    made("chunk_embeddings", "chunk_embeddings", "chunks")
-    made("generated_questions", "generated_questions")
-    made("queries", "queries", "generated_questions")
-    made("rankings", "retrieval/rankings", "chunks", "queries", method="bm25")
-    made("contexts", "retrieval/contexts", "rankings", "chunks", method="bm25")
-    made("query_embeddings", "query_embeddings", "queries")
-    made(
+    record("chunks", "chunks", "documents")
+    record("documents", "documents")
+    record("chunk_embeddings", "chunk_embeddings", "chunks")
+    record("generated_questions", "generated_questions")
+    record("queries", "queries", "generated_questions")
+    record("rankings", "retrieval/rankings", "chunks", "queries", method="bm25")
+    record("contexts", "retrieval/contexts", "rankings", "chunks", method="bm25")
+    record("query_embeddings", "query_embeddings", "queries")
+    record(
         "rankings",
         "retrieval/rankings",
         "chunk_embeddings",
@@ -129,7 +121,7 @@ def test_the_index_is_what_the_files_say_that_they_rest_on(tmp_path: Path) -> No
         "query_embeddings",
         method="dense",
     )
-    made("contexts", "retrieval/contexts", "rankings", method="dense")
+    record("contexts", "retrieval/contexts", "rankings", method="dense")
     assert shared_assets(store, "tales", "bm25") == {"chunks", "documents"}
     vectors = {"chunk_embeddings", "query_embeddings"}
     assert shared_assets(store, "tales", "dense") == {"chunks", "documents", *vectors}

@@ -32,9 +32,9 @@ def writer(body: dict) -> str:
     persona = "Historian" in said
     if "tasks" in wanted:
         return json.dumps({"tasks": [f"Task {persona} {i}." for i in range(2)]})
-    place = 4 * persona + 2 * (f"Task {persona} 1." in said)
-    asked = [f"How did  {topic} change?" for topic in TOPICS[place : place + 2]]
-    return json.dumps({"questions": asked})
+    start = 4 * persona + 2 * (f"Task {persona} 1." in said)
+    texts = [f"How did  {topic} change?" for topic in TOPICS[start : start + 2]]
+    return json.dumps({"questions": texts})
 
 
 def generated(
@@ -62,7 +62,7 @@ def test_every_persona_and_task(tmp_path: Path) -> None:
     assert found.rows["model"].to_pylist() == ["judge"] * 8
 
 
-def test_repetitions_are_dropped_and_told(tmp_path: Path) -> None:
+def test_duplicates_are_dropped_and_reported(tmp_path: Path) -> None:
     def repeating(body: dict) -> str:
         text = writer(body)
         if "questions" not in text:
@@ -74,7 +74,7 @@ def test_repetitions_are_dropped_and_told(tmp_path: Path) -> None:
     assert found.failures == ["1 of 8 questions: 7 repeated another, 0 were not written"]
 
 
-def test_questions_without_blanks_between_words_are_told_apart(tmp_path: Path) -> None:
+def test_questions_without_spaces_between_words_are_distinct(tmp_path: Path) -> None:
     def chinese(body: dict) -> str:
         text = writer(body)
         if "questions" not in text:
@@ -84,7 +84,7 @@ def test_questions_without_blanks_between_words_are_told_apart(tmp_path: Path) -
     assert generated(tmp_path, chinese).rows.num_rows == 2
 
 
-def test_more_than_asked_for_is_left_and_less_is_told(tmp_path: Path) -> None:
+def test_surplus_questions_are_dropped_and_missing_ones_reported(tmp_path: Path) -> None:
     one = QuestionsSettings(description=SETTINGS.description, n=1)
     assert generated(tmp_path, writer, one).rows.num_rows == 1
     three = QuestionsSettings(description=SETTINGS.description, n=3)
@@ -92,7 +92,7 @@ def test_more_than_asked_for_is_left_and_less_is_told(tmp_path: Path) -> None:
     assert found.failures == ["8 of 27 questions: 0 repeated another, 19 were not written"]
 
 
-def test_a_failure_costs_its_questions_and_is_told(tmp_path: Path) -> None:
+def test_failure_costs_its_questions_and_is_reported(tmp_path: Path) -> None:
     def failing(body: dict) -> str:
         return "no" if "Task True 1." in body["messages"][1]["content"] else writer(body)
 
@@ -103,7 +103,7 @@ def test_a_failure_costs_its_questions_and_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("blank", ['{"questions": [" ", ""]}', '{"questions": []}', "{}", "no"])
-def test_no_question_at_all_is_an_error(tmp_path: Path, blank: str) -> None:
+def test_no_question_raises(tmp_path: Path, blank: str) -> None:
     def says(body: dict) -> str:
         text = writer(body)
         return blank if "questions" in text else text
@@ -112,12 +112,12 @@ def test_no_question_at_all_is_an_error(tmp_path: Path, blank: str) -> None:
         generated(tmp_path, says)
 
 
-def test_no_persona_is_an_error(tmp_path: Path) -> None:
+def test_no_persona_raises(tmp_path: Path) -> None:
     with pytest.raises(QuestionError, match="first: no personas"):
         generated(tmp_path, writer, every={"invalid": 1})
 
 
-def test_the_embedded_model_writes_none() -> None:
+def test_embedded_model_generates_no_questions() -> None:
     skipped = questions_skipped("extractive-1/0123")
     assert skipped
     assert "'extractive' cannot write questions" in skipped
@@ -125,7 +125,7 @@ def test_the_embedded_model_writes_none() -> None:
 
 
 @pytest.mark.parametrize("description", ["", "  \n"])
-def test_a_description_is_wanted(description: str) -> None:
+def test_description_is_required(description: str) -> None:
     with pytest.raises(CorpusError, match="n is 5, but description is empty: write a few"):
         checked_section(QuestionsSettings, "questions", {"n": 5, "description": description})
     with pytest.raises(CorpusError, match="'n'"):

@@ -1,30 +1,20 @@
-"""What answers were written from: by chunks that texts hold, by documents, and in tokens."""
+"""Evidence read for an answer: by chunks, by documents, and in tokens."""
 
 import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.reading import chunks_within, reading_rows
 from gsum_assets.method import Read
-from gsum_assets.tables import TABLES
+from tests.rows import rows_of
 
 
 def read(*rows: tuple[str, str, str | None, str], held: dict | None = None) -> Read:
     """Question, node, document and text of each."""
-    made = [
-        {
-            "query_id": query_id,
-            "sample": 0,
-            "rank": rank,
-            "node_id": node,
-            "node_kind": "chunk",
-            "document_id": document,
-            "position": None,
-            "score": 0.0,
-            "text": text,
-        }
+    table_rows = (
+        {"query_id": query_id, "rank": rank, "node_id": node, "document_id": document, "text": text}
         for rank, (query_id, node, document, text) in enumerate(rows, start=1)
-    ]
-    return Read(pa.Table.from_pylist(made, TABLES["contexts"].schema), held or {})
+    )
+    return Read(rows_of("contexts", table_rows), held or {})
 
 
 def measured(question: dict, found: Read) -> dict[str, float]:
@@ -33,7 +23,7 @@ def measured(question: dict, found: Read) -> dict[str, float]:
     return {metric: value for _, metric, value in rows}
 
 
-def test_evidence_counts_where_it_is_marked() -> None:
+def test_marked_evidence_counts() -> None:
     found = read(("q", "a", "d", "xx"), ("q", "b", "d", "yyy"), ("other", "c", "d", "zzzz"))
     values = measured({"relevant_chunk_ids": ["a", "c"], "document_id": "d"}, found)
     assert values == {
@@ -44,21 +34,21 @@ def test_evidence_counts_where_it_is_marked() -> None:
     }
 
 
-def test_documents_count_where_no_evidence_is_marked() -> None:
+def test_documents_count_without_marked_evidence() -> None:
     found = read(("q", "a", "d", "x"), ("q", "b", "d", "x"), ("q", "c", "e", "x"))
     values = measured({"relevant_document_ids": ["d", "f"]}, found)
     assert values["context_p"] == pytest.approx(2 / 3)
     assert values["context_r"] == 0.5
 
 
-def test_a_question_about_one_document_without_marks_has_only_its_length() -> None:
+def test_unmarked_single_document_question_has_only_length() -> None:
     question = {"document_id": "d", "relevant_document_ids": ["d"]}
     found = read(("q", "a", "d", "x"))
     assert measured({**question, "references": ["It is."]}, found) == {"context_tokens": 1.0}
     assert measured(question, found) == {}  # nothing to compare with
 
 
-def test_a_longer_text_counts_as_the_chunks_that_it_holds_within_its_document() -> None:
+def test_longer_text_counts_as_its_chunks() -> None:
     held = {"report": [("a", "d"), ("b", "d"), ("z", "other")]}
     found = read(("q", "report", "d", "told"), ("q", "written", "d", "told"), held=held)
     values = measured({"relevant_chunk_ids": ["a"]}, found)
@@ -66,13 +56,13 @@ def test_a_longer_text_counts_as_the_chunks_that_it_holds_within_its_document() 
     assert values["context_r"] == 1
 
 
-def test_where_nothing_was_read_all_is_zero() -> None:
+def test_nothing_read_gives_zeros() -> None:
     values = measured({"relevant_chunk_ids": ["a"]}, read())
     assert set(values.values()) == {0.0}
     assert len(values) == 4
 
 
-def test_a_piece_of_a_document_holds_the_chunks_that_it_shares_half_of() -> None:
+def test_excerpt_holds_chunks_with_half_inside() -> None:
     rows = [("a", 0, 10), ("b", 10, 20), ("c", 18, 30)]
     chunks = pa.Table.from_pylist(
         [{"chunk_id": c, "document_id": "d", "start": s, "end": e} for c, s, e in rows]

@@ -11,7 +11,7 @@ ITEMS = [f"i{n}" for n in range(12)]
 @given(
     st.permutations(ITEMS), st.sets(st.sampled_from(ITEMS), min_size=1), st.integers(1, len(ITEMS))
 )
-def test_a_full_ranking_scores_as_scikit_learn_says(ranked, relevant, k):
+def test_full_ranking_equals_scikit_learn(ranked, relevant, k):
     from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score
 
     found = retrieval_metrics(ranked, relevant, ks=(k,))
@@ -31,7 +31,7 @@ def test_a_full_ranking_scores_as_scikit_learn_says(ranked, relevant, k):
     st.sets(st.sampled_from([*ITEMS, "never", "found"]), min_size=1),
     st.lists(st.integers(1, 15), min_size=1, max_size=4, unique=True),
 )
-def test_any_ranking_scores_as_trec_eval_says(ranked, relevant, ks):
+def test_any_ranking_equals_trec_eval(ranked, relevant, ks):
     import pytrec_eval
 
     cuts = ",".join(map(str, ks))
@@ -48,16 +48,16 @@ def test_any_ranking_scores_as_trec_eval_says(ranked, relevant, ks):
         assert found[f"ndcg@{k}"] == pytest.approx(truth[f"ndcg_cut_{k}"])
 
 
-def test_nothing_relevant_has_no_score():
+def test_no_relevant_items_give_no_score():
     assert retrieval_metrics(["a", "b"], []) is None
 
 
-def test_nothing_retrieved_scores_nothing():
+def test_nothing_retrieved_scores_zero():
     found = retrieval_metrics([], ["a"], ks=(3,))
     assert found == {"mrr": 0, "p@3": 0, "r@3": 0, "f1@3": 0, "ndcg@3": 0}
 
 
-def test_fewer_retrieved_than_the_cutoff_are_misses():
+def test_missing_ranks_below_the_cutoff_are_misses():
     found = retrieval_metrics(["a"], ["a", "b"], ks=(4,))
     assert found == {
         "mrr": 1,
@@ -68,14 +68,14 @@ def test_fewer_retrieved_than_the_cutoff_are_misses():
     }
 
 
-def test_fewer_relevant_than_the_cutoff_can_still_be_perfect():
+def test_fewer_relevant_than_the_cutoff_can_be_perfect():
     found = retrieval_metrics(["a", "b", "c"], ["a"], ks=(3,))
     assert found is not None
     assert found["ndcg@3"] == found["r@3"] == found["mrr"] == 1
     assert found["p@3"] == pytest.approx(1 / 3)
 
 
-def test_relevant_ids_given_twice_count_once():
+def test_duplicate_relevant_ids_count_once():
     assert retrieval_metrics(["a"], ["a", "a"]) == retrieval_metrics(["a"], ["a"])
 
 
@@ -84,12 +84,12 @@ def test_ndcg_by_hand():
     assert ndcg(hits, 2, 3) == pytest.approx((1 / np.log2(3) + 0.5) / (1 + 1 / np.log2(3)))
 
 
-def test_the_published_f1_is_the_harmonic_mean_of_the_averages():
+def test_published_f1_is_the_harmonic_mean_of_the_averages():
     # graph-augmented ODMDS, table 2: BM25 on Story at 3
     assert 100 * harmonic_mean(0.7117, 0.2816) == pytest.approx(40.35, abs=0.01)
 
 
-def test_what_cannot_be_meant_is_an_error():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="'b' is ranked twice"):
         retrieval_metrics(["a", "b", "b"], ["a"])
     with pytest.raises(ValueError, match="cut-off 0"):

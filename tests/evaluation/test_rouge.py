@@ -17,12 +17,12 @@ text = st.one_of(sentence, anything, st.just(""))
 
 @settings(max_examples=300)
 @given(text, st.lists(text, min_size=1, max_size=4))
-def test_equal_to_the_package(prediction, references):
+def test_equals_the_package(prediction, references):
     expected = PACKAGE.score_multi(references, prediction)
     assert rouge(prediction, references) == {m: expected[m].fmeasure for m in METRICS}
 
 
-def test_equal_to_the_package_on_long_texts():
+def test_equals_the_package_on_long_texts():
     words = [
         "the",
         "ship",
@@ -44,7 +44,7 @@ def test_equal_to_the_package_on_long_texts():
     assert rouge(first, [second]) == {m: expected[m].fmeasure for m in METRICS}
 
 
-def test_values_by_hand():
+def test_known_values():
     # prediction: 3 words, reference: 4; three shared words, "a b" shared, "a b d" in order.
     found = rouge("aaa bbb ddd", ["aaa bbb ccc ddd"])
     assert found == {
@@ -66,7 +66,7 @@ def test_inflections_match():
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=40), st.lists(st.sampled_from("abc"), max_size=40))
-def test_lcs_is_that_of_the_table(first, second):
+def test_lcs_equals_dynamic_programming(first, second):
     table = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i, a in enumerate(first):
         for j, b in enumerate(second):
@@ -76,6 +76,6 @@ def test_lcs_is_that_of_the_table(first, second):
     assert lcs_length(first, second) == lcs_length(second, first) == table[-1][-1]
 
 
-def test_no_reference_is_an_error():
+def test_no_reference_raises():
     with pytest.raises(ValueError, match="no reference"):
         rouge("text", [])

@@ -7,37 +7,18 @@ from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.leaderboard import grids, leaderboard, to_markdown
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows, rows_of
 
 CUTS = (1, 3)
 
 
-def queries(*rows: dict) -> pa.Table:
-    base = {"text": "?", "retrieval_text": "?", "kind": "general", "document_id": None}
-    base |= {"references": [], "relevant_document_ids": [], "split": "dev"}
-    base |= {"relevant_chunk_ids": [], "form": "summary", "options": []}
-    return pa.Table.from_pylist([base | row for row in rows], TABLES["queries"].schema)
-
-
 def summaries(*rows: tuple[str, int, str, float]) -> pa.Table:
-    made = [
-        {
-            "query_id": q,
-            "sample": sample,
-            "text": text,
-            "model": "m",
-            "calls": 1,
-            "tokens_in": 1,
-            "tokens_out": 1,
-            "latency_s": seconds,
-            "cost_usd": 0.0,
-        }
-        for q, sample, text, seconds in rows
-    ]
-    return pa.Table.from_pylist(made, TABLES["summaries"].schema)
+    names = ("query_id", "sample", "text", "latency_s")
+    return rows_of("summaries", (dict(zip(names, row, strict=True)) for row in rows))
 
 
 def rankings(query_id: str, *documents: str, seconds: float = 0.0) -> pa.Table:
-    made = [
+    table_rows = [
         {
             "query_id": query_id,
             "level": level,
@@ -49,7 +30,7 @@ def rankings(query_id: str, *documents: str, seconds: float = 0.0) -> pa.Table:
         for level in ("document", "node")
         for rank, item in enumerate(documents, start=1)
     ]
-    return pa.Table.from_pylist(made, TABLES["rankings"].schema)
+    return pa.Table.from_pylist(table_rows, TABLES["rankings"].schema)
 
 
 def by_metric(scores: pa.Table, query_id: str) -> dict[str, float]:
@@ -58,22 +39,24 @@ def by_metric(scores: pa.Table, query_id: str) -> dict[str, float]:
 
 
 def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> None:
-    asked = queries({"query_id": "q", "document_id": "d", "references": ["a b c d", "boat lamp"]})
+    questions = question_rows(
+        {"query_id": "q", "document_id": "d", "references": ["a b c d", "boat lamp"]}
+    )
     answered = summaries(("q", 0, "boat lamp", 0.5), ("q", 1, "boat zebra", 0.25))
-    scores = score_answers(asked, answered, rankings("q", "d", seconds=0.25), CUTS)
+    scores = score_answers(questions, answered, rankings("q", "d", seconds=0.25), CUTS)
     assert by_metric(scores, "q")["rouge1"] == pytest.approx((1.0 + 0.5) / 2)
     assert set(by_metric(scores, "q")) == {"rouge1", "rouge2", "rougeL", "coverage"}
     assert set(scores["latency_s"].to_pylist()) == {1.0}
 
 
-def test_retrieval_is_scored_where_a_question_concerns_the_corpus() -> None:
-    asked = queries(
+def test_retrieval_is_scored_for_corpus_questions() -> None:
+    questions = question_rows(
         {"query_id": "all", "relevant_document_ids": ["b", "c"]},
         {"query_id": "one", "document_id": "a", "relevant_document_ids": ["a"]},
         {"query_id": "unlabelled"},
     )
     ranked = [rankings(q, "a", "b", "x") for q in ("all", "one", "unlabelled")]
-    scores = score_answers(asked, summaries(), pa.concat_tables(ranked), CUTS)
+    scores = score_answers(questions, summaries(), pa.concat_tables(ranked), CUTS)
     assert set(scores["query_id"].to_pylist()) == {"all"}
     found = by_metric(scores, "all")
     assert found["p@1"] == 0
@@ -82,16 +65,20 @@ def test_retrieval_is_scored_where_a_question_concerns_the_corpus() -> None:
     assert found["mrr"] == pytest.approx(1 / 2)
 
 
-def test_passages_are_scored_where_the_source_marks_them() -> None:
-    asked = queries({"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]})
-    found = by_metric(score_answers(asked, summaries(), rankings("q", "b", "c", "x"), CUTS), "q")
+def test_passages_are_scored_if_marked() -> None:
+    questions = question_rows(
+        {"query_id": "q", "document_id": "a", "relevant_chunk_ids": ["c", "z"]}
+    )
+    found = by_metric(
+        score_answers(questions, summaries(), rankings("q", "b", "c", "x"), CUTS), "q"
+    )
     assert found["chunk_p@3"] == pytest.approx(1 / 3)
     assert found["chunk_r@3"] == found["chunk_mrr"] == 1 / 2
     assert not [metric for metric in found if not metric.startswith("chunk_")]
 
 
-def test_the_form_of_an_answer_decides_what_is_measured() -> None:
-    asked = queries(
+def test_answer_form_selects_the_metrics() -> None:
+    questions = question_rows(
         {"query_id": "name", "form": "short", "references": ["the Ebro", "Ebro river"]},
         {
             "query_id": "pick",
@@ -101,16 +88,16 @@ def test_the_form_of_an_answer_decides_what_is_measured() -> None:
         },
     )
     answered = summaries(("name", 0, "Ebro.", 0.0), ("pick", 0, "(B)", 0.0))
-    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS)
+    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS)
     name = by_metric(scores, "name")
     assert (name["token_f1"], name["exact_match"]) == (1, 1)
     assert "rouge1" in name
     assert by_metric(scores, "pick") == {"accuracy": 1, "coverage": 1}
 
 
-def test_a_question_without_an_answer_scores_0() -> None:
+def test_unanswered_question_scores_0() -> None:
     options = {"options": ["a boat", "a train"], "references": ["a train"]}
-    asked = queries(
+    questions = question_rows(
         {"query_id": "answered", "references": ["a boat"]},
         {"query_id": "blank", "references": ["a boat"]},
         {"query_id": "missing", "form": "short", "references": ["a boat"]},
@@ -123,7 +110,7 @@ def test_a_question_without_an_answer_scores_0() -> None:
         assert pairs == [("The documents do not say.", ["a boat"])]
         return [0.5]
 
-    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS, scorer)
+    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS, scorer)
     found = {q: by_metric(scores, q) for q in ("answered", "blank", "missing", "unpicked")}
     assert [found[q]["coverage"] for q in found] == [1, 0, 0, 0]
     assert found["answered"]["bertscore_f1"] == 0.5
@@ -134,15 +121,15 @@ def test_a_question_without_an_answer_scores_0() -> None:
     assert "unlabelled" not in scores["query_id"].to_pylist()
 
 
-def test_bertscore_joins_where_it_is_wanted() -> None:
-    asked = queries({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
+def test_bertscore_is_added_if_enabled() -> None:
+    questions = question_rows({"query_id": "q", "references": ["a b", "c"]}, {"query_id": "none"})
     answered = summaries(("q", 0, "x", 0.0), ("q", 1, "y", 0.0), ("none", 0, "z", 0.0))
 
     def scorer(pairs: list) -> list[float]:
         assert pairs == [("x", ["a b", "c"]), ("y", ["a b", "c"])]
         return [0.5, -0.1]
 
-    scores = score_answers(asked, answered, TABLES["rankings"].empty(), CUTS, scorer)
+    scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS, scorer)
     assert by_metric(scores, "q")["bertscore_f1"] == 0.25
 
 
@@ -163,21 +150,21 @@ def scored(**values: list[tuple[str, float]]) -> pa.Table:
     return pa.Table.from_pylist(rows).select(names)
 
 
-def board_of(asked: pa.Table, scores: pa.Table) -> pa.Table:
-    grouped = groups(asked, scores)
+def board_of(questions: pa.Table, scores: pa.Table) -> pa.Table:
+    grouped = groups(questions, scores)
     columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
     seconds = {(method, query): s for method, query, s in zip(*columns, strict=True)}
     return leaderboard(grouped, comparisons(grouped), seconds)
 
 
-def test_leaderboard_means_by_split_kind_and_all_together() -> None:
-    asked = queries(
+def test_leaderboard_averages_by_split_kind_and_overall() -> None:
+    questions = question_rows(
         {"query_id": "a", "split": "train"},
         {"query_id": "b", "split": "dev"},
         {"query_id": "c", "split": "dev", "kind": "specific"},
     )
     values = [("a", 0.2), ("b", 0.4), ("c", 0.9), ("gone", 1.0)]
-    board = board_of(asked, scored(dense=values, bm25=[("a", 0.3), ("b", 0.5), ("c", 0.1)]))
+    board = board_of(questions, scored(dense=values, bm25=[("a", 0.3), ("b", 0.5), ("c", 0.1)]))
     means = {
         (row["method"], row["split"], row["kind"]): (row["mean"], row["n"])
         for row in board.to_pylist()
@@ -191,13 +178,13 @@ def test_leaderboard_means_by_split_kind_and_all_together() -> None:
     assert "| bm25 | 40.0 ±50.0 | 0.500 |" in to_markdown(board)
 
 
-def test_differences_that_are_not_significant_are_marked() -> None:
+def test_insignificant_differences_are_marked() -> None:
     ids = [f"q{i}" for i in range(40)]
-    asked = queries(*({"query_id": i} for i in ids))
+    questions = question_rows(*({"query_id": i} for i in ids))
     best = [(i, 0.5 + 0.01 * (n % 5)) for n, i in enumerate(ids)]
     near = [(i, value + (0.02 if n % 2 else -0.021)) for n, (i, value) in enumerate(best)]
     far = [(i, value - 0.1) for i, value in best]
-    board = board_of(asked, scored(best=best, near=near, far=far))
+    board = board_of(questions, scored(best=best, near=near, far=far))
     rows = {row["method"]: row for row in board.to_pylist() if row["split"] == "all"}
     assert rows["best"]["p_best"] is None
     assert rows["best"]["ties_best"]
@@ -208,10 +195,10 @@ def test_differences_that_are_not_significant_are_marked() -> None:
     assert [cells[method][-1] for method in ("best", "near", "far")] == ["*", "≈", " "]
 
 
-def test_methods_are_compared_over_the_questions_that_both_answered() -> None:
-    asked = queries(*({"query_id": i} for i in "abc"))
+def test_methods_are_compared_on_common_questions() -> None:
+    questions = question_rows(*({"query_id": i} for i in "abc"))
     scores = scored(one=[("a", 0.1), ("b", 0.5)], two=[("b", 0.25), ("c", 0.9)], three=[("a", 0)])
-    grouped = groups(asked, scores)
+    grouped = groups(questions, scores)
     found = [row for row in comparisons(grouped).to_pylist() if row["split"] == "all"]
     rows = {(row["method"], row["opponent"]): row for row in found}
     assert set(rows) == {("one", "two"), ("one", "three")}
@@ -219,8 +206,8 @@ def test_methods_are_compared_over_the_questions_that_both_answered() -> None:
     assert rows["one", "three"]["difference"] == pytest.approx(0.1)
 
 
-def test_nothing_scored_gives_an_empty_board() -> None:
+def test_no_scores_give_an_empty_leaderboard() -> None:
     scores = TABLES["scores"].empty().append_column("method", pa.array([], pa.string()))
-    board = board_of(queries(), scores)
+    board = board_of(question_rows(), scores)
     assert board.num_rows == 0
     assert grids(board) == []

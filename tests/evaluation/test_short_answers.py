@@ -15,7 +15,7 @@ from gsum_assets.evaluation.short_answers import (
 OPTIONS = ["A boat sank.", "A train was late.", "The mayor resigned.", "Nobody came."]
 
 
-def test_articles_case_and_punctuation_do_not_count():
+def test_articles_case_and_punctuation_are_ignored():
     assert exact_match("The Ebro!", ["ebro"]) == 1
     assert exact_match("Ebro river", ["ebro"]) == 0
 
@@ -26,13 +26,13 @@ def test_token_f1_by_hand():
     assert token_f1("Mill", ["lock", "the mill"]) == 1
 
 
-def test_no_words_match_no_words_only():
+def test_empty_matches_only_empty():
     assert token_f1("the", ["a"]) == 1
     assert token_f1("", ["mill"]) == 0
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_token_f1_does_not_ask_who_came_first(one, other):
+def test_token_f1_is_symmetric(one, other):
     assert token_f1(one, [other]) == pytest.approx(token_f1(other, [one]))
     assert token_f1(one, [one]) == exact_match(one, [one]) == 1
 
@@ -54,16 +54,16 @@ def test_token_f1_does_not_ask_who_came_first(one, other):
         ("", None),
     ],
 )
-def test_what_a_reply_chooses(reply, chosen):
+def test_choice_is_parsed_from_a_reply(reply, chosen):
     assert chosen_option(reply, OPTIONS) == chosen
 
 
-def test_every_option_is_chosen_by_its_letter_and_by_its_text():
+def test_every_option_is_chosen_by_letter_and_text():
     for i, line in enumerate(listed(OPTIONS).splitlines()):
         assert chosen_option(line, OPTIONS) == chosen_option(line[:3], OPTIONS) == i
         assert chosen_option(OPTIONS[i], OPTIONS) == i
 
 
-def test_an_unreadable_choice_is_a_wrong_one():
+def test_unreadable_choice_is_wrong():
     assert is_right("hm", OPTIONS, [OPTIONS[0]]) == 0
     assert is_right("A", OPTIONS, [OPTIONS[0]]) == 1

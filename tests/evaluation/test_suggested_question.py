@@ -1,4 +1,4 @@
-"""A question about documents that nobody asked about."""
+"""The suggested first question about documents."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ CORPORA = Path(__file__).parents[2] / "data" / "corpora"
         ("sample-stories", "What does The Keeper's Name say about Miss Dunne?"),
     ],
 )
-def test_it_reads_well_on_the_sample_corpora(corpus: str, question: str) -> None:
+def test_question_reads_well_on_the_sample_corpora(corpus: str, question: str) -> None:
     documents, _ = load(CORPORA / corpus, load_settings(CORPORA / corpus))
     texts = [Text(document.title, document.text) for document in documents]
     assert suggest_question(texts) == question
@@ -40,11 +40,11 @@ RAMP = "They took the folding ramp to the quay. " * 2 + "Nobody saw the folding 
         ("Report", "1 2 3 $ %", "What are these documents about?"),
     ],
 )
-def test_what_a_short_text_gives(title: str, text: str, question: str) -> None:
+def test_short_text_gives_a_question(title: str, text: str, question: str) -> None:
     assert suggest_question([Text(title, text)]) == question
 
 
-def test_no_document_gives_a_question_all_the_same() -> None:
+def test_no_document_gives_a_default_question() -> None:
     assert suggest_question([]) == "What are these documents about?"
 
 
@@ -56,5 +56,5 @@ def test_no_document_gives_a_question_all_the_same() -> None:
         ('Who said "no"?', "'Who said \"no\"?'"),
     ],
 )
-def test_a_text_is_one_word_of_a_shell(text: str, word: str) -> None:
+def test_text_is_quoted_for_the_shell(text: str, word: str) -> None:
     assert quoted(text) == word

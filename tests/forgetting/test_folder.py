@@ -43,37 +43,39 @@ FILES = {
 }
 
 
-def places_of(folder: Path, document_id: str) -> list[Record]:
+def records_of(folder: Path, document_id: str) -> list[Record]:
     records = read_records(folder, SETTINGS.documents.max_bytes)
     return [record for record in records if record.document_id == document_id]
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("gone", ["a", "b", "c"])
-def test_lines_and_rows_of_a_document_leave_the_file(tmp_path: Path, name: str, gone: str) -> None:
+@pytest.mark.parametrize("deleted", ["a", "b", "c"])
+def test_lines_and_rows_of_a_document_are_deleted(tmp_path: Path, name: str, deleted: str) -> None:
     (tmp_path / name).write_bytes(FILES[name]())
     before, _ = load(tmp_path, SETTINGS)
-    places = places_of(tmp_path, gone)
-    assert len(places) == (2 if gone == "b" else 1)  # its id was used twice
-    take_out(tmp_path, SETTINGS, places)
+    found = records_of(tmp_path, deleted)
+    assert len(found) == (2 if deleted == "b" else 1)  # its id was used twice
+    take_out(tmp_path, SETTINGS, found)
     after, rejected = load(tmp_path, SETTINGS)
-    assert after == [document for document in before if document.document_id != gone]
-    assert [r.document_id for r in rejected] == ([] if gone == "b" else ["b"])
+    assert after == [document for document in before if document.document_id != deleted]
+    assert [r.document_id for r in rejected] == ([] if deleted == "b" else ["b"])
     assert [path.name for path in tmp_path.iterdir()] == [name]
     if name.endswith(".parquet"):
-        assert pq.read_table(tmp_path / name)["more"].to_pylist()[-1] == (3 if gone == "b" else 4)
+        assert pq.read_table(tmp_path / name)["more"].to_pylist()[-1] == (
+            3 if deleted == "b" else 4
+        )
 
 
-def test_a_file_of_its_own_is_deleted(tmp_path: Path) -> None:
+def test_separate_file_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     for path in ("one.txt", "deep/two.md"):
         (tmp_path / path).write_text("A text.")
-    take_out(tmp_path, SETTINGS, places_of(tmp_path, "deep--two"))
+    take_out(tmp_path, SETTINGS, records_of(tmp_path, "deep--two"))
     assert [d.document_id for d in load(tmp_path, SETTINGS)[0]] == ["one"]
 
 
-def test_what_is_not_utf_8_stays_as_it_is(tmp_path: Path) -> None:
+def test_non_utf8_file_is_unchanged(tmp_path: Path) -> None:
     bad = b'id,text\na,"One."\nb,"\xff\xfe"\nc,"Three."\n'
     (tmp_path / "documents.csv").write_bytes(bad)
-    take_out(tmp_path, SETTINGS, places_of(tmp_path, "a"))
+    take_out(tmp_path, SETTINGS, records_of(tmp_path, "a"))
     assert (tmp_path / "documents.csv").read_bytes() == bad.replace(b'a,"One."\n', b"")

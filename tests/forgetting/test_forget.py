@@ -21,7 +21,7 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import ModelUnavailableError
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
-from tests.pipeline.homes import WITHOUT_BERTSCORE, asked_of, contents, copy_of, house_at
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, requests_by_asset
 
 SECRET, OTHER = document_in(0), document_in(4)
 TEXT = (
@@ -68,7 +68,7 @@ def forgotten(house: House, document_id: str, retrain: bool = False) -> ForgetRe
 
 
 def leftovers(house: House) -> set[str]:
-    """Places under the home that hold a sentence of the document: `state.db`, `documents`, …"""
+    """Parts of the home that hold a sentence of the document: `state.db`, `documents`, …"""
     with house.instance() as instance:
         found = find_leftovers(house.home, CORPUS, sentences_of(TEXT), storage_of(instance))
     paths = [Path(leftover.path.removeprefix("sqlite:///")) for leftover in found]
@@ -76,14 +76,14 @@ def leftovers(house: House) -> set[str]:
     return {part[-1] for part in parts}
 
 
-def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> None:
+def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
     (indexed.folder / f"{SECRET}.txt").unlink()
     (indexed.folder / f"{OTHER}.txt").rename(indexed.folder / "renamed.txt")
     queries = indexed.folder / "queries.jsonl"
     queries.write_text(queries.read_text().replace(OTHER, "renamed"))
     assert forget_deleted(indexed) is None  # nothing is looked at yet
-    before = asked_of(indexed).total()
+    before = requests_by_asset(indexed).total()
     assert indexed.run().is_complete
     assert leftovers(indexed) == {"state.db", "history"}
     done = forget_deleted(indexed)
@@ -92,14 +92,14 @@ def test_a_deleted_file_leaves_no_trace_after_the_next_run(indexed: House) -> No
     assert done.n_replies == 2  # of a question about it, and of one about all that showed it
     assert leftovers(indexed) == set()
     assert forget_deleted(indexed) is None
-    # one about all was asked without it, and the renamed one not at all; what was paid before
+    # one about all was requested without it, and the renamed one not at all; what was paid before
     # stays on record, without a name
-    assert asked_of(indexed).total() == before + 1
-    told = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)["document_id"].to_pylist()
-    assert {FORGOTTEN, "renamed", ""} == set(told)
+    assert requests_by_asset(indexed).total() == before + 1
+    ids = read_appended(indexed.store, TABLES["llm_calls"], CORPUS)["document_id"].to_pylist()
+    assert {FORGOTTEN, "renamed", ""} == set(ids)
 
 
-def test_the_command_forgets_at_once_and_says_what_it_cannot(
+def test_forget_command_deletes_at_once_and_reports_leftovers(
     indexed: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = indexed.pipeline()
@@ -114,7 +114,7 @@ def test_the_command_forgets_at_once_and_says_what_it_cannot(
         said = CliRunner().invoke(cli.main, ["forget", CORPUS, document_id])
         assert said.exit_code == 1
         assert f"no document '{document_id}'; " in said.output
-        assert "Delete document" not in said.output  # nothing is asked before it is checked
+        assert "Delete document" not in said.output  # no confirmation before the check
 
 
 class Unavailable:
@@ -127,7 +127,7 @@ class Unavailable:
         raise ModelUnavailableError("the server is away")
 
 
-def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
+def test_outputs_that_cannot_be_rebuilt_are_deleted(indexed: House) -> None:
     expected = contents(indexed)
     model, indexed.model = indexed.model, Unavailable(indexed.model.identity)  # type: ignore[assignment]
     done = forgotten(indexed, SECRET)
@@ -142,15 +142,15 @@ def test_what_cannot_be_made_anew_is_removed(indexed: House) -> None:
     assert contents(indexed) == expected  # and nothing else was lost
 
 
-def test_the_last_document_is_left_to_its_folder(first: House) -> None:
+def test_last_document_needs_deletion_of_the_folder(first: House) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gsum_assets.forget.read_records", lambda *_: iter(()))
-        with pytest.raises(CorpusError, match=r"no document but 'tale-.*remove the folder"):
+        with pytest.raises(CorpusError, match=r"'tale-.*is the only document.*delete the folder"):
             forgotten(first, OTHER)
     assert (first.folder / f"{OTHER}.txt").exists()
 
 
-def test_a_corpus_whose_folder_is_removed_leaves_no_trace(indexed: House) -> None:
+def test_deleted_corpus_folder_leaves_nothing(indexed: House) -> None:
     shutil.rmtree(indexed.folder)
     pipeline = indexed.pipeline()
     with indexed.instance() as instance:
@@ -160,7 +160,7 @@ def test_a_corpus_whose_folder_is_removed_leaves_no_trace(indexed: House) -> Non
     assert not list(Path(indexed.store.root).glob(f"*/corpus={CORPUS}"))
 
 
-def test_sentences_that_others_have_are_not_its_own() -> None:
+def test_shared_sentences_are_not_counted_as_leftovers() -> None:
     text = "A sentence that both of them have. And one that only  this\ntext has. Short one."
     assert sentences_of(text, ["Here is: a sentence. A sentence that both of them have."]) == [
         "And one that only this"

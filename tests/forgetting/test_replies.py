@@ -33,13 +33,13 @@ LEFT = Present(frozenset({"kept"}), {"reports": {"new"}})
         (("a1", "facts", FORGOTTEN, "old"), True),
     ],
 )
-def test_a_reply_stays_while_something_rests_on_it(row: tuple, is_forgotten: bool) -> None:
+def test_reply_is_kept_while_something_depends_on_it(row: tuple, is_forgotten: bool) -> None:
     assert replies_to_forget({"tales": calls(row)}, {"tales": LEFT}) == (
         {"a1"} if is_forgotten else set()
     )
 
 
-def test_another_place_that_rests_on_the_same_request_keeps_it() -> None:
+def test_other_use_of_the_same_request_keeps_the_reply() -> None:
     ledgers = {
         "tales": calls(
             ("renamed", "facts", "gone", "old"),

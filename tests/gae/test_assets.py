@@ -1,4 +1,4 @@
-"""Graph, clusters and every method as assets: made when asked for, and equal to a rebuild."""
+"""Graph, clusters and every method as assets: materialized on request, and equal to a rebuild."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from gsum_assets.ask import ask
 from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
@@ -42,7 +42,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         for number, document_id in enumerate(DOCUMENTS):
             house.write_document(document_id, text_of(document_id, 8 + number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
+        about = [("all", None, DOCUMENTS[:3]), ("first", DOCUMENTS[0], [])]
         write_lines(
             house.folder / "queries.jsonl",
             [
@@ -53,7 +53,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                     "references": ["A clerk."],
                     "relevant_document_ids": relevant,
                 }
-                for query_id, document_id, relevant in asked
+                for query_id, document_id, relevant in about
             ],
         )
         assert house.run(METHODS).errors == []
@@ -85,7 +85,7 @@ def test_every_method_ranks_refines_and_answers(indexed: House) -> None:
     assert broken <= {"gae/clusterings:not_degenerate"}  # texts of twelve words are much alike
 
 
-def test_ablations_leave_out_what_they_are_named_for(indexed: House) -> None:
+def test_ablations_leave_out_their_step(indexed: House) -> None:
     tables = {
         method: {
             table: of_method(indexed, f"gae.{table}", method) for table in ("topics", "reflections")
@@ -102,7 +102,7 @@ def test_ablations_leave_out_what_they_are_named_for(indexed: House) -> None:
     assert {row["fate"] for row in whole} == {"whole"}
 
 
-def test_an_answer_costs_what_all_its_steps_take(indexed: House) -> None:
+def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     steps = ("gae.topics", "gae.reflections", "gae.refined_contexts")
     for method in ("gae", "gae-no-reflection"):
         before = sum(
@@ -118,7 +118,7 @@ def test_an_answer_costs_what_all_its_steps_take(indexed: House) -> None:
         assert (before > 0) == (method == "gae")
 
 
-def test_clusterings_tell_pairs_where_questions_name_documents(indexed: House) -> None:
+def test_clusterings_are_scored_on_pairs_of_documents(indexed: House) -> None:
     rows = indexed.table("gae.clusterings").to_pylist()
     chosen = [(row["level"], row["scope"]) for row in rows if row["is_chosen"]]
     assert sorted(chosen) == [("document", "corpus"), ("node", "corpus"), ("node", "document")]
@@ -127,14 +127,12 @@ def test_clusterings_tell_pairs_where_questions_name_documents(indexed: House) -
     assert recalls["node"] is None
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
-    assert made_by(indexed.run(METHODS)) == []
+def test_second_run_materializes_nothing(indexed: House) -> None:
+    assert materialized_by(indexed.run(METHODS)) == []
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_an_update_equals_a_rebuild(
-    changeable: House, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     house = changeable
     house.write_document(NEW, text_of(NEW, 5))
     house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
@@ -148,19 +146,17 @@ def test_an_update_equals_a_rebuild(
         assert contents(fresh) == contents(house)
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
-    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
-    assert "gae/refined_contexts" in made
-    assert not made & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
+    assets = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
+    assert "gae/refined_contexts" in assets
+    assert not assets & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_over_http_what_failed_is_asked_again_and_nothing_else(
-    changeable: House, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path: Path) -> None:
     house, ill = changeable, [True]
 
     def says(body: dict) -> str:
@@ -169,7 +165,7 @@ def test_over_http_what_failed_is_asked_again_and_nothing_else(
             return "no JSON" if ill else json.dumps({"topic": "Boats", "relevance": 8})
         return json.dumps({"score": 2}) if "score" in fields else "They met."
 
-    def asked() -> int:
+    def n_requests() -> int:
         return len(server.lines("/chat/completions"))
 
     with judging(tmp_path, says, max_repairs=0) as (model, server):
@@ -178,20 +174,20 @@ def test_over_http_what_failed_is_asked_again_and_nothing_else(
         assert not report.errors
         assert not report.is_complete
         assert not of_method(house, "gae.topics", "gae")
-        before = asked()
+        before = n_requests()
         ill.clear()
         assert house.run(["gae"]).is_complete
         topics = of_method(house, "gae.topics", "gae")
         assert {row["topic"] for row in topics} == {"Boats"}
-        # the topics; what their relevance makes another prompt of; the answers to it
+        # the topics; prompts that their relevance changes; the answers
         refined = of_method(house, "gae.refined_contexts", "gae")
-        assert asked() - before <= len(topics) + len(refined) + 2
+        assert n_requests() - before <= len(topics) + len(refined) + 2
         assert {row["score"] for row in refined} == {5.0}
 
 
 @pytest.mark.parametrize("method", ["gae", "gae-no-graph", "gae-no-reflection"])
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[5]])
-def test_a_question_is_answered_from_the_stored_clusters(
+def test_question_is_answered_from_stored_clusters(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, "Who met the boat?", method, document_id)

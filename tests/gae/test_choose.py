@@ -13,7 +13,7 @@ from tests.lightpal.toys import topic_tables
 N, GROUPS = 60, np.repeat(np.arange(12), 5)
 
 
-def test_the_true_groups_agree_most_at_every_level() -> None:
+def test_true_groups_agree_best_at_every_level() -> None:
     here = Collection.from_tables(*topic_tables(10, 6, 3))  # 60 documents of 10 topics
     topic = np.array([int(document_id[1:3]) for document_id in here.document_ids])
     of_chunk = np.repeat(topic, np.diff(here.starts))
@@ -32,14 +32,14 @@ def test_the_true_groups_agree_most_at_every_level() -> None:
     assert found["node", "document", "true"] == 0  # documents of 3 chunks give no evidence
 
 
-def test_a_steady_clustering_wins_over_an_equally_good_one() -> None:
+def test_stable_clustering_wins_among_equals() -> None:
     verdicts = {"shaky": Verdict(8.0, 0.5), "steady": Verdict(7.5, 0.9), "wrong": Verdict(-9, 1.0)}
     assert chosen(verdicts) == "steady"
     assert chosen({"a": Verdict(-2.0, 0.8), "b": Verdict(-1.0, 0.6)}) == "b"
     assert chosen({"a": Verdict(0.0, 0.4), "b": Verdict(0.0, 0.6)}) == "b"
-    one = Verdict(9.0, 1.0, parts=False)
+    one = Verdict(9.0, 1.0, is_split=False)
     assert chosen({"one": one, "many": Verdict(-1.0, 0.1)}) == "many"
-    assert chosen({"one": one, "alone": Verdict(0.0, 1.0, parts=False)}) == "one"
+    assert chosen({"one": one, "alone": Verdict(0.0, 1.0, is_split=False)}) == "one"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_weight(t: float, weight: float) -> None:
     assert weight_of(t) == weight
 
 
-def test_stability_is_the_share_of_pairs_found_again() -> None:
+def test_stability_is_the_share_of_recovered_pairs() -> None:
     assert stability(lambda kept: GROUPS[kept], GROUPS) == 1
     assert stability(lambda kept: np.arange(len(kept)), GROUPS) == 0
     halves = stability(lambda kept: GROUPS[kept] // 2, GROUPS)  # each pair of groups united
@@ -58,7 +58,7 @@ def test_stability_is_the_share_of_pairs_found_again() -> None:
     assert n_pairs(GROUPS[kept]) / n_pairs(GROUPS[kept] // 2) == pytest.approx(halves, abs=0.05)
 
 
-def test_pairs_by_hand() -> None:
+def test_pairs_known_values() -> None:
     labels = np.array([0, 0, 0, 1, 1, 2])
     # questions name {0, 1} and {1, 3}: pairs together among the named 0, 1, 3 are {0, 1} alone
     assert pair_scores(labels, [{0, 1}, {1, 3}]) == (1.0, 0.5)
@@ -68,7 +68,7 @@ def test_pairs_by_hand() -> None:
     assert pair_scores(np.arange(6), [{0, 1}]) == (None, 0.0)
 
 
-def test_candidates_come_before_others_and_weight_nothing_keeps_the_order() -> None:
+def test_candidates_precede_others_and_zero_weight_keeps_the_order() -> None:
     scores = np.random.default_rng(0).random((3, N))
     found = reranked(scores, GROUPS, 2, RerankSettings())
     assert ((found >= 0).sum(axis=1) == 20).all()

@@ -1,4 +1,4 @@
-"""Clusterings side by side: what is chosen, what a setting chooses, what labels tell."""
+"""Choice among clusterings, by default and by setting, and their measures by labels."""
 
 from functools import cache
 
@@ -32,12 +32,12 @@ def index() -> tuple[pa.Table, pa.Table, pa.Table]:
     here = topics()
     edges = graph_edges(here, {}, "en", GraphSettings())
     random = np.random.default_rng(0)
-    parts = []
+    tables_of_levels = []
     for level in levels(here):
         topic = np.array([int(passage_id[1:3]) for passage_id in level.ids])
         vectors = 10 * np.eye(8)[topic] + 0.1 * random.standard_normal((len(topic), 8))
-        parts.append(vector_rows(level.name, level.ids, vectors))
-    embeddings = pa.concat_tables(parts)
+        tables_of_levels.append(vector_rows(level.name, level.ids, vectors))
+    embeddings = pa.concat_tables(tables_of_levels)
     return clusters(edges, embeddings, here, SETTINGS), edges, embeddings
 
 
@@ -49,11 +49,11 @@ def queries(*relevant: list[str]) -> pa.Table:
     )
 
 
-def judged(asked: pa.Table, settings: ClusterSettings = SETTINGS) -> pa.Table:
-    return clusterings(*index(), topics(), asked, "en", settings)
+def judged(questions: pa.Table, settings: ClusterSettings = SETTINGS) -> pa.Table:
+    return clusterings(*index(), topics(), questions, "en", settings)
 
 
-def test_every_way_is_judged_and_one_is_chosen_at_each_level_and_scope() -> None:
+def test_every_clustering_is_judged_and_one_chosen_per_level_and_scope() -> None:
     rows = judged(queries())
     assert rows.schema.equals(TABLES["gae.clusterings"].schema)
     found = rows.to_pylist()
@@ -72,7 +72,7 @@ def test_every_way_is_judged_and_one_is_chosen_at_each_level_and_scope() -> None
     assert dbscan["stability"] == 1
 
 
-def test_labels_choose_nothing() -> None:
+def test_labels_do_not_affect_the_choice() -> None:
     ids = topics().document_ids
     without, with_labels = judged(queries()), judged(queries(ids[:5], ids[4:6]))
     assert without.drop_columns(MEASURED_BY_LABELS).equals(
@@ -85,13 +85,13 @@ def test_labels_choose_nothing() -> None:
 
 
 @pytest.mark.parametrize("method", ["leiden", "k_means"])
-def test_a_clustering_that_the_settings_name_is_followed_in_full(method: str) -> None:
+def test_configured_clustering_is_used_in_full(method: str) -> None:
     rows = judged(queries(), SETTINGS.model_copy(update={"method": method})).to_pylist()
     assert all(row["clustering"].startswith(method) for row in rows if row["is_chosen"])
     assert {row["weight"] for row in rows} == {1.0}
 
 
-def test_a_way_that_there_is_not_names_the_others() -> None:
+def test_unknown_clustering_error_names_the_known_ones() -> None:
     found, edges, embeddings = index()
     names = np.array(found["clustering"].to_pylist())
     without = found.filter(pa.array(names != "hdbscan"))
@@ -100,7 +100,7 @@ def test_a_way_that_there_is_not_names_the_others() -> None:
         clusterings(without, edges, embeddings, topics(), queries(), "en", settings)
 
 
-def test_labels_come_in_the_order_of_the_passages() -> None:
+def test_labels_follow_passage_order() -> None:
     documents, _ = levels(topics())
     found = labels_of(shuffled(index()[0]), documents)
     assert np.array_equal(found["dbscan"], np.repeat(np.arange(8), 5))

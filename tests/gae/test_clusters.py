@@ -32,7 +32,7 @@ def test_groups_of_points_are_found(cluster) -> None:
         assert (cluster(points()) == GROUPS).all()
 
 
-def test_noise_is_alone() -> None:
+def test_noise_points_are_singletons() -> None:
     found = dbscan(np.vstack([points(), [[99, 99, 99], [-99, 0, 0]]]), 1.0)
     assert found.tolist() == [*GROUPS.tolist(), 3, 4]
     assert dbscan(np.array([[0.0], [9.0]]), 1.0).tolist() == [0, 1]  # nothing but noise
@@ -52,7 +52,7 @@ def test_leiden_finds_cliques_in_any_order_of_edges() -> None:
         assert leiden(20, turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
 
 
-def test_every_way_clusters_a_part_as_if_it_were_the_whole() -> None:
+def test_every_clustering_handles_a_subset_like_the_whole() -> None:
     settings = ClusterSettings(resolutions=(1.0,), dbscan_eps=1.0, k_means_size=6)
     ways = clusterers(points(), cliques(), settings)
     assert list(ways) == ["leiden-1", "dbscan", "hdbscan", "k_means"]
@@ -62,7 +62,7 @@ def test_every_way_clusters_a_part_as_if_it_were_the_whole() -> None:
     assert ways["k_means"](np.arange(18)).tolist() == GROUPS.tolist()
 
 
-def test_what_takes_time_by_the_square_is_left_out_of_large_corpora(
+def test_quadratic_clusterings_are_skipped_for_large_corpora(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(clusters, "_MOST_EXACT", 10)
@@ -77,7 +77,7 @@ def test_what_takes_time_by_the_square_is_left_out_of_large_corpora(
     )
 
 
-def test_directions_count_and_not_lengths_unless_told() -> None:
+def test_direction_counts_and_length_only_on_request() -> None:
     found = {}
     for unit_length in (True, False):
         settings = ClusterSettings(resolutions=[1.0], unit_length=unit_length, k_means_size=3)
@@ -87,7 +87,7 @@ def test_directions_count_and_not_lengths_unless_told() -> None:
     assert found[False].tolist() == [0, 0, 1, 0, 0, 0]
 
 
-def test_dbscan_is_the_published_one() -> None:
+def test_dbscan_equals_the_published_one() -> None:
     settings = ClusterSettings(resolutions=[1.0])
     assert (settings.dbscan_eps, settings.dbscan_min_samples) == (0.5, 2)
     line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0]])  # neighbours 0.5, 0.5, 0.6 apart

@@ -1,4 +1,4 @@
-"""What joins passages: places in a document, citations, words; and what they are as features."""
+"""Edges between passages (position, citations, words) and features of passages."""
 
 import numpy as np
 import pytest
@@ -28,14 +28,14 @@ def test_neighbours_stay_within_documents() -> None:
     assert pairs(neighbours(np.array([0, 3, 4, 6]))) == {(0, 1), (1, 2), (4, 5)}
 
 
-def test_the_nearest_share_words() -> None:
+def test_nearest_neighbours_share_words() -> None:
     texts = ["boat lamp", "boat lamp oar", "peat rail", "peat rail iron", "nobody"]
     assert pairs(nearest_by_words(texts, Words(), 1)) == {(0, 1), (1, 0), (2, 3), (3, 2)}
     assert not pairs(nearest_by_words(["one", "two"], Words(), 1))
     assert not pairs(nearest_by_words(texts, Words(), 0))
 
 
-def test_citations_are_edges_where_both_documents_are_there() -> None:
+def test_citations_are_edges_if_both_documents_exist() -> None:
     here = collection()
     first, second, third = here.document_ids
     cited = citations(here, {first: [third, "unknown", first], "gone": [second]})
@@ -49,7 +49,7 @@ def test_citations_are_edges_where_both_documents_are_there() -> None:
     assert ("node", "nearest") not in by_kind
 
 
-def test_edges_are_the_same_in_any_order_of_rows() -> None:
+def test_edges_do_not_depend_on_row_order() -> None:
     here = collection()
     rows = graph_edges(here, {}, "en", GraphSettings(n_nearest=2))
     assert rows.schema.equals(TABLES["gae.graph_edges"].schema)
@@ -61,7 +61,7 @@ def test_edges_are_the_same_in_any_order_of_rows() -> None:
         edges_of(rows, "node", here.chunk_ids[:1])
 
 
-def test_without_neighbours_there_are_none() -> None:
+def test_zero_neighbours_give_no_edges() -> None:
     rows = graph_edges(collection(), {}, "en", GraphSettings(neighbours=False))
     assert "neighbour" not in rows["kind"].to_pylist()
 
@@ -84,15 +84,15 @@ def test_features_are_weighted_sums_of_reduced_matrices() -> None:
     assert np.linalg.norm(only_words, axis=0) == pytest.approx(greatest, rel=1e-3)
 
 
-def test_few_words_have_the_same_features_each_time() -> None:
-    """The iteration then begins anew, which must not depend on what was drawn before."""
+def test_few_words_have_reproducible_features() -> None:
+    """The iteration then restarts, which must not depend on earlier random draws."""
     matrix = csr_matrix(np.array([[0, 0, 0], [1, 1, 1], [1, 1, 1]], np.float32))
     settings = GraphSettings(alpha=1.0, beta=0.0)
     found = {features(matrix, np.eye(3), settings).tobytes() for _ in range(5)}
     assert len(found) == 1
 
 
-def test_features_of_words_are_their_principal_components() -> None:
+def test_word_features_are_principal_components() -> None:
     from sklearn.decomposition import PCA
 
     drawn = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.plots.figure import COLOURS, DPI
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 60_000  # it stands in the event log
+MAX_BYTES = 60_000  # it is stored in the event log
 PLANE = (slice(round(0.6 * DPI), round(5.8 * DPI)), slice(0, round(5.5 * DPI)))
 BARS = (slice(round(6.5 * DPI), round(6.6 * DPI)), slice(round(0.62 * DPI), round(8.48 * DPI)))
 
@@ -32,9 +32,9 @@ def groups(*sizes: int, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:
     return (np.eye(dim)[clusters % dim] + noise).astype(np.float32), clusters
 
 
-def where(png: bytes, colour: str, part: tuple[slice, slice]) -> np.ndarray:
+def where(png: bytes, colour: str, region: tuple[slice, slice]) -> np.ndarray:
     """Pixels of (nearly) that colour in a part of the picture, `(n, 2)`: down and across."""
-    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)[part]
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)[region]
     wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return np.argwhere(np.abs(pixels - wanted).max(axis=2) < 25)
 
@@ -46,7 +46,7 @@ def check(png: bytes) -> None:
     assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
 
 
-def test_the_same_passages_give_the_same_picture():
+def test_same_passages_give_the_same_plot():
     embeddings, clusters = groups(20, 12, 5, 1, 1)
     png = draw(embeddings, clusters, silhouette=0.5)
     check(png)
@@ -56,7 +56,7 @@ def test_the_same_passages_give_the_same_picture():
     assert draw(embeddings, np.minimum(clusters, 2), silhouette=0.5) != png
 
 
-def test_clusters_lie_apart_where_their_embeddings_do():
+def test_clusters_with_distant_embeddings_are_apart():
     png = draw(*groups(30, 30))
     first, second = (where(png, colour, PLANE) for colour in COLOURS[:2])
     apart = np.linalg.norm(first.mean(axis=0) - second.mean(axis=0))
@@ -64,12 +64,12 @@ def test_clusters_lie_apart_where_their_embeddings_do():
         assert np.linalg.norm(pixels - pixels.mean(axis=0), axis=1).mean() < apart / 2
 
 
-def test_length_does_not_matter():
+def test_vector_length_does_not_matter():
     embeddings, clusters = groups(20, 12)
     assert draw(4 * embeddings, clusters) == draw(embeddings, clusters)
 
 
-def test_a_bar_is_as_wide_as_its_share():
+def test_bar_width_is_its_share():
     png = draw(*groups(30, 9, 1))
     n_columns = BARS[1].stop - BARS[1].start
     for colour, share in zip(COLOURS, (0.75, 0.225), strict=False):
@@ -77,7 +77,7 @@ def test_a_bar_is_as_wide_as_its_share():
         assert len(np.unique(bar[:, 1])) / n_columns == pytest.approx(share, abs=0.01)
 
 
-def test_a_sample_has_some_of_every_coloured_cluster(monkeypatch):
+def test_sample_covers_every_coloured_cluster(monkeypatch):
     embeddings, clusters = groups(900, *[2] * 5, *[1] * 200)
     monkeypatch.setattr(plots, "_MOST_SHOWN", 60)
     png = draw(embeddings, clusters)
@@ -87,7 +87,7 @@ def test_a_sample_has_some_of_every_coloured_cluster(monkeypatch):
     assert draw(embeddings, clusters) != png
 
 
-def test_the_largest_ten_have_a_legend_and_lone_passages_never():
+def test_legend_has_the_ten_largest_and_no_singletons():
     _, clusters = groups(*[3] * 12, 1)
     embeddings = np.random.default_rng(1).normal(size=(len(clusters), 8))
     names = [f"story {i}" for i in range(len(clusters))]
@@ -100,7 +100,7 @@ def test_the_largest_ten_have_a_legend_and_lone_passages_never():
         assert (draw(embeddings, clusters, renamed) != png) == (cluster < 10)
 
 
-def test_without_passages_there_is_nothing_to_show():
+def test_no_passages_give_an_empty_plot():
     png = draw(np.empty((0, 8)), np.empty(0, int))
     assert Image.open(io.BytesIO(png)).height < 100
 
@@ -114,17 +114,17 @@ def test_few_passages(n, dim):
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3])
-def test_passages_all_alike(value):
+def test_identical_passages(value):
     check(draw(np.full((40, 8), value, np.float32), np.repeat([0, 1], 20)))
 
 
-def test_half_of_the_passages_alike():
+def test_half_of_the_passages_identical():
     embeddings, clusters = groups(20, 20)
     embeddings[:20] = embeddings[0]
     check(draw(embeddings, clusters))
 
 
-def test_odd_names():
+def test_unusual_names():
     embeddings, clusters = groups(*[3] * 9)
     names = [f"{name}{i}" for i, name in enumerate(with_names(ODD_NAMES, len(clusters)))]
     check(draw(embeddings, clusters, names, ODD_NAMES[1]))
@@ -145,7 +145,7 @@ def test_losses(n):
     assert losses(falling) != png
 
 
-def test_a_loss_that_halves_each_epoch_is_a_straight_line():
+def test_loss_halving_each_epoch_is_a_straight_line():
     axes = (slice(round(0.5 * DPI), round(2.45 * DPI)), slice(round(0.72 * DPI), round(5.3 * DPI)))
     down, across = where(losses(0.5 ** np.arange(40)), COLOURS[0], axes).T
     line = np.polyfit(across, down, 1)
@@ -157,7 +157,7 @@ def test_a_loss_that_halves_each_epoch_is_a_straight_line():
 @pytest.mark.parametrize(
     "values", [[0.7] * 20, [0.7, 0.69], [300.0, 0.02], [0.7, float("nan"), 0.0]]
 )
-def test_odd_losses(values):
+def test_unusual_losses(values):
     check(losses(values))
 
 

@@ -26,7 +26,7 @@ def topics() -> Collection:
     return Collection.from_tables(*topic_tables(4, 6, 3))
 
 
-def asked() -> Questions:
+def topic_questions() -> Questions:
     """A chunk of the first topic as a question to all, and to its own document."""
     here = topics()
     assert here.embeddings is not None
@@ -38,7 +38,7 @@ def asked() -> Questions:
     )
 
 
-def made(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
+def tables_for(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
     """Two clusterings, of which DBSCAN has everything in one cluster."""
     here = topics()
     levels = {"document": here.document_ids, "node": here.chunk_ids}
@@ -62,7 +62,7 @@ def made(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
 
 
 def ranked(variant: str, tables: Tables) -> pa.Table:
-    found = rank(variant, topics(), asked(), tables, "en", K, RerankSettings())
+    found = rank(variant, topics(), topic_questions(), tables, "en", K, RerankSettings())
     return found.drop_columns("latency_s")
 
 
@@ -75,8 +75,8 @@ def topics_in(ids: list[str]) -> list[int]:
     return [int(i[1:3]) for i in ids]
 
 
-def test_clusters_bring_a_topic_together() -> None:
-    moved, kept = ranked("gae", made()), ranked("gae-no-rerank", made())
+def test_clusters_unite_a_topic() -> None:
+    moved, kept = ranked("gae", tables_for()), ranked("gae-no-rerank", tables_for())
     n_before, n_after = (topics_in(best(r, "all", "node")[:12]).count(0) for r in (kept, moved))
     assert n_after > n_before
     assert topics_in(best(moved, "all", "document")[:6]) == [0] * 6
@@ -84,37 +84,37 @@ def test_clusters_bring_a_topic_together() -> None:
 
 
 @pytest.mark.parametrize("variant", ["gae-no-graph", "gae-no-rerank"])
-def test_without_reranking_the_seeds_remain(variant: str) -> None:
-    seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
-    assert ranked(variant, made()).equals(seeds.drop_columns("latency_s"))
+def test_without_reranking_the_order_is_that_of_the_seeds(variant: str) -> None:
+    seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
+    assert ranked(variant, tables_for()).equals(seeds.drop_columns("latency_s"))
 
 
-def test_weight_nothing_keeps_the_order_of_the_seeds() -> None:
-    seeds = rank_questions(lambda scope: Seeds(scope, "en"), asked(), topics())
-    found = ranked("gae", made(weight=0.0))
+def test_zero_weight_keeps_the_seed_order() -> None:
+    seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
+    found = ranked("gae", tables_for(weight=0.0))
     for level in ("document", "node"):
         n = 10 * K  # candidates
         assert best(found, "all", level)[:n] == best(seeds, "all", level)[:n]
 
 
-def test_the_published_method_goes_by_dbscan_in_full_over_hybrid() -> None:
-    chosen_otherwise, without_weight = made("by_topic"), made("by_topic", 0.0)
+def test_published_method_uses_full_dbscan_over_hybrid() -> None:
+    chosen_otherwise, without_weight = tables_for("by_topic"), tables_for("by_topic", 0.0)
     found = ranked("gae-dbscan", chosen_otherwise)
     assert found.equals(ranked("gae-dbscan", without_weight))
-    first = rank_questions(hybrid, asked(), topics())
+    first = rank_questions(hybrid, topic_questions(), topics())
     # One cluster for all: each candidate gains the mean of all but itself, the order stays.
     assert best(found, "all", "node")[0] == best(first, "all", "node")[0]
     assert not found.equals(ranked("gae", chosen_otherwise))
 
 
-def test_rows_may_come_in_any_order() -> None:
-    tables = made()
+def test_row_order_does_not_matter() -> None:
+    tables = tables_for()
     turned = Tables(shuffled(tables.clusters), shuffled(tables.clusterings))
     assert ranked("gae", tables).equals(ranked("gae", turned))
 
 
-def test_a_corpus_too_large_for_dbscan_says_so() -> None:
-    tables = made()
+def test_corpus_too_large_for_dbscan_is_reported() -> None:
+    tables = tables_for()
     without = tables.clusterings.filter(pc.equal(tables.clusterings["clustering"], "by_topic"))
     with pytest.raises(ValueError, match="no clustering 'dbscan' of level 'document'"):
         ranked("gae-dbscan", Tables(tables.clusters, without))

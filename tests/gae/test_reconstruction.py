@@ -32,7 +32,7 @@ def dense_loss(z, adjacency):
 
 
 @pytest.mark.parametrize("cells", [1, 50, 10**6])
-def test_loss_and_gradient_are_those_of_all_pairs_at_once(
+def test_loss_and_gradient_equal_those_of_all_pairs(
     cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
@@ -47,7 +47,7 @@ def test_loss_and_gradient_are_those_of_all_pairs_at_once(
     torch.testing.assert_close(blocked.grad, whole.grad, atol=1e-6, rtol=1e-5)
 
 
-def test_drawn_columns_estimate_loss_and_gradient_without_bias() -> None:
+def test_sampled_columns_estimate_without_bias() -> None:
     import torch
 
     adjacency = adjacency_of(passage_graph(N, drawn_edges()))
@@ -66,13 +66,13 @@ def test_drawn_columns_estimate_loss_and_gradient_without_bias() -> None:
     torch.testing.assert_close(torch.stack(gradients).mean(0), whole.grad, atol=1e-5, rtol=1e-4)
 
 
-def test_every_edge_stands_both_ways_once_with_each_node_beside_itself() -> None:
+def test_edges_are_bidirectional_with_self_loops() -> None:
     edges = Edges(np.array([0, 1, 1, 2, 0]), np.array([1, 0, 2, 2, 1]), np.ones(5))
     adjacency = adjacency_of(passage_graph(4, edges)).to_dense()
     assert adjacency.tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
 
 
-def test_the_encoder_is_what_dense_matrices_say() -> None:
+def test_encoder_equals_dense_matrices() -> None:
     import torch
 
     settings = TrainingSettings(hidden=5, dim=3)
@@ -89,7 +89,7 @@ def test_the_encoder_is_what_dense_matrices_say() -> None:
     np.testing.assert_allclose(found, expected - expected.mean(0), atol=1e-9)
 
 
-def test_a_small_graph_is_learnt_from_the_first_epochs() -> None:
+def test_small_graph_is_learnt_from_the_first_epochs() -> None:
     n = 60
     sources = np.arange(n)
     edges = Edges(sources, (sources + 1) % n, np.ones(n))
@@ -101,7 +101,7 @@ def test_a_small_graph_is_learnt_from_the_first_epochs() -> None:
 
 
 @pytest.mark.parametrize("exact_nodes", [100, 0])
-def test_two_cliques_come_apart(exact_nodes: int) -> None:
+def test_two_cliques_are_separated(exact_nodes: int) -> None:
     n = 20
     groups = np.arange(n) < n // 2
     sources, targets = np.nonzero(groups[:, None] == groups[None])
@@ -122,7 +122,7 @@ def test_two_cliques_come_apart(exact_nodes: int) -> None:
     assert cosine[same].min() > cosine[~same].max()
 
 
-def test_threads_are_given_back_and_the_seed_decides() -> None:
+def test_threads_are_restored_and_the_seed_decides() -> None:
     import torch
 
     before = torch.get_num_threads()

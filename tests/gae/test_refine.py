@@ -1,4 +1,4 @@
-"""Passages are rewritten by grade, keep their provenance, and fit the prompt whatever K is."""
+"""Passages are rewritten by grade, keep their provenance, and fit the prompt for any K."""
 
 from collections.abc import Callable
 
@@ -40,10 +40,10 @@ def refine(
     settings: RefineSettings = SETTINGS,
     topic: dict[int, int] | None = None,
 ) -> tuple[list[dict], list[str], list[Request]]:
-    """Rows, problems and requests; clusters are those of the passages' places, from 1."""
+    """Return rows, failures and requests; clusters are the passages' positions, from 1."""
     model = Scripted(say)
     own = {("q", f"c{i}"): r for i, r in enumerate(relevances, start=1) if r is not None}
-    made = refined_contexts(
+    refined = refined_contexts(
         contexts({"q": texts}),
         judged("gae.topics", {("q", c): r for c, r in (topic or {}).items()}),
         judged("gae.reflections", own),
@@ -55,14 +55,14 @@ def refine(
         n_word_pieces,
     )
     assert len(model.calls) == 1
-    return made.rows.to_pylist(), list(made.failures), model.asked
+    return refined.rows.to_pylist(), list(refined.failures), model.requests
 
 
 def column(rows: list[dict], name: str) -> list:
     return [row[name] for row in rows]
 
 
-def test_score_is_the_weighted_sum_of_what_is_there() -> None:
+def test_score_is_the_weighted_sum_of_available_grades() -> None:
     settings = RefineSettings(topic_weight=0.25)
     assert weighted(8, 4, settings) == 5.0
     assert weighted(None, 4, settings) == 4
@@ -70,25 +70,25 @@ def test_score_is_the_weighted_sum_of_what_is_there() -> None:
     assert weighted(None, None, settings) is None
 
 
-def test_grades_part_at_the_settings() -> None:
+def test_grade_thresholds_follow_the_settings() -> None:
     scores = (10, 7, 6.99, 4, 3.99, 1, None)
     grades = ["high", "high", "medium", "medium", "low", "low", None]
     assert [grade(score, SETTINGS) for score in scores] == grades
 
 
-def test_each_grade_is_asked_for_what_it_keeps() -> None:
-    rows, failures, asked = refine([BRIDGE, LONG, COOKING], [9, 5, 2], topic={1: 8, 2: 4, 3: 1})
+def test_each_grade_requests_its_length() -> None:
+    rows, failures, requests = refine([BRIDGE, LONG, COOKING], [9, 5, 2], topic={1: 8, 2: 4, 3: 1})
     assert column(rows, "score") == [8.5, 4.5, 1.5]
     assert column(rows, "grade") == ["high", "medium", "low"]
     assert column(rows, "fate") == ["edited", "condensed", "reduced"]
     n_words = [len(text.split()) for text in (BRIDGE, LONG)]
-    limits = [r.max_words for r in asked]
+    limits = [r.max_words for r in requests]
     assert limits == [n_words[0], pytest.approx(n_words[1] / 2, abs=1), 25]
     assert all(
         f"at most {n} words" in r.instructions.replace("\n", " ")
-        for n, r in zip(limits, asked, strict=True)
+        for n, r in zip(limits, requests, strict=True)
     )
-    assert [r.document_id for r in asked] == ["d1", "d2", "d3"]
+    assert [r.document_id for r in requests] == ["d1", "d2", "d3"]
     assert column(rows, "node_id") == ["c1", "c2", "c3"]
     assert column(rows, "document_id") == ["d1", "d2", "d3"]
     assert column(rows, "tokens_before") == n_word_pieces([BRIDGE, LONG, COOKING])
@@ -97,15 +97,15 @@ def test_each_grade_is_asked_for_what_it_keeps() -> None:
     assert failures == []
 
 
-def test_ranks_stay_though_scores_differ() -> None:
-    rows, _, asked = refine([BRIDGE, COOKING], [1, 9])
+def test_ranks_stay_if_scores_differ() -> None:
+    rows, _, requests = refine([BRIDGE, COOKING], [1, 9])
     assert column(rows, "rank") == [1, 2]
     assert column(rows, "node_id") == ["c1", "c2"]
-    assert [r.passages[0] for r in asked] == [COOKING, BRIDGE]
+    assert [r.passages[0] for r in requests] == [COOKING, BRIDGE]
 
 
 @pytest.mark.parametrize("nothing", ["NONE", "none.", ' "None" ', "**NONE**"])
-def test_a_low_one_of_which_nothing_matters_is_dropped(nothing: str) -> None:
+def test_irrelevant_low_grade_passage_is_dropped(nothing: str) -> None:
     rows, failures, _ = refine(
         [BRIDGE, COOKING], [9, 1], lambda r: nothing if COOKING in r.passages else "Edited."
     )
@@ -116,30 +116,30 @@ def test_a_low_one_of_which_nothing_matters_is_dropped(nothing: str) -> None:
     assert failures == []
 
 
-def test_a_dropped_passage_is_not_shown_to_the_model() -> None:
+def test_dropped_passage_is_not_sent_to_the_model() -> None:
     rows, _, _ = refine(
         [COOKING, BRIDGE], [1, 9], lambda r: "NONE" if COOKING in r.passages else "Edited."
     )
     model = Scripted(lambda request: "An answer.")
     answer_questions(ASKED, pa.Table.from_pylist(rows), model, MAX_WORDS)
-    assert [request.passages for request in model.asked] == [("Edited.",)]
+    assert [request.passages for request in model.requests] == [("Edited.",)]
 
 
-def test_zero_low_words_drop_without_asking() -> None:
-    rows, _, asked = refine([BRIDGE, COOKING], [9, 1], settings=RefineSettings(low_words=0))
+def test_zero_low_words_drop_without_a_request() -> None:
+    rows, _, requests = refine([BRIDGE, COOKING], [9, 1], settings=RefineSettings(low_words=0))
     assert column(rows, "fate") == ["edited", "dropped"]
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert (rows[1]["model"], rows[1]["calls"]) == ("", 0)
 
 
-def test_the_best_passage_is_shown_where_nothing_would_be() -> None:
+def test_best_passage_is_kept_if_all_would_be_dropped() -> None:
     for settings in (SETTINGS, RefineSettings(low_words=0)):
         rows, _, _ = refine([COOKING, BRIDGE], [1, 3], lambda r: "None.", settings)
         assert column(rows, "fate") == ["dropped", "whole"]
         assert column(rows, "text") == ["", BRIDGE]
 
 
-def test_a_failed_request_keeps_the_beginning_and_is_told() -> None:
+def test_failed_request_keeps_the_beginning_and_is_reported() -> None:
     rows, failures, _ = refine([BRIDGE, LONG, COOKING], [9, 5, 2], lambda r: None)
     assert column(rows, "fate") == ["whole", "cut", "cut"]
     assert rows[0]["text"] == BRIDGE
@@ -153,28 +153,28 @@ def test_a_failed_request_keeps_the_beginning_and_is_told() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "[1]\n", "None"])
-def test_an_empty_reply_is_a_failure(reply: str) -> None:
+def test_empty_reply_is_a_failure(reply: str) -> None:
     rows, failures, _ = refine([BRIDGE], [9], lambda r: reply)
     assert (rows[0]["fate"], rows[0]["text"]) == ("whole", BRIDGE)
     assert "not rewritten: the reply is empty" in failures[0]
 
 
-def test_what_nobody_judged_stays_as_it_is() -> None:
-    rows, failures, asked = refine([BRIDGE, COOKING], [None, 8])
+def test_ungraded_passages_are_unchanged() -> None:
+    rows, failures, requests = refine([BRIDGE, COOKING], [None, 8])
     assert (rows[0]["score"], rows[0]["grade"], rows[0]["fate"]) == (None, None, "whole")
     assert rows[0]["text"] == BRIDGE
     assert (rows[0]["model"], rows[0]["calls"]) == ("", 0)
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert failures == []
 
 
-def test_a_reply_equal_to_the_passage_is_whole_and_a_number_before_it_is_not_shown() -> None:
+def test_reply_equal_to_the_passage_counts_as_whole_without_its_number() -> None:
     rows, _, _ = refine([BRIDGE, COOKING], [9, 9], lambda r: f"[1]\n{r.passages[0]} ")
     assert column(rows, "fate") == ["whole", "whole"]
     assert column(rows, "text") == [BRIDGE, COOKING]
 
 
-def test_a_reply_beyond_its_allowance_is_cut_and_one_a_little_over_is_not() -> None:
+def test_reply_is_cut_only_beyond_its_tolerance() -> None:
     rows, _, _ = refine([LONG], [1], lambda r: LONG)
     assert rows[0]["fate"] == "reduced"
     assert len(rows[0]["text"].split()) <= 25
@@ -184,13 +184,13 @@ def test_a_reply_beyond_its_allowance_is_cut_and_one_a_little_over_is_not() -> N
     assert rows[0]["text"] == little
 
 
-def far_too_much(request: Request) -> str:
+def babbling_reply(request: Request) -> str:
     return f"{request.passages[0]} {LONG} " * 3
 
 
 @pytest.mark.parametrize("k", [3, 6, 10, 20, 60])
-@pytest.mark.parametrize("say", [far_too_much, lambda r: None, lambda r: r.passages[0]])
-def test_the_prompt_keeps_to_its_length_whatever_k_is(k: int, say: Callable) -> None:
+@pytest.mark.parametrize("say", [babbling_reply, lambda r: None, lambda r: r.passages[0]])
+def test_prompt_length_does_not_depend_on_k(k: int, say: Callable) -> None:
     texts = [f"Chunk {i}. {LONG}" for i in range(k)]
     scores = [(7 * i) % 10 + 1 for i in range(k)]
     for prompt_tokens in (300, 2000):
@@ -207,19 +207,19 @@ def test_the_prompt_keeps_to_its_length_whatever_k_is(k: int, say: Callable) -> 
         assert max(dropped, default=0) <= min(shown)
 
 
-def test_short_room_asks_for_less_before_it_drops() -> None:
-    rows, _, asked = refine([LONG] * 4, [9] * 4, settings=RefineSettings(prompt_tokens=600))
+def test_short_room_reduces_before_it_drops() -> None:
+    rows, _, requests = refine([LONG] * 4, [9] * 4, settings=RefineSettings(prompt_tokens=600))
     assert column(rows, "fate") == ["condensed"] * 4
-    assert all(0 < r.max_words < 0.5 * len(LONG.split()) for r in asked)
+    assert all(0 < r.max_words < 0.5 * len(LONG.split()) for r in requests)
 
 
 @pytest.mark.parametrize("k", [3, 6, 10, 20, 60])
 def test_without_reflection_the_best_stay_whole(k: int) -> None:
     texts = [f"Chunk {i}. {BRIDGE}" for i in range(k)]
     settings = RefineSettings(prompt_tokens=700)
-    made = unrefined_contexts(contexts({"q": texts}), ASKED, settings, MAX_WORDS, n_word_pieces)
-    rows = made.rows.to_pylist()
-    (length,) = prompt_lengths(ASKED, made.rows, MAX_WORDS)
+    refined = unrefined_contexts(contexts({"q": texts}), ASKED, settings, MAX_WORDS, n_word_pieces)
+    rows = refined.rows.to_pylist()
+    (length,) = prompt_lengths(ASKED, refined.rows, MAX_WORDS)
     n_shown = sum(row["fate"] == "whole" for row in rows)
     assert length <= 700
     assert n_shown == k or length > 700 - n_word_pieces(texts[:1])[0] - 3
@@ -228,28 +228,28 @@ def test_without_reflection_the_best_stay_whole(k: int) -> None:
     assert {(row["score"], row["grade"], row["model"]) for row in rows} == {(None, None, "")}
 
 
-def test_without_reflection_a_first_one_too_long_is_cut() -> None:
+def test_without_reflection_an_overlong_first_passage_is_cut() -> None:
     settings = RefineSettings(prompt_tokens=300)
     found = contexts({"q": [LONG, BRIDGE]})
-    made = unrefined_contexts(found, ASKED, settings, MAX_WORDS, n_word_pieces)
-    assert made.rows["fate"].to_pylist() == ["cut", "dropped"]
-    assert prompt_lengths(ASKED, made.rows, MAX_WORDS)[0] <= 300
+    refined = unrefined_contexts(found, ASKED, settings, MAX_WORDS, n_word_pieces)
+    assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
+    assert prompt_lengths(ASKED, refined.rows, MAX_WORDS)[0] <= 300
 
 
-def test_a_question_that_leaves_no_room_is_told() -> None:
-    asked = queries({"q": f"Is it so? {LONG}"})
+def test_question_without_room_is_reported() -> None:
+    requests = queries({"q": f"Is it so? {LONG}"})
     settings = RefineSettings(prompt_tokens=200)
     found = contexts({"q": [BRIDGE, COOKING]})
-    made = unrefined_contexts(found, asked, settings, MAX_WORDS, n_word_pieces)
-    assert made.rows["fate"].to_pylist() == ["cut", "dropped"]
-    assert made.rows["text"][0].as_py() == "The…"
-    assert "set prompt_tokens higher" in made.failures[0]
+    refined = unrefined_contexts(found, requests, settings, MAX_WORDS, n_word_pieces)
+    assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
+    assert refined.rows["text"][0].as_py() == "The…"
+    assert "set prompt_tokens higher" in refined.failures[0]
 
 
-def test_the_embedded_model_reduces_what_does_not_matter() -> None:
+def test_embedded_model_shortens_irrelevant_passages() -> None:
     found = contexts({"q": [COOKING, BRIDGE]})
     model, clusters = ExtractiveModel(LocalEmbedder()), {"c1": 0, "c2": 1}
-    made = refined_contexts(
+    refined = refined_contexts(
         found,
         topics(found, clusters, ASKED, model, SETTINGS, n_word_pieces).rows,
         reflections(found, ASKED, model).rows,
@@ -260,10 +260,10 @@ def test_the_embedded_model_reduces_what_does_not_matter() -> None:
         MAX_WORDS,
         n_word_pieces,
     )
-    cooking, bridge = made.rows.to_pylist()
+    cooking, bridge = refined.rows.to_pylist()
     assert (cooking["grade"], cooking["fate"]) == ("low", "reduced")
     assert 0 < len(cooking["text"].split()) <= 26
     assert bridge["grade"] == "high"
     assert bridge["fate"] in ("whole", "edited")
     assert bridge["tokens_after"] > 0.9 * bridge["tokens_before"]
-    assert made.failures == []
+    assert refined.failures == []

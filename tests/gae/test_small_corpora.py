@@ -34,7 +34,7 @@ def test_every_step_runs(n_documents: int, n_chunks: int) -> None:
     here = Collection.from_tables(documents, chunks, vectors)
     edges = graph_edges(here, {}, "en", GraphSettings())
     features = node_features(here, "en", GraphSettings())
-    parts = [
+    per_level = [
         vector_rows(
             level.name,
             level.ids,
@@ -46,7 +46,7 @@ def test_every_step_runs(n_documents: int, n_chunks: int) -> None:
         )
         for level in levels(here)
     ]
-    embeddings = pa.concat_tables(parts)
+    embeddings = pa.concat_tables(per_level)
     assert embeddings.num_rows == n_documents * (1 + n_chunks)
     found = clusters(edges, embeddings, here, ClusterSettings())
     judged = clusterings(found, edges, embeddings, here, QUERIES, "en", ClusterSettings())

@@ -21,14 +21,14 @@ def reply(topic: str = "A  topic", relevance: int = 8) -> str:
     return json.dumps({"topic": topic, "relevance": relevance})
 
 
-def test_every_cluster_of_a_question_is_asked_about_at_once() -> None:
+def test_all_clusters_of_a_question_are_requested_at_once() -> None:
     model = Scripted(lambda request: reply(relevance=len(request.passages)))
-    made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
+    named = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
     assert len(model.calls) == 1
-    assert [r.passages for r in model.asked] == [("second",), ("best", "third"), ("only",)]
-    assert [r.question for r in model.asked] == [QUESTION, QUESTION, "Who cooks?"]
+    assert [r.passages for r in model.requests] == [("second",), ("best", "third"), ("only",)]
+    assert [r.question for r in model.requests] == [QUESTION, QUESTION, "Who cooks?"]
     names = ["query_id", "cluster", "topic", "relevance", "n_passages", "n_read", "calls"]
-    assert made.rows.select(names).to_pylist() == [
+    assert named.rows.select(names).to_pylist() == [
         dict(zip(names, row, strict=True))
         for row in (
             ("q1", 0, "A topic", 1, 1, 1, 1),
@@ -36,55 +36,55 @@ def test_every_cluster_of_a_question_is_asked_about_at_once() -> None:
             ("q2", 4, "A topic", 1, 1, 1, 1),
         )
     ]
-    assert made.failures == []
+    assert named.failures == []
 
 
-def test_a_failure_costs_its_row_and_is_told() -> None:
+def test_failure_costs_its_row_and_is_reported() -> None:
     model = Scripted(lambda request: None if len(request.passages) == 2 else reply())
-    made = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
-    assert made.rows["cluster"].to_pylist() == [0, 4]
-    assert made.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
+    named = topics(FOUND, CLUSTERS, ASKED, model, SETTINGS, n_word_pieces)
+    assert named.rows["cluster"].to_pylist() == [0, 4]
+    assert named.failures == ["question 'q1', cluster 4: no topic: the server is tired"]
 
 
 @pytest.mark.parametrize("prompt_tokens", [250, 400, 1000, 6000])
-def test_the_prompt_holds_the_best_passages_that_fit(prompt_tokens: int) -> None:
+def test_prompt_holds_the_best_fitting_passages(prompt_tokens: int) -> None:
     texts = [f"Number {i}. {BRIDGE}" for i in range(30)]
     found, clusters = contexts({"q1": texts}), {f"c{i}": 0 for i in range(1, 31)}
     model = Scripted(lambda request: reply())
     settings = RefineSettings(prompt_tokens=prompt_tokens)
-    made = topics(found, clusters, ASKED, model, settings, n_word_pieces)
-    (request,) = model.asked
-    n_read = made.rows["n_read"][0].as_py()
-    assert made.rows["n_passages"][0].as_py() == 30
+    named = topics(found, clusters, ASKED, model, settings, n_word_pieces)
+    (request,) = model.requests
+    n_read = named.rows["n_read"][0].as_py()
+    assert named.rows["n_passages"][0].as_py() == 30
     length, one = n_word_pieces([f"{request.instructions}\n{request.render()}", texts[0]])
     assert length <= prompt_tokens
     assert n_read == 30 or length > prompt_tokens - one - 5  # no other one would fit
     assert list(request.passages) == texts[:n_read]
 
 
-def test_one_that_is_too_long_alone_is_cut() -> None:
+def test_overlong_single_passage_is_cut() -> None:
     found = contexts({"q1": [BRIDGE * 20]})
     model = Scripted(lambda request: reply())
-    made = topics(found, CLUSTERS, ASKED, model, RefineSettings(prompt_tokens=300), n_word_pieces)
-    (request,) = model.asked
-    assert made.rows["n_read"].to_pylist() == [1]
+    named = topics(found, CLUSTERS, ASKED, model, RefineSettings(prompt_tokens=300), n_word_pieces)
+    (request,) = model.requests
+    assert named.rows["n_read"].to_pylist() == [1]
     assert BRIDGE.startswith(request.passages[0][:100])
     assert request.passages[0].endswith(".")
     assert n_word_pieces([f"{request.instructions}\n{request.render()}"])[0] <= 300
 
 
-def test_a_passage_without_cluster_is_an_error() -> None:
+def test_passage_without_cluster_raises() -> None:
     with pytest.raises(ValueError, match=r"1 of 3 passages have no cluster \(first: 'c2'\)"):
         topics(FOUND, {"c1": 0, "c3": 0}, ASKED, Scripted(str), SETTINGS, n_word_pieces)
 
 
-def test_the_embedded_model_names_and_tells_apart() -> None:
+def test_embedded_model_names_and_distinguishes_clusters() -> None:
     found = contexts({"q1": [COOKING, BRIDGE]})
     model = ExtractiveModel(LocalEmbedder())
-    made = topics(found, {"c1": 0, "c2": 1}, ASKED, model, SETTINGS, n_word_pieces)
-    cooking, bridge = made.rows.to_pylist()
+    named = topics(found, {"c1": 0, "c2": 1}, ASKED, model, SETTINGS, n_word_pieces)
+    cooking, bridge = named.rows.to_pylist()
     assert "carrots" in cooking["topic"].lower()
     assert "bridge" in bridge["topic"].lower()
     assert cooking["relevance"] < SETTINGS.medium
     assert bridge["relevance"] >= SETTINGS.high
-    assert made.failures == []
+    assert named.failures == []

@@ -9,6 +9,7 @@ from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.tables import TABLES
 from tests.gor.toy_documents import Scripted
+from tests.rows import question_rows, rows_of
 
 QUESTION = "Why did the wooden bridge over the river break?"
 SETTINGS = RefineSettings()
@@ -29,41 +30,19 @@ COOKING = (
 
 def queries(texts: dict[str, str], **fields: object) -> pa.Table:
     """Rows of `queries`: text by id."""
-    fixed = {
-        "kind": "general",
-        "document_id": None,
-        "references": [],
-        "relevant_document_ids": [],
-        "split": "dev",
-        "relevant_chunk_ids": [],
-        "form": "summary",
-        "options": [],
-    }
-    rows = [
-        {"query_id": i, "text": text, "retrieval_text": text, **fixed, **fields}
-        for i, text in texts.items()
-    ]
-    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+    rows = ({"query_id": i, "text": text, "retrieval_text": text} for i, text in texts.items())
+    return question_rows(*rows, **fields)
 
 
 def contexts(passages: dict[str, Sequence[str]]) -> pa.Table:
     """Rows of `contexts`: texts by question, best first; ids are c1, c2, …, documents d1, d2, …"""
-    rows = [
-        {
-            "query_id": query_id,
-            "sample": 0,
-            "rank": rank,
-            "node_id": f"c{rank}",
-            "node_kind": "chunk",
-            "document_id": f"d{rank}",
-            "position": 7,
-            "score": 1 / rank,
-            "text": text,
-        }
+    rows = (
+        {"query_id": query_id, "rank": rank, "node_id": f"c{rank}", "document_id": f"d{rank}"}
+        | {"position": 7, "score": 1 / rank, "text": text}
         for query_id, texts in passages.items()
         for rank, text in enumerate(texts, start=1)
-    ]
-    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
+    )
+    return rows_of("contexts", rows)
 
 
 def judged(name: str, relevances: dict[tuple[str, object], int]) -> pa.Table:
@@ -79,8 +58,8 @@ def judged(name: str, relevances: dict[tuple[str, object], int]) -> pa.Table:
     return pa.Table.from_pylist([{k: row[k] for k in schema.names} for row in rows], schema)
 
 
-def prompt_lengths(asked: pa.Table, refined: pa.Table, max_words: int) -> list[int]:
-    """Word pieces of every prompt that `answer_questions` really makes of refined contexts."""
+def prompt_lengths(questions: pa.Table, refined: pa.Table, max_words: int) -> list[int]:
+    """Word pieces of every prompt that `answer_questions` builds from refined contexts."""
     model = Scripted(lambda request: "An answer.")
-    answer_questions(asked, refined, model, max_words)
-    return n_word_pieces([f"{r.instructions}\n\n{r.render()}" for r in model.asked])
+    answer_questions(questions, refined, model, max_words)
+    return n_word_pieces([f"{r.instructions}\n\n{r.render()}" for r in model.requests])

@@ -1,4 +1,4 @@
-"""Graph of Records as assets: made when asked for; new documents do not train it again."""
+"""Graph of Records as assets: materialized on request; new documents do not retrain it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ from gsum_resources.checkpoints import Checkpoint, CheckpointError, unpack
 from gsum_resources.parquet_store import Partition, Provenance
 from gsum_resources.protocols import Completion, CompletionError, Request
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import start
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
@@ -54,7 +54,7 @@ LEARNING = {"gor/training_log:loss_falls", "gor/source_ranks:training_helps"}
 
 
 class Asker(FirstWords):
-    """Asks about the names at the beginning of a passage, and answers with its first words."""
+    """Generates questions on the first names of a passage, and answers with its first words."""
 
     def _one(self, request: Request) -> Completion | CompletionError:
         reply = super()._one(request)
@@ -72,12 +72,12 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         house.write_document(LONG, text_of(LONG, 10))
         house.write_document(ONE_CHUNK, text_of(ONE_CHUNK, 2))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("long", LONG), ("short", ONE_CHUNK)]
+        questions = [("all", None), ("long", LONG), ("short", ONE_CHUNK)]
         write_lines(
             house.folder / "queries.jsonl",
             [
                 {"query_id": q, "text": f"Who met {d}?", "document_id": d, "references": ["A."]}
-                for q, d in asked
+                for q, d in questions
             ],
         )
         assert house.run(["gor"]).is_complete
@@ -93,7 +93,7 @@ def of_method(rows: pa.Table, method: str) -> list[dict]:
 
 
 def versions(house: House, method: str) -> dict[str, Provenance]:
-    """The footer of each file of a method; it tells run and time, too."""
+    """The footer of each file of a method; it states run and time, too."""
     partition = Partition(CORPUS, method=method)
     found = {name: house.store.provenance(TABLES[name], partition) for name in BY_METHOD}
     return {name: footer for name, footer in found.items() if footer}
@@ -108,10 +108,10 @@ def weights(house: House, method: str) -> bytes:
     return row["weights"]
 
 
-def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
+def test_unrequested_gor_assets_are_not_missing(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
-        # results are wanted once there is a question
+        # results are due once there is a question
         for method, families in (("bm25", {"retrieval"}), ("node2vec", {"retrieval", "gor"})):
             pipeline.requests.add(CORPUS, [method])
             snapshot = pipeline.new_snapshot(instance)
@@ -124,10 +124,10 @@ def test_nothing_of_it_is_missed_unless_asked_for(house: House) -> None:
             assert missed == families
 
 
-def test_two_documents_one_of_a_single_chunk_pass_the_whole_way(indexed: House) -> None:
+def test_single_chunk_document_passes_all_steps(indexed: House) -> None:
     nodes = indexed.table("gor.record_nodes")
     kinds = {d: [n["kind"] for n in in_document(nodes, d)] for d in (LONG, ONE_CHUNK)}
-    assert kinds[ONE_CHUNK] == ["chunk", "response"]  # nothing else can be asked of the chunk
+    assert kinds[ONE_CHUNK] == ["chunk", "response"]  # no other question is possible on the chunk
     assert kinds[LONG].count("chunk") > N_QUERIES
     assert kinds[LONG].count("response") == N_QUERIES
     edges = indexed.table("gor.record_edges")
@@ -146,20 +146,20 @@ def test_two_documents_one_of_a_single_chunk_pass_the_whole_way(indexed: House) 
     assert failing(indexed) <= LEARNING  # of so few epochs nothing is promised
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_later_documents_get_embeddings_from_the_model_there_is(
+@pytest.mark.usefixtures("only_tables_here")
+def test_later_documents_are_embedded_with_the_existing_model(
     indexed: House, tmp_path: Path
 ) -> None:
     with copy_of(indexed, tmp_path) as house:
         before = versions(house, "gor")
         known = {row["node_id"]: row for row in house.table("gor.node_embeddings").to_pylist()}
         house.write_document(NEW, text_of(NEW, 8))
-        house.write_document(MUTE, "Thank you. Goodbye.")  # no question can be asked of this
+        house.write_document(MUTE, "Thank you. Goodbye.")  # no question is possible on this
         report = house.run()
         assert report.is_complete
-        made = made_by(report)
-        assert made.count("gor/node_embeddings[gor]") == 1
-        assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(made)
+        materialized = materialized_by(report)
+        assert materialized.count("gor/node_embeddings[gor]") == 1
+        assert not {"gor/model[gor]", "gor/training_log[gor]"} & set(materialized)
         for name in ("gor.model", "gor.training_log"):
             assert versions(house, "gor")[name] == before[name]
         assert weights(house, "gor") == weights(indexed, "gor")
@@ -183,13 +183,13 @@ def test_later_documents_get_embeddings_from_the_model_there_is(
         assert house.run().results == []
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_another_embedding_model_trains_it_anew(indexed: House, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_another_embedding_model_retrains(indexed: House, tmp_path: Path) -> None:
     with copy_of(indexed, tmp_path) as house:
         house.embedder = HashEmbedder("hash-16", 16)
         report = house.run()
         assert report.is_complete
-        assert made_by(report).count("gor/model[gor]") == 1
+        assert materialized_by(report).count("gor/model[gor]") == 1
         checkpoint = Checkpoint.from_bytes(weights(house, "gor"))
         assert (checkpoint.embedding_model, checkpoint.dimension) == ("hash-16", 16)
         lengths = {len(v) for v in house.table("gor.node_embeddings")["embedding"].to_pylist()}
@@ -201,19 +201,19 @@ def test_another_embedding_model_trains_it_anew(indexed: House, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def survivor(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivor]:
-    """A copy asked for an ablation whose training was killed, then for that and a baseline.
+    """A copy with a killed training of an ablation; then that and a baseline are requested.
 
     With the log of the epochs that were finished by then.
     """
     with copy_of(indexed, tmp_path_factory.mktemp("killed")) as house:
         kill_in(house.home.root, "training", ["gor-gcn"])
         (state,) = training_states(house)
-        _, told = unpack(state.read_bytes())
+        _, state_dict = unpack(state.read_bytes())
         assert house.run(["thought-retriever"]).is_complete
-        yield house, told["log"]
+        yield house, state_dict["log"]
 
 
-def test_a_killed_training_goes_on_from_its_last_epoch(survivor: Survivor, tmp_path: Path) -> None:
+def test_killed_training_resumes_from_its_last_epoch(survivor: Survivor, tmp_path: Path) -> None:
     house, saved = survivor
     assert [epoch["epoch"] for epoch in saved] == list(range(1, STALLED_EPOCH))
     log = of_method(house.table("gor.training_log"), "gor-gcn")
@@ -230,9 +230,7 @@ def test_a_killed_training_goes_on_from_its_last_epoch(survivor: Survivor, tmp_p
         assert weights(undisturbed, "gor-gcn") == weights(house, "gor-gcn")
 
 
-def test_what_is_asked_for_later_leaves_the_others_alone(
-    indexed: House, survivor: Survivor
-) -> None:
+def test_later_request_leaves_other_assets_unchanged(indexed: House, survivor: Survivor) -> None:
     house, _ = survivor
     assert versions(house, "gor").keys() == set(BY_METHOD)
     assert versions(house, "gor") == versions(indexed, "gor")
@@ -244,7 +242,7 @@ def test_what_is_asked_for_later_leaves_the_others_alone(
 
 
 @pytest.mark.parametrize("method", ["gor", "gor-gcn", "thought-retriever"])
-def test_a_question_is_answered_within_its_scope(survivor: Survivor, method: str) -> None:
+def test_question_is_answered_within_its_scope(survivor: Survivor, method: str) -> None:
     house, _ = survivor
     texts = {n["node_id"]: n["text"] for n in house.table("gor.record_nodes").to_pylist()}
     for scope, documents in ((None, {LONG, ONE_CHUNK}), (ONE_CHUNK, {ONE_CHUNK})):
@@ -257,11 +255,11 @@ def test_a_question_is_answered_within_its_scope(survivor: Survivor, method: str
             assert passage["text"] == texts[passage["node_id"]]
 
 
-def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
+def test_settings_table_affects_only_the_assets_that_read_it(
     indexed: House, tmp_path: Path
 ) -> None:
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
-    made = {
+    materialized = {
         "contexts": (by_method, "1"),
         "gor.model": (by_method, "3"),
         "gor.historical_responses": (by_bucket, "2"),
@@ -272,7 +270,9 @@ def test_a_table_of_the_settings_concerns_the_assets_that_read_it(
         def due(text: str) -> set[str]:
             settings.write_text(SETTINGS + text)
             lineage = house.pipeline().new_snapshot(instance).lineage
-            return {name for name, current in made.items() if lineage.changes(name, *current)}
+            return {
+                name for name, current in materialized.items() if lineage.changes(name, *current)
+            }
 
         assert due("") == set()
         assert due("[gor.contexts]\nk = 3\n") == {"contexts"}

@@ -33,18 +33,18 @@ def test_texts_are_compared_by_their_vectors():
     np.testing.assert_allclose(text_scores(queries, nodes), queries @ vectors.T, atol=1e-6)
 
 
-def test_questions_of_another_model_are_an_error():
+def test_questions_of_another_model_raise():
     nodes, edges = graph(3, [(0, 1)])
     with pytest.raises(ValueError, match="do not fit questions of 5 dimensions"):
         node2vec(np.ones((1, 5), np.float32), nodes, edges)
 
 
-def test_an_empty_graph_scores_nothing():
+def test_empty_graph_gives_no_scores():
     nodes, edges = graph(3, [])
     assert node2vec(np.ones((2, 3), np.float32), nodes.slice(0, 0), edges).shape == (2, 0)
 
 
-def test_walks_put_those_together_that_are_joined():
+def test_walks_place_connected_nodes_together():
     nodes, edges = graph(9, CLIQUES)  # two cliques of four, and a node without an edge
     vectors = node_vectors(nodes, edges)
     similar = vectors @ vectors.T
@@ -53,12 +53,12 @@ def test_walks_put_those_together_that_are_joined():
     assert similar[:8, :8][within].min() > similar[:8, :8][~within].max()
 
 
-def test_a_question_finds_the_neighbours_of_its_anchors():
+def test_question_finds_the_neighbours_of_its_anchors():
     nodes, edges = graph(9, CLIQUES)
     scores = node2vec(np.eye(9, dtype=np.float32)[[1, 6, 8]], nodes, edges, n_anchors=1)
     assert set(np.argsort(-scores[0])[:4]) == {0, 1, 2, 3}
     assert set(np.argsort(-scores[1])[:4]) == {4, 5, 6, 7}
-    assert not scores[2].any()  # its anchor has no place in the graph
+    assert not scores[2].any()  # its anchor is not in the graph
 
 
 def test_anchors_weigh_by_their_similarity():
@@ -68,7 +68,7 @@ def test_anchors_weigh_by_their_similarity():
     np.testing.assert_allclose(scores, [[0.6, 0.8, 1]], atol=1e-6)
 
 
-def test_walks_are_repeatable_and_rows_may_come_in_any_order():
+def test_walks_are_reproducible_in_any_row_order():
     nodes, edges = graph(9, CLIQUES)
     queries = np.random.default_rng(3).normal(size=(4, 9)).astype(np.float32)
     scores = node2vec(queries, nodes, edges)
@@ -79,7 +79,7 @@ def test_walks_are_repeatable_and_rows_may_come_in_any_order():
     np.testing.assert_allclose(scores[:, order], turned, rtol=0, atol=1.1e-6)
 
 
-def test_edges_of_other_documents_do_not_count():
+def test_edges_of_other_documents_are_ignored():
     nodes, edges = graph(9, CLIQUES)
     own = nodes.slice(0, 4)
     alone = edges.slice(0, 6)

@@ -11,7 +11,7 @@ TEXTS = ["one two three", "one", "one", "one two", "one two three four"]
 
 
 def tables(texts, order):
-    """Nodes with these texts, and the ranking of one question: places among them, best first."""
+    """Nodes with these texts, and the ranking of one question: indices among them, best first."""
     nodes = [
         {
             "node_id": f"n{i}",
@@ -45,7 +45,7 @@ def n_words(texts):
     return [len(text.split()) for text in texts]
 
 
-def test_the_best_nodes_whose_texts_differ():
+def test_best_nodes_with_distinct_texts_are_chosen():
     rows = top_nodes(*tables(TEXTS, [1, 2, 0, 3]), k=3).to_pylist()
     assert [row["node_id"] for row in rows] == ["n1", "n0", "n3"]
     assert [row["rank"] for row in rows] == [1, 2, 3]
@@ -53,7 +53,7 @@ def test_the_best_nodes_whose_texts_differ():
     assert [row["position"] for row in rows] == [1, None, 3]
 
 
-def test_a_node_that_does_not_fit_is_passed_over():
+def test_node_that_does_not_fit_is_skipped():
     rows = nodes_within(*tables(TEXTS, [0, 4, 1, 2, 3]), 6, n_words).to_pylist()
     assert [row["node_id"] for row in rows] == ["n0", "n1", "n3"]
     assert [row["rank"] for row in rows] == [1, 2, 3]
@@ -65,7 +65,7 @@ def test_a_node_that_does_not_fit_is_passed_over():
     ),
     st.integers(0, 40),
 )
-def test_the_budget_is_kept_and_no_better_node_would_have_fitted(drawn, budget):
+def test_budget_is_kept_and_no_better_node_fits(drawn, budget):
     sizes, order = drawn
     texts = [f"{i} " + "x " * (size - 1) for i, size in enumerate(sizes)]
     rows = nodes_within(*tables(texts, order), budget, n_words).to_pylist()

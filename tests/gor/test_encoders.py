@@ -70,11 +70,11 @@ DENSE = {"gat": dense_gat, "gcn": dense_gcn, "gin": dense_gin, "sage": dense_sag
 
 
 def numbers(module):
-    return {name: part.double().numpy() for name, part in module.state_dict().items()}
+    return {name: weights.double().numpy() for name, weights in module.state_dict().items()}
 
 
 @pytest.mark.parametrize("by_onednn", [True, False])
-def test_a_projection_is_what_torchs_linear_is(monkeypatch, by_onednn):
+def test_projection_equals_torch_linear(monkeypatch, by_onednn):
     import torch
 
     if by_onednn and not torch.backends.mkldnn.is_available():
@@ -95,7 +95,7 @@ def test_a_projection_is_what_torchs_linear_is(monkeypatch, by_onednn):
 
 @pytest.mark.parametrize("direction", ["both", "to_response", "to_retrieved"])
 @pytest.mark.parametrize("name", DENSE)
-def test_a_layer_is_what_dense_matrices_say(name, direction):
+def test_layer_equals_dense_matrices(name, direction):
     import torch
 
     graph = toy_graph("d", dimension=DIMENSION)
@@ -109,11 +109,11 @@ def test_a_layer_is_what_dense_matrices_say(name, direction):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_dgl_finds_its_backend_without_a_file_in_the_users_folder():
+def test_dgl_finds_its_backend_without_a_user_file():
     assert os.environ["DGLBACKEND"] == "pytorch"  # else it writes one, and says so
 
 
-def test_gin_counts_a_node_once_at_first():
+def test_gin_epsilon_starts_at_zero():
     assert encoder_of("gin").network.convs[0].eps.item() == -1  # and once by its self-loop
 
 
@@ -126,7 +126,7 @@ def test_sgc_is_hops_and_one_matrix():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_order_of_nodes_only_moves_rows(name):
+def test_node_order_only_permutes_rows(name):
     graph = toy_graph("d")
     order = np.random.default_rng(3).permutation(graph.n_nodes)
     one, other = infer(encoder_of(name), [graph, permuted(graph, order)])
@@ -134,7 +134,7 @@ def test_the_order_of_nodes_only_moves_rows(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_graph_is_alone_among_others(name):
+def test_batched_graph_equals_single_graph(name):
     encoder, graphs = encoder_of(name), [toy_graph("a"), toy_graph("b", n_chunks=3)]
     alone = [infer(encoder, [graph])[0] for graph in graphs]
     for one, other in zip(alone, reversed(infer(encoder, graphs[::-1])), strict=True):
@@ -145,7 +145,7 @@ def test_a_graph_is_alone_among_others(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_node_without_edges_depends_on_itself_alone(name):
+def test_isolated_node_depends_only_on_itself(name):
     encoder, graph = encoder_of(name), toy_graph("d")
     lonely = replace(graph, edges=np.empty((2, 0), np.int64))
     changed = replace(lonely, features=np.roll(lonely.features, 1, axis=0))
@@ -153,7 +153,7 @@ def test_a_node_without_edges_depends_on_itself_alone(name):
     np.testing.assert_allclose(np.roll(one, 1, axis=0), other, atol=1e-6)
 
 
-def test_messages_go_the_way_that_is_set():
+def test_messages_follow_the_configured_direction():
     graph = toy_graph("d")
     quiet = replace(graph, edges=np.empty((2, 0), np.int64))
     chunks = graph.kinds == "chunk"
@@ -165,7 +165,7 @@ def test_messages_go_the_way_that_is_set():
 
 
 @pytest.mark.parametrize("name", DENSE)
-def test_layers_are_joined_by_their_maximum_and_heads_averaged_at_the_end(name):
+def test_layers_are_joined_by_maximum_and_final_heads_averaged(name):
     import torch
 
     graph, encoder = toy_graph("d"), encoder_of(name, direction="to_retrieved", **RAW)
@@ -184,7 +184,7 @@ def test_layers_are_joined_by_their_maximum_and_heads_averaged_at_the_end(name):
     np.testing.assert_allclose(infer(cosine, [graph])[0], found / lengths, atol=1e-6)
 
 
-def test_no_gate_and_no_network_leave_nodes_as_they_are():
+def test_without_gate_or_network_nodes_are_unchanged():
     graph = toy_graph("d")
     (closed,) = infer(encoder_of("gat", gate=0.0), [graph])
     np.testing.assert_allclose(closed, graph.features, atol=1e-6)
@@ -192,7 +192,7 @@ def test_no_gate_and_no_network_leave_nodes_as_they_are():
     np.testing.assert_array_equal(untrained, graph.features)
 
 
-def test_dropout_and_batch_statistics_are_for_training():
+def test_dropout_and_batch_statistics_apply_only_in_training():
     import torch
 
     encoder, graphs, found = encoder_of("gat", dropout=0.5).train(), [toy_graph("d")], []
@@ -209,7 +209,7 @@ def test_dropout_and_batch_statistics_are_for_training():
     assert np.abs(before["network.norms.0.running_mean"]).max() > 0
 
 
-def test_the_dropout_of_attention_is_its_own_where_it_is_set():
+def test_attention_dropout_is_configured_separately():
     def attention(**changes):
         return encoder_of("gat", dropout=0.5, **changes).network.convs[1].attn_drop.p
 
@@ -217,7 +217,7 @@ def test_the_dropout_of_attention_is_its_own_where_it_is_set():
     assert attention(attention_dropout=0.1) == 0.1
 
 
-def test_one_node_trains_without_a_variance():
+def test_one_node_trains_without_variance():
     import torch
 
     graph = toy_graph("d", n_chunks=1, n_queries=0, k=1)
@@ -227,7 +227,7 @@ def test_one_node_trains_without_a_variance():
     assert norm.running_mean.tolist() == [0, 0]
 
 
-def test_first_weights_follow_the_seed_and_leave_the_generator_of_torch_alone():
+def test_initial_weights_follow_the_seed_and_keep_the_torch_generator():
     import torch
 
     before = torch.get_rng_state()
@@ -241,7 +241,7 @@ def test_first_weights_follow_the_seed_and_leave_the_generator_of_torch_alone():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_weights_come_back(name):
+def test_weights_round_trip(name):
     encoder = encoder_of(name)
     other = new_encoder(encoder.settings, DIMENSION, seed=8).load_arrays(encoder.arrays())
     graph = toy_graph("d")

@@ -1,4 +1,4 @@
-"""Graphs from tables: whatever the order of rows, and what is refused."""
+"""Graphs from tables: independent of row order; rejected tables."""
 
 import numpy as np
 import pyarrow as pa
@@ -57,14 +57,14 @@ def tables(seed=None, **changed):
         "rankings": ranking_rows(RANKED),
         **changed,
     }
-    made = [pa.table(columns) for columns in given.values()]
+    shuffled_tables = [pa.table(columns) for columns in given.values()]
     if seed is None:
-        return made
+        return shuffled_tables
     random = np.random.default_rng(seed)
-    return [table.take(random.permutation(len(table))) for table in made]
+    return [table.take(random.permutation(len(table))) for table in shuffled_tables]
 
 
-def test_a_document_becomes_its_graph():
+def test_graph_of_a_document():
     a, b = training_graphs(*tables())
     assert (a.document_id, b.document_id) == ("a", "b")
     assert b.node_ids.tolist() == ["c1", "c2", "c3", "r1", "r2"]
@@ -77,7 +77,7 @@ def test_a_document_becomes_its_graph():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_rows_does_not_matter(seed):
+def test_row_order_does_not_matter(seed):
     for one, other in zip(training_graphs(*tables()), training_graphs(*tables(seed)), strict=True):
         for name in vars(one):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
@@ -87,7 +87,7 @@ def edges_of(graph):
     return sorted(zip(*(end.tolist() for end in graph.edges()), strict=True))
 
 
-def test_messages_reach_neighbours_by_direction_and_every_node_itself():
+def test_messages_reach_neighbours_by_direction_with_self_loops():
     _, b = training_graphs(*tables())
     itself, used = [(i, i) for i in range(5)], [(0, 3), (2, 4), (3, 4)]
     back = [(target, source) for source, target in used]
@@ -97,7 +97,7 @@ def test_messages_reach_neighbours_by_direction_and_every_node_itself():
     assert b.as_dgl("both").ndata["feat"].tolist() == b.features.tolist()
 
 
-def test_graphs_side_by_side_number_nodes_through():
+def test_batched_graphs_number_nodes_consecutively():
     a, b = training_graphs(*tables())
     batch = side_by_side([a, b], "both")
     shifted = [(source + 2, target + 2) for source, target in edges_of(b.as_dgl("both"))]
@@ -110,11 +110,11 @@ def test_graphs_side_by_side_number_nodes_through():
     assert scores.ravel()[batch.ranked.numpy()].tolist() == expected
 
 
-def test_no_rows_are_no_graphs():
+def test_no_rows_give_no_graphs():
     assert training_graphs(*(table.slice(0, 0) for table in tables())) == []
 
 
-def test_sliced_vectors_of_fixed_length_are_read_alike():
+def test_sliced_fixed_length_vectors_are_read_correctly():
     nodes, edges, *_ = tables()
     vectors = pc.cast(nodes["embedding"], pa.list_(pa.float32(), 2))
     fixed = nodes.set_column(nodes.column_names.index("embedding"), "embedding", vectors)
@@ -122,7 +122,7 @@ def test_sliced_vectors_of_fixed_length_are_read_alike():
         np.testing.assert_array_equal(one.features, other.features)
 
 
-def test_what_does_not_fit_together_is_told():
+def test_inconsistent_tables_are_reported():
     stale = {**EDGES, "source_id": ["gone", "c3", "r1", "c4"]}
     with pytest.raises(ValueError, match=r"record_edges of 'b': 1 of 3 ids .* \(first: gone\)"):
         training_graphs(*tables(edges=stale))

@@ -32,7 +32,7 @@ def learnt(table, split):
     return [graph.document_id for graph in graphs], which
 
 
-def test_documents_of_the_split_are_learnt_from():
+def test_training_uses_documents_of_the_split():
     assert learnt(SPLIT, "val")[0] == ["b"]
     for split in ("train", None):
         documents, which = learnt(SPLIT, split)
@@ -41,27 +41,27 @@ def test_documents_of_the_split_are_learnt_from():
 
 
 @pytest.mark.parametrize("table", [queries(), queries(("val", "a")), queries(("", "a"))])
-def test_all_are_learnt_from_where_nothing_names_a_split(table):
+def test_training_uses_all_documents_without_splits(table):
     documents, which = learnt(table, None)
     assert documents == ["a", "b", "c"]
     assert "all 3 documents: no question is of the split 'train'" in which
 
 
-def test_an_unknown_split_is_an_error_that_names_those_there_are():
+def test_unknown_split_error_names_the_existing_ones():
     with pytest.raises(ValueError, match=r"split = 'trian': .* \(splits: train, val\)"):
         learnt(SPLIT, "trian")
     with pytest.raises(ValueError, match="no question names a split"):
         learnt(queries(), "train")
 
 
-def test_a_split_without_graphs_is_an_error_and_not_everything():
+def test_split_without_graphs_raises():
     elsewhere = queries(("train", "z"), ("val", "a"))
     for split in ("train", None):
         with pytest.raises(ValueError, match="none of its 1 documents has simulated questions"):
             learnt(elsewhere, split)
 
 
-def test_a_model_keeps_hashes_of_the_documents_that_it_learnt_from():
+def test_model_keeps_hashes_of_training_documents():
     settings = TrainingSettings(epochs=1)
 
     def kept(chosen):
@@ -80,11 +80,11 @@ class OneToken:
 
     def embed_tokens(self, texts):
         known = ["chunk 1", "chunk 2", "other"]
-        places = [known.index(text) if text in known else len(known) - 1 for text in texts]
-        return [TokenVectors(np.eye(3, dtype=np.float32)[[i]], np.array([True])) for i in places]
+        indices = [known.index(text) if text in known else len(known) - 1 for text in texts]
+        return [TokenVectors(np.eye(3, dtype=np.float32)[[i]], np.array([True])) for i in indices]
 
 
-def test_global_questions_come_with_their_own_vectors_and_the_ranks_of_their_reference():
+def test_global_questions_have_vectors_and_reference_ranks():
     chosen = {"a-1": "chunk 1", "a-2": "chunk 2"}
     ids = [node for graph in GRAPHS for node in graph.node_ids.tolist()]
     nodes = pa.table({"node_id": ids, "text": [chosen.get(node, "-") for node in ids]})
@@ -96,11 +96,11 @@ def test_global_questions_come_with_their_own_vectors_and_the_ranks_of_their_ref
     ]
     vectors = np.arange(8, dtype=np.float32).reshape(4, 2)
     embeddings = pa.table({"query_id": list("srqp"), "embedding": vector_column(vectors)})
-    asked = pa.Table.from_pylist(rows)
-    (graph,) = with_global_questions(GRAPHS, nodes, asked, embeddings, OneToken())
+    questions = pa.Table.from_pylist(rows)
+    (graph,) = with_global_questions(GRAPHS, nodes, questions, embeddings, OneToken())
     assert graph.document_id == "a"
     assert graph.query_ids.tolist() == ["q", "r"]
     np.testing.assert_array_equal(graph.queries, [[4, 5], [2, 3]])
     assert graph.rankings[:, 0].tolist() == [2, 1]
     with pytest.raises(ValueError, match="no document to learn from has a general question"):
-        with_global_questions(GRAPHS, nodes, asked.slice(3), embeddings, OneToken())
+        with_global_questions(GRAPHS, nodes, questions.slice(3), embeddings, OneToken())

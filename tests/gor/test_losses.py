@@ -40,7 +40,7 @@ def found(graphs, chosen=AS_PUBLISHED, nodes=None):
     return losses(batch.features if nodes is None else torch.from_numpy(nodes), batch, chosen)
 
 
-def test_three_nodes_by_hand():
+def test_three_nodes_known_values():
     whole = math.exp(0.8) + math.exp(0.6) + 1
     contrastive = math.log(whole) - 0.8
     pairs = [math.exp(0.6) / math.exp(0.8), 1 / math.exp(0.8), 1 / math.exp(0.6)]
@@ -55,7 +55,7 @@ def test_three_nodes_by_hand():
     assert mean.ranking.item() == pytest.approx(ranking / 3, rel=1e-6)
 
 
-def test_two_documents_are_negatives_of_each_other_by_hand():
+def test_two_documents_are_mutual_negatives():
     whole = math.exp(0.8) + math.exp(0.6) + 1
     two = [three_nodes("one"), three_nodes("two")]
     assert found(two).contrastive.item() == pytest.approx(math.log(2 * whole) - 0.8, rel=1e-6)
@@ -63,7 +63,7 @@ def test_two_documents_are_negatives_of_each_other_by_hand():
     assert apart.contrastive.item() == pytest.approx(math.log(whole) - 0.8, rel=1e-6)
 
 
-def test_each_part_can_be_switched_off():
+def test_each_loss_term_can_be_switched_off():
     graphs = [toy_graph("a"), toy_graph("b")]
     both = found(graphs)
     no_rank = found(graphs, LossSettings(temperature=1.0, ranking=False))
@@ -97,7 +97,7 @@ def test_equals_the_plain_formulation_with_gradients(temperature):
     rows=st.lists(st.lists(st.floats(-50, 50), min_size=3, max_size=3), min_size=1, max_size=6),
     at_once=st.sampled_from([1, 7, 2**17]),
 )
-def test_ranking_loss_is_the_sum_over_pairs_in_any_blocks(rows, at_once):
+def test_ranking_loss_is_the_sum_over_pairs_for_any_block_size(rows, at_once):
     import torch
 
     expected = sum(
@@ -113,14 +113,14 @@ def test_ranking_loss_is_the_sum_over_pairs_in_any_blocks(rows, at_once):
     assert ours.item() == pytest.approx(expected.mean(), rel=1e-8)
 
 
-def test_the_gradient_of_pairs_is_exact():
+def test_gradient_of_pairs_is_exact():
     import torch
 
     ranked = torch.randn(3, 7, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda r: ranking_loss([r]), (ranked,))
 
 
-def test_the_order_of_nodes_does_not_matter():
+def test_node_order_does_not_matter():
     graphs = [toy_graph("a"), toy_graph("b", n_chunks=5)]
     moved = [permuted(g, np.random.default_rng(1).permutation(g.n_nodes)) for g in graphs]
     for one, other in zip(found(graphs), found(moved), strict=True):

@@ -67,12 +67,12 @@ def memo(tmp_path):
     return Memo(ParquetStore(str(tmp_path)), "bertscore", "any")
 
 
-def test_every_node_of_the_document_by_f1_and_id(embedder, memo):
+def test_every_node_of_the_document_is_ranked_by_f1_and_id(embedder, memo):
     table = node_rankings(queries_table(), nodes_table(), embedder, memo)
     assert table.schema == SCHEMA
     rows = table.to_pylist()
-    asked = {(row["document_id"], row["query_id"]) for row in rows}
-    assert asked == {("one", "q1"), ("one", "q2"), ("two", "q3")}
+    pairs = {(row["document_id"], row["query_id"]) for row in rows}
+    assert pairs == {("one", "q1"), ("one", "q2"), ("two", "q3")}
     texts = {node_id: text for node_id, _, text in NODES}
     for query_id, document_id, chunk_id in QUERIES:
         of_query = [row for row in rows if row["query_id"] == query_id]
@@ -88,7 +88,7 @@ def test_every_node_of_the_document_by_f1_and_id(embedder, memo):
     assert first[:2] == ["c1", "r1"]  # equal texts
 
 
-def test_order_of_rows_does_not_matter(embedder, memo, tmp_path):
+def test_row_order_does_not_matter(embedder, memo, tmp_path):
     table = node_rankings(queries_table(), nodes_table(), embedder, memo)
     other = Memo(ParquetStore(str(tmp_path / "other")), "bertscore", "any")
     shuffled = node_rankings(
@@ -97,7 +97,7 @@ def test_order_of_rows_does_not_matter(embedder, memo, tmp_path):
     assert shuffled.equals(table)
 
 
-def test_what_did_not_change_costs_nothing(embedder, folder, memo):
+def test_unchanged_rankings_cost_nothing(embedder, folder, memo):
     reports = []
     progress = lambda done, total: reports.append((done, total))  # noqa: E731
     table = node_rankings(queries_table(), nodes_table(), embedder, memo, progress)
@@ -143,7 +143,7 @@ def test_no_questions(embedder, memo):
     assert embedder.texts == []
 
 
-def test_a_question_without_its_chunk_is_told(embedder, memo):
+def test_question_without_its_chunk_is_reported(embedder, memo):
     for chunk_id in ("c4", "gone"):  # of another document, of none
         with pytest.raises(ValueError, match=f"'q9' comes from chunk '{chunk_id}'.*record_nodes"):
             node_rankings(queries_table([("q9", "one", chunk_id)]), nodes_table(), embedder, memo)

@@ -41,25 +41,25 @@ def size(png: bytes) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("n_chunks", "n_responses"), [(500, 30), (60, 30), (1, 1), (3, 0), (0, 2)])
-def test_a_graph_fits_a_page(n_chunks, n_responses):
+def test_graph_fits_a_page(n_chunks, n_responses):
     png = graph_picture(*records(n_chunks, n_responses), "a meeting")
     assert size(png)[0] <= 800
     assert len(png) < 60_000
 
 
-def test_the_same_rows_give_the_same_picture():
+def test_same_rows_give_the_same_plot():
     nodes, edges = records(40, 10)
     png = graph_picture(nodes, edges, "$a_1$")
     assert graph_picture(nodes, shuffled(edges), "$a_1$") == png
     assert graph_picture(nodes, edges.slice(0, 12), "$a_1$") != png
 
 
-def test_no_nodes_are_said_to_be_none():
+def test_no_nodes_give_an_empty_plot():
     nodes, edges = records(0, 0)
     assert len(graph_picture(nodes, edges, "a meeting")) > 500
 
 
-def test_a_picture_shows_one_document():
+def test_plot_shows_one_document():
     nodes, edges = records(2, 0)
     both = pa.concat_tables([nodes, nodes.set_column(1, "document_id", pa.array(["b", "b"]))])
     with pytest.raises(ValueError, match=r"of 2 \(first: 'a'\); filter record_nodes"):
@@ -79,7 +79,7 @@ def test_training_curves(n):
     assert training_curves(shuffled(log(n)), "qmsum, gor") == png
 
 
-def test_a_part_left_out_has_no_panel():
+def test_disabled_loss_term_has_no_panel():
     full = training_curves(log(9), "x")
     without = log(9, loss_rank=np.zeros(9), loss_cl=pa.nulls(9, pa.float32()))
     assert size(training_curves(without, "x"))[1] < size(full)[1]  # one row of panels, not two

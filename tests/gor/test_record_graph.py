@@ -1,4 +1,4 @@
-"""The graph of records: nodes, edges, degrees, and what must hold whatever the responses are."""
+"""The graph of records: nodes, edges, degrees, and invariants for any responses."""
 
 import networkx as nx
 import numpy as np
@@ -33,7 +33,7 @@ def chunks_of(sizes) -> tuple[pa.Table, pa.Table]:
     return chunks, embedding_table(chunks, EMBEDDER.embed(chunks["text"].to_pylist()))
 
 
-def test_a_graph_by_hand():
+def test_graph_known_values():
     chunks, embeddings = chunks_of({"a": 3})
     north, east, south = chunks["chunk_id"].to_pylist()
     given_ = responses([("a", 1, (east, north)), ("a", 4, ("a-r1", north))])
@@ -63,7 +63,7 @@ def test_documents_without_responses_keep_their_passages():
     assert edges.schema.field("rank").type == "int32"
 
 
-def test_nothing_at_all():
+def test_no_rows():
     chunks, embeddings = chunks_of({"a": 1})
     nodes, edges = record_graph(chunks.slice(0, 0), embeddings.slice(0, 0), responses([]), EMBEDDER)
     assert (nodes.num_rows, edges.num_rows) == (0, 0)
@@ -71,7 +71,7 @@ def test_nothing_at_all():
 
 
 @pytest.mark.parametrize("source", ["nowhere", "a-r2", "b-r1"])
-def test_only_passages_and_earlier_responses_of_the_document_can_be_used(source):
+def test_only_passages_and_earlier_responses_of_the_document_are_used(source):
     chunks, embeddings = chunks_of({"a": 2, "b": 1})
     given_ = responses([("a", 1, (source,)), ("a", 2, ()), ("b", 1, ())])
     with pytest.raises(ValueError, match=f"round 1 of document 'a' used node '{source}'"):
@@ -95,7 +95,7 @@ def records(draw):
 
 @settings(max_examples=60)
 @given(records(), st.integers(0, 5))
-def test_whatever_was_recorded(tables, seed):
+def test_any_record_gives_a_valid_graph(tables, seed):
     nodes, edges = record_graph(*tables, EMBEDDER)
     chunks, _, given_ = tables
     ids = nodes["node_id"].to_pylist()

@@ -1,4 +1,4 @@
-"""Responses: what each round retrieves, round after round, document beside document."""
+"""Responses: what each round retrieves, for several documents side by side."""
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,7 @@ def texts_of(rows, chunks) -> list[list[str]]:
     return [[known[node_id] for node_id in ids] for ids in rows["node_ids"].to_pylist()]
 
 
-def test_three_rounds_by_hand():
+def test_three_rounds_known_values():
     chunks, embeddings, embedder = house()
     model = Scripted(answering)
     rows = respond(queries(), chunks, embeddings, model, embedder, k=2).rows
@@ -72,7 +72,7 @@ def test_three_rounds_by_hand():
         ["answer to Q2", "south"],
     ]
     # the model reads in reading order, passages before responses
-    assert [request.passages for request in model.asked] == [
+    assert [request.passages for request in model.requests] == [
         ("north", "east"),
         ("north", "south"),
         ("south", "answer to Q2"),
@@ -83,7 +83,7 @@ def test_three_rounds_by_hand():
     np.testing.assert_array_equal(vectors, np.array([VECTORS[q] for q in ("Q1", "Q2", "Q3")], "f4"))
 
 
-def test_a_failed_round_leaves_a_gap_and_the_others_go_on():
+def test_failed_round_leaves_a_gap_and_others_continue():
     chunks, embeddings, embedder = house()
     model = Scripted(lambda request: None if request.question == "Q2" else answering(request))
     found = respond(queries(), chunks, embeddings, model, embedder, k=2)
@@ -92,7 +92,7 @@ def test_a_failed_round_leaves_a_gap_and_the_others_go_on():
     assert found.failures == ["document 'a', round 2: no response: the server is tired"]
 
 
-def test_an_empty_reply_is_no_response():
+def test_empty_reply_gives_no_response():
     chunks, embeddings, embedder = house()
     found = respond(queries(), chunks, embeddings, Scripted(lambda request: " \n"), embedder)
     assert found.rows.num_rows == 0
@@ -100,7 +100,7 @@ def test_an_empty_reply_is_no_response():
     assert found.rows.schema.field("query_embedding").type.list_size == 4
 
 
-def test_documents_go_side_by_side_and_never_mix():
+def test_documents_run_side_by_side_without_mixing():
     documents = ("c", "a", "b")
     chunks, embeddings, embedder = house(documents)
     model, seen = Scripted(answering), []
@@ -122,37 +122,37 @@ def test_documents_go_side_by_side_and_never_mix():
     assert rows["document_id"].to_pylist() == sorted(rows["document_id"].to_pylist())
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_row_order_does_not_matter():
     documents = ("a", "b")
     chunks, embeddings, embedder = house(documents)
-    asked, model = queries(documents), Scripted(answering)
-    expected = respond(asked, chunks, embeddings, model, embedder, 2)
+    questions, model = queries(documents), Scripted(answering)
+    expected = respond(questions, chunks, embeddings, model, embedder, 2)
     for seed in range(5):
-        tables = (shuffled(table, seed) for table in (asked, chunks, embeddings))
+        tables = (shuffled(table, seed) for table in (questions, chunks, embeddings))
         assert respond(*tables, model, embedder, 2) == expected
 
 
 def test_documents_with_fewer_questions_end_earlier():
     chunks, embeddings, embedder = house(("a", "b"))
-    asked = pa.concat_tables([queries(("a",)), queries(("b",), ("Q1",))])
+    questions = pa.concat_tables([queries(("a",)), queries(("b",), ("Q1",))])
     model = Scripted(answering)
-    rows = respond(asked, chunks, embeddings, model, embedder).rows
+    rows = respond(questions, chunks, embeddings, model, embedder).rows
     assert [len(call) for call in model.calls] == [2, 1, 1]
     assert rows["round"].to_pylist() == [1, 2, 3, 1]
-    assert [len(ids) for ids in rows["node_ids"].to_pylist()] == [3, 4, 5, 3]  # all that there is
+    assert [len(ids) for ids in rows["node_ids"].to_pylist()] == [3, 4, 5, 3]  # all nodes
 
 
-def test_a_document_without_chunks_is_an_error():
+def test_document_without_chunks_raises():
     chunks, embeddings, embedder = house()
     with pytest.raises(ValueError, match=r"1 of 2 documents .* \(first: 'z'\); materialize"):
         respond(queries(("a", "z")), chunks, embeddings, Scripted(answering), embedder)
 
 
-def test_vectors_of_another_model_are_an_error():
+def test_vectors_of_another_model_raise():
     chunks, embeddings, embedder = house()
     embedder.dimension = 7
     embedder._vectors = dict.fromkeys(VECTORS, (1,) * 7)
-    with pytest.raises(ValueError, match=r"of 4 dimensions, the embedding model 'lookup' makes 7"):
+    with pytest.raises(ValueError, match=r"of 4 dimensions, the embedding model 'lookup' has 7"):
         respond(queries(), chunks, embeddings, Scripted(answering), embedder)
 
 
@@ -163,14 +163,14 @@ def test_no_questions():
     assert found.failures == []
 
 
-def test_the_embedded_model_answers_its_own_questions():
+def test_embedded_model_answers_its_own_questions():
     chunks, embedder = chunk_table({"story": STORIES}), WordEmbedder()
     model = ExtractiveModel(embedder)
     embeddings = embedding_table(chunks, embedder.embed(chunks["text"].to_pylist()))
-    asked = simulate_queries(chunks, model, n_queries=6).rows
-    found = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
+    questions = simulate_queries(chunks, model, n_queries=6).rows
+    found = respond(questions, chunks, embeddings, model, embedder, k=3, max_words=40)
     rows = found.rows.to_pylist()
-    assert len(rows) == asked.num_rows
+    assert len(rows) == questions.num_rows
     assert found.failures == []
     assert all(0 < len(row["text"].split()) <= 42 for row in rows)
     assert all(len(row["node_ids"]) == 3 for row in rows)
@@ -178,5 +178,5 @@ def test_the_embedded_model_answers_its_own_questions():
     for row in rows:
         assert set(row["node_ids"]) <= earlier
         earlier.add(row["response_id"])
-    again = respond(asked, chunks, embeddings, model, embedder, k=3, max_words=40)
+    again = respond(questions, chunks, embeddings, model, embedder, k=3, max_words=40)
     assert again.rows == found.rows

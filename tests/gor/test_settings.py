@@ -11,34 +11,34 @@ from gsum_assets.gor.settings import EncoderSettings, GorSettings, LossSettings,
 from gsum_assets.gor.variants import training_settings
 
 
-def test_a_table_may_say_as_little_as_it_likes():
+def test_partial_settings_table_is_valid():
     assert checked_section(GorSettings, "gor", {}) == GorSettings()
-    told = checked_section(GorSettings, "gor", {"training": {"encoder": {"name": "gcn"}}})
-    assert told.training.encoder.name == "gcn"
-    assert told.training.loss == LossSettings()
+    partial = checked_section(GorSettings, "gor", {"training": {"encoder": {"name": "gcn"}}})
+    assert partial.training.encoder.name == "gcn"
+    assert partial.training.loss == LossSettings()
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"training": {"encoder": {"name": "gpt"}}}, "'training.encoder.name' has value 'gpt'"),
         ({"training": {"epoch": 3}}, "unknown key 'training.epoch' .*; did you mean 'epochs'"),
         ({"training": {"loss": {"contrastive": False, "ranking": False}}}, "encoder 'none'"),
     ],
 )
-def test_a_mistake_is_told(values, told):
-    with pytest.raises(CorpusError, match=told):
+def test_mistakes_are_reported(values, message):
+    with pytest.raises(CorpusError, match=message):
         checked_section(GorSettings, "gor", values)
 
 
-def test_the_documentation_shows_the_defaults():
+def test_documentation_shows_the_defaults():
     text = (Path(__file__).parents[2] / "docs" / "graph-of-records.md").read_text()
     (shown,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     values = tomllib.loads(shown)
     assert checked_section(GorSettings, "gor", values["gor"]) == GorSettings()
 
 
-def test_the_published_variant_keeps_dropout_and_alpha_of_the_corpus():
+def test_published_variant_keeps_dropout_and_alpha_of_the_corpus():
     chosen = TrainingSettings(encoder=EncoderSettings(dropout=0.1), loss=LossSettings(alpha=0.4))
     published = training_settings("gor-published", chosen)
     assert (published.encoder.direction, published.loss.pairs) == ("to_response", "mean")
@@ -51,6 +51,6 @@ def test_the_published_variant_keeps_dropout_and_alpha_of_the_corpus():
         assert (settings.encoder.residual, settings.encoder.unit_length) == (False, False)
 
 
-def test_the_fingerprint_follows_every_setting():
+def test_fingerprint_follows_every_setting():
     other = TrainingSettings(loss=LossSettings(alpha=0.5))
     assert other.fingerprint != TrainingSettings().fingerprint == TrainingSettings().fingerprint

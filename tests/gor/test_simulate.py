@@ -1,4 +1,4 @@
-"""Simulated questions: which passages are asked, what is kept, when it ends."""
+"""Simulated questions: choice of passages, filtering, termination."""
 
 import json
 from itertools import combinations
@@ -25,7 +25,7 @@ def about(request) -> str:
     return f"Why did clerk{crc32(request.passages[0].encode())} carry lamp{request.seed} home?"
 
 
-def test_the_embedded_model_asks_distinct_questions_of_every_passage():
+def test_embedded_model_generates_distinct_questions_per_passage():
     chunks = chunk_table({"story": STORIES})
     found = simulate_queries(chunks, ExtractiveModel(WordEmbedder()), n_queries=5)
     rows = found.rows.to_pylist()
@@ -40,7 +40,7 @@ def test_the_embedded_model_asks_distinct_questions_of_every_passage():
     assert found.notes == []
 
 
-def test_the_order_of_rows_and_other_documents_do_not_matter():
+def test_row_order_and_other_documents_do_not_matter():
     model = ExtractiveModel(WordEmbedder())
     texts = {"b": STORIES, "a": MANY[:7], "c": MANY[20:]}
     chunks = chunk_table(texts)
@@ -53,55 +53,55 @@ def test_the_order_of_rows_and_other_documents_do_not_matter():
     assert found.rows["document_id"].to_pylist() == sorted(found.rows["document_id"].to_pylist())
 
 
-def test_every_passage_is_asked_about_before_any_is_asked_again():
+def test_every_passage_is_used_once_before_any_twice():
     model = Scripted(about)
     simulate_queries(chunk_table({"a": MANY[:7]}), model, n_queries=17)
-    asked = [request.passages[0] for request in model.asked]
-    assert len(asked) == 17
-    assert set(asked[:7]) == set(asked[7:14]) == set(MANY[:7])
-    assert asked[:7] != asked[7:14]
-    assert len({request.seed for request in model.asked}) == 17
+    passages = [request.passages[0] for request in model.requests]
+    assert len(passages) == 17
+    assert set(passages[:7]) == set(passages[7:14]) == set(MANY[:7])
+    assert passages[:7] != passages[7:14]
+    assert len({request.seed for request in model.requests}) == 17
 
 
-def test_an_edited_passage_changes_only_its_own_requests():
+def test_edited_passage_changes_only_its_own_requests():
     before, after = Scripted(about), Scripted(about)
     simulate_queries(chunk_table({"a": MANY[:30]}), before)
     edited = ["The orchard was sold to a railway company in the spring.", *MANY[1:30]]
     simulate_queries(chunk_table({"a": edited}), after)
-    kept = set(before.asked) & set(after.asked)
-    assert len(before.asked) == len(after.asked) == 30
+    kept = set(before.requests) & set(after.requests)
+    assert len(before.requests) == len(after.requests) == 30
     assert {request.passages[0] for request in kept} == set(MANY[1:30])
 
 
-def test_documents_are_asked_together_in_waves():
+def test_documents_are_requested_together_in_waves():
     model = Scripted(lambda request: "Who?" if request.seed % 3 == 0 else about(request))
     simulate_queries(chunk_table({"a": MANY[:20], "b": MANY[20:]}), model, n_queries=20)
     assert len(model.calls[0]) == 40
     assert 1 < len(model.calls) < 8
 
 
-def test_a_document_that_has_no_more_questions_says_so():
+def test_document_without_more_questions_is_reported():
     model = Scripted(lambda request: f"Is it true that {request.passages[0].split('.')[0]}?")
     found = simulate_queries(chunk_table({"a": [s[4:] for s in STORIES]}), model)
     assert found.rows.num_rows == 5
     assert found.notes == [
-        "document 'a': 5 of 30 questions; 5 passages were asked about 15 times (10 repeated)"
+        "document 'a': 5 of 30 questions from 15 requests about 5 passages (10 repeated)"
     ]
 
 
-def test_greedy_sampling_asks_a_passage_once():
+def test_greedy_sampling_uses_a_passage_once():
     model = Scripted(about)
     assert simulate_queries(chunk_table({"a": MANY[:4]}), model, temperature=0).rows.num_rows == 4
-    assert len(model.asked) == 4
+    assert len(model.requests) == 4
 
 
-def test_a_passage_of_a_few_words_is_not_asked_about():
+def test_very_short_passage_is_skipped():
     model = Scripted(about)
     found = simulate_queries(
         chunk_table({"a": ["Thank you. Bye.", MANY[0]], "b": ["Okay."]}), model
     )
-    assert {request.passages[0] for request in model.asked} == {MANY[0]}
-    assert found.notes == ["document 'b': 0 of 30 questions; 0 passages were asked about 0 times"]
+    assert {request.passages[0] for request in model.requests} == {MANY[0]}
+    assert found.notes == ["document 'b': 0 of 30 questions from 0 requests about 0 passages"]
 
 
 def test_failed_requests_cost_only_their_questions():
@@ -109,7 +109,7 @@ def test_failed_requests_cost_only_their_questions():
     whole = simulate_queries(chunks, Scripted(about))
     tired = Scripted(lambda request: None if request.passages[0] == MANY[12] else about(request))
     partly = simulate_queries(chunks, tired)
-    assert len(tired.asked) == 60  # no substitutes: the same requests another day complete it
+    assert len(tired.requests) == 60  # no substitutes: the same requests another day complete it
     lost = set(whole.rows["text"].to_pylist()) - set(partly.rows["text"].to_pylist())
     assert len(lost) == 2
     assert partly.rows.num_rows == 58
@@ -117,7 +117,7 @@ def test_failed_requests_cost_only_their_questions():
     assert "1 without a valid reply" in partly.notes[0]
 
 
-def test_a_judge_drops_what_it_finds_poor():
+def test_judge_drops_poor_questions():
     def say(request):
         if request.task == "score":
             return json.dumps({"score": 3 if "lamp number2 " in request.passages[0] else 8})
@@ -130,7 +130,7 @@ def test_a_judge_drops_what_it_finds_poor():
     assert unjudged.rows["score"].null_count == 4
 
 
-def test_nothing_to_ask():
+def test_no_chunks_give_no_questions():
     found = simulate_queries(chunk_table({"a": MANY}).slice(0, 0), Scripted(about))
     assert found.rows.num_rows == 0
     assert found.rows.schema.field("round").type == "int32"
@@ -141,7 +141,7 @@ REPLIES = st.sampled_from(["new", "again", "Who?", "no question at all", None])
 
 @settings(max_examples=60)
 @given(st.lists(REPLIES, min_size=1, max_size=40), st.integers(1, 12), st.integers(1, 30))
-def test_whatever_a_model_says_it_ends_with_distinct_sound_questions(replies, n_queries, n_chunks):
+def test_any_model_output_ends_in_distinct_sound_questions(replies, n_queries, n_chunks):
     script = iter(replies * 200)
 
     def say(request):
@@ -156,7 +156,7 @@ def test_whatever_a_model_says_it_ends_with_distinct_sound_questions(replies, n_
     assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
     assert len(rows) <= n_queries
     assert bool(found.notes) == (len(rows) < n_queries)
-    assert len(model.asked) <= 4 * n_queries
+    assert len(model.requests) <= 4 * n_queries
     assert all(flaw(row["text"]) is None for row in rows)
     contents = [content_set(row["text"]) for row in rows]
     assert all(jaccard(a, b) < NEAR_DUPLICATE for a, b in combinations(contents, 2))
@@ -196,7 +196,7 @@ def test_flaws(question, why):
         "Here is the question: Who built the bridge? It is answered in full.",
     ],
 )
-def test_the_question_is_found_in_a_reply(reply):
+def test_question_is_extracted_from_a_reply(reply):
     assert question_in(reply) == "Who built the bridge?"
 
 

@@ -1,4 +1,4 @@
-"""The rank of the passage that a question was asked of, and the entropy over all."""
+"""The rank of the source passage of a question, and the entropy over all."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ def graph_and_nodes():
 
 
 @pytest.mark.parametrize(("source", "rank", "chunk_rank"), [(0, 1, 1), (1, 3, 2), (2, 4, 3)])
-def test_the_source_is_ranked_among_all_nodes_and_among_chunks(source, rank, chunk_rank):
+def test_source_is_ranked_among_all_nodes_and_among_chunks(source, rank, chunk_rank):
     graph, nodes = graph_and_nodes()
     graph.sources[0] = source
     found = source_ranks(graph, nodes, 1.0)
@@ -25,7 +25,7 @@ def test_the_source_is_ranked_among_all_nodes_and_among_chunks(source, rank, chu
     assert found.among_chunks.tolist() == [chunk_rank]
 
 
-def test_equal_scores_count_against_the_source_and_have_the_highest_entropy():
+def test_ties_count_against_the_source_and_have_maximum_entropy():
     graph, nodes = graph_and_nodes()
     found = source_ranks(graph, np.zeros_like(nodes), 0.05)
     assert found.among_nodes.tolist() == [4]
@@ -39,13 +39,13 @@ def test_entropy_is_that_of_the_softmax():
     assert source_ranks(graph, nodes, 0.5).entropy == pytest.approx([wanted], rel=1e-5)
 
 
-def test_a_question_without_a_source_has_no_rank():
+def test_question_without_source_has_no_rank():
     graph, nodes = graph_and_nodes()
     graph.sources[0] = -1
     assert len(source_ranks(graph, nodes, 1.0).among_nodes) == 0
 
 
-def test_rows_tell_before_and_after_whatever_the_order_of_the_embeddings():
+def test_ranks_before_and_after_do_not_depend_on_embedding_order():
     learnt, other = toy_graph("learnt"), toy_graph("other", n_queries=3)
     nodes = [*zip(learnt.node_ids, -learnt.features, strict=True)]
     nodes += [*zip(other.node_ids, other.features, strict=True)]

@@ -1,4 +1,4 @@
-"""Training: it learns, the same way each time, and goes on as if nothing had happened."""
+"""Training: it learns, reproducibly, and resumes exactly after an interruption."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ def checkpoint(trained):
     return trained.checkpoint("model-a").to_bytes()
 
 
-def test_same_seed_same_bytes_in_any_order_of_documents():
+def test_same_seed_gives_same_bytes_in_any_document_order():
     first = checkpoint(train(GRAPHS, SHORT))
     assert checkpoint(train(GRAPHS[::-1], SHORT)) == first
     assert checkpoint(train(GRAPHS, SHORT.model_copy(update={"seed": 1}))) != first
@@ -36,17 +36,17 @@ def saves_every_epoch(monkeypatch):
 
 @pytest.mark.usefixtures("saves_every_epoch")
 @pytest.mark.parametrize("stopped_after", [1, 3, 4])
-def test_going_on_ends_where_the_undisturbed_training_does(stopped_after):
+def test_resumed_training_equals_uninterrupted_training(stopped_after):
     states = []
     undisturbed = train(GRAPHS, SHORT, save=states.append)
-    told = []
-    went_on = train(GRAPHS, SHORT, told.append, resume=states[stopped_after - 1])
+    logged = []
+    went_on = train(GRAPHS, SHORT, logged.append, resume=states[stopped_after - 1])
     assert checkpoint(went_on) == checkpoint(undisturbed)
     assert [row.loss for row in went_on.log] == [row.loss for row in undisturbed.log]
-    assert [row.epoch for row in told] == list(range(stopped_after + 1, SHORT.epochs + 1))
+    assert [row.epoch for row in logged] == list(range(stopped_after + 1, SHORT.epochs + 1))
 
 
-def test_a_state_is_kept_where_the_last_is_long_ago(monkeypatch):
+def test_state_is_saved_after_the_interval(monkeypatch):
     states, seconds = [], iter([0, 5, 12, 13, 22])
     monkeypatch.setattr(module, "SECONDS_BETWEEN_STATES", 10)
     monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
@@ -55,7 +55,7 @@ def test_a_state_is_kept_where_the_last_is_long_ago(monkeypatch):
 
 
 @pytest.mark.usefixtures("saves_every_epoch")
-def test_a_state_of_another_training_is_refused():
+def test_state_of_another_training_is_refused():
     states = []
     train(GRAPHS, SHORT, save=states.append)
     with pytest.raises(CheckpointError, match="2 epochs belongs to other graphs or settings"):
@@ -66,7 +66,7 @@ def test_a_state_of_another_training_is_refused():
     assert not is_state_of(states[1], GRAPHS[1:], SHORT)
 
 
-def test_nothing_global_is_changed():
+def test_no_global_state_is_changed():
     import torch
 
     before, threads = torch.get_rng_state(), torch.get_num_threads()
@@ -75,7 +75,7 @@ def test_nothing_global_is_changed():
     assert torch.get_num_threads() == threads
 
 
-def test_threads_do_not_change_a_trained_models_embeddings():
+def test_trained_embeddings_do_not_depend_on_threads():
     encoder = train(GRAPHS, SHORT).encoder
     for one, two in zip(infer(encoder, GRAPHS), infer(encoder, GRAPHS, threads=2), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-5)
@@ -107,7 +107,7 @@ def mrr(graphs, nodes):
 
 
 @pytest.mark.parametrize("name", ["gat", "gcn", "sgc", "gin", "sage"])
-def test_each_network_finds_the_source_of_questions_never_seen(name):
+def test_each_network_finds_the_source_of_unseen_questions(name):
     graphs = [toy_graph(f"train{i}", 12, 8, noise=0.2) for i in range(24)]
     held_out = [toy_graph(f"held{i}", 12, 8, noise=0.2) for i in range(12)]
     settings = learning(name=name, residual=False)
@@ -118,7 +118,7 @@ def test_each_network_finds_the_source_of_questions_never_seen(name):
     assert mrr(held_out, after) > mrr(held_out, before) + 0.2
 
 
-def test_the_residual_form_betters_its_input_on_documents_never_seen():
+def test_residual_form_improves_its_input_on_unseen_documents():
     held_out = disturbed("held", 12)
     trained = train(disturbed("train", 24), learning())
     before = mrr(held_out, [graph.features for graph in held_out])
@@ -132,11 +132,11 @@ def test_the_residual_form_betters_its_input_on_documents_never_seen():
 def test_each_ablation_trains(change):
     loss = LossSettings(**change)
     (*_, last) = train(GRAPHS, SHORT.model_copy(update={"loss": loss})).log
-    parts = loss.contrastive * last.loss_cl + loss.ranking * loss.alpha * last.loss_rank
-    assert last.loss == pytest.approx(parts, rel=1e-5)
+    expected = loss.contrastive * last.loss_cl + loss.ranking * loss.alpha * last.loss_rank
+    assert last.loss == pytest.approx(expected, rel=1e-5)
 
 
-def test_without_training_nodes_stay_as_they_are():
+def test_without_training_nodes_are_unchanged():
     encoder = EncoderSettings(name="none")
     trained = train([toy_graph("unasked", n_queries=0)], TrainingSettings(encoder=encoder))
     assert trained.log == ()
@@ -153,12 +153,12 @@ def test_few_chunks_few_documents_and_no_questions():
         train([unasked], SHORT)
 
 
-def test_embeddings_of_two_lengths_are_told():
+def test_embeddings_of_two_lengths_are_reported():
     with pytest.raises(ValueError, match="'z' have length 8, those of 'd0' 16"):
         train([*GRAPHS, toy_graph("z", dimension=8)], SHORT)
 
 
-def test_a_loss_that_is_not_finite_is_told():
+def test_non_finite_loss_is_reported():
     wild = TrainingSettings(
         epochs=20,
         learning_rate=1e36,
@@ -168,7 +168,7 @@ def test_a_loss_that_is_not_finite_is_told():
         train(GRAPHS, wild)
 
 
-def test_a_checkpoint_serves_documents_never_seen():
+def test_checkpoint_serves_unseen_documents():
     trained = train(GRAPHS, SHORT)
     content, unseen = checkpoint(trained), [toy_graph("unseen")]
     loaded = load_encoder(content, "model-a", 16)
@@ -179,7 +179,7 @@ def test_a_checkpoint_serves_documents_never_seen():
         load_encoder(content, "model-b", 16)
 
 
-def test_a_checkpoint_with_settings_of_an_older_version_is_to_be_made_again():
+def test_checkpoint_with_older_settings_must_be_rebuilt():
     kept = train(GRAPHS, SHORT).checkpoint("model-a")
     encoder = {**kept.settings["encoder"], "joined": "averaged"}
     old = replace(kept, settings={**kept.settings, "encoder": encoder})
@@ -187,7 +187,7 @@ def test_a_checkpoint_with_settings_of_an_older_version_is_to_be_made_again():
         load_encoder(old.to_bytes(), "model-a", 16)
 
 
-def test_the_learning_rate_falls_along_a_cosine():
+def test_learning_rate_follows_a_cosine():
     settings = TrainingSettings(epochs=100, learning_rate=1.0)
     assert learning_rate(settings, 1) == 1
     assert learning_rate(settings, 51) == pytest.approx(0.5)

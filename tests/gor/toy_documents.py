@@ -1,4 +1,4 @@
-"""Chunks with vectors, and models that do as they are told."""
+"""Chunks with vectors, and scripted models."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -72,7 +72,7 @@ class Scripted:
         self.calls: list[list[Request]] = []
 
     @property
-    def asked(self) -> list[Request]:
+    def requests(self) -> list[Request]:
         return [request for call in self.calls for request in call]
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:

@@ -40,13 +40,13 @@ def toy_graph(
 
 
 def permuted(graph: RecordGraph, order: np.ndarray) -> RecordGraph:
-    """The same graph with node i at place `order[i]`."""
-    place = np.argsort(order)
+    """Return the same graph with node i at position `order[i]`."""
+    inverse = np.argsort(order)
     return RecordGraph(
         graph.document_id,
-        graph.node_ids[place],
-        graph.kinds[place],
-        graph.features[place],
+        graph.node_ids[inverse],
+        graph.kinds[inverse],
+        graph.features[inverse],
         order[graph.edges],
         graph.queries,
         order[graph.rankings],

@@ -87,8 +87,13 @@ REPORTS: Rows = [
     for number, level, rating, findings in ((0, 0, 8.0, 2), (1, 0, 2.5, 0), (2, 1, 7.0, 0))
 ]
 FINDINGS: Rows = [
-    {"community_id": "k0", "position": place, "summary": f"s{place}", "explanation": f"x{place}"}
-    for place in (0, 1)
+    {
+        "community_id": "k0",
+        "position": position,
+        "summary": f"s{position}",
+        "explanation": f"x{position}",
+    }
+    for position in (0, 1)
 ]
 ALIASES: Rows = [
     {"name_key": key, "name": key.title(), "entity_id": entity}

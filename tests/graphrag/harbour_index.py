@@ -23,7 +23,7 @@ from tests.graphrag.harbour import (
     table_of_rows,
 )
 
-# of community, place, chunks and documents
+# community, position, chunks and documents
 SUPPORT = (
     ("k0", 0, ["c0"], ["d0"]),
     ("k0", 1, ["c2"], ["d1"]),
@@ -33,13 +33,13 @@ SUPPORT = (
 FINDINGS: Rows = [
     {
         "community_id": community,
-        "position": place,
-        "summary": f"Finding {place} of {community}.",
+        "position": position,
+        "summary": f"Finding {position} of {community}.",
         "explanation": f"Why, in {', '.join(documents)}.",
         "chunk_ids": chunks,
         "document_ids": documents,
     }
-    for community, place, chunks, documents in SUPPORT
+    for community, position, chunks, documents in SUPPORT
 ]
 VECTORS = {
     ("entity", LIN): [1, 0, 0],

@@ -16,17 +16,17 @@ from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
 
 Corpus = dict[str, list[str]]
-"""Document to its chunks, each the names that it mentions, apart by semicolons: `Lin; York:place`.
+"""Document to its chunks, each as its names separated by semicolons: `Lin; York:place`.
 A name without a type is a person."""
 
 
 def mentions_of(corpus: Corpus) -> pa.Table:
     rows = []
     for document, chunks in corpus.items():
-        for place, names in enumerate(chunks):
+        for index, names in enumerate(chunks):
             for mention in filter(None, names.split("; ")):
                 name, _, kind = mention.partition(":")
-                where = {"chunk_id": f"{document}{place}", "document_id": document}
+                where = {"chunk_id": f"{document}{index}", "document_id": document}
                 kind = {"": "person", "?": ""}.get(kind, kind)
                 rows.append({"name_key": name_key(name), "name": name, "type": kind} | where)
     columns = ("name_key", "name", "type", "chunk_id", "document_id")
@@ -59,7 +59,7 @@ def groups(*names: str) -> set[frozenset[str]]:
     return {frozenset(group.split("; ")) for group in names}
 
 
-def test_a_title_is_taken_off_where_one_document_has_both() -> None:
+def test_title_is_removed_if_one_document_has_both_names() -> None:
     rows = rows_of({"a": ["Dr Lin", "Lin; Ann", "Lin"], "b": ["Dr Lin"]})
     assert merged(rows) == groups("dr lin; lin")
     assert rows["lin"] == {
@@ -115,18 +115,18 @@ def test_titles_in_many_spellings(titled: str) -> None:
         ("a pronoun", {"a": ["Mr He; He; Mr You; you"]}),
     ],
 )
-def test_titles_that_say_nothing(why: str, corpus: Corpus) -> None:
+def test_uninformative_titles(why: str, corpus: Corpus) -> None:
     assert merged(rows_of(corpus)) == set(), why
 
 
-def test_a_full_name_bears_several_titles() -> None:
+def test_full_name_may_have_several_titles() -> None:
     names = "President Ann Lee; Senator Ann Lee; Ann Lee"
     assert merged(rows_of({"a": [names]})) == groups(names.lower())
     elsewhere = {"a": ["Dr Ann Lee; Ann Lee"], "b": ["Ann Lee"]}
     assert merged(rows_of(elsewhere)) == groups("dr ann lee; ann lee")
 
 
-def test_a_short_form_belongs_to_the_only_longer_name() -> None:
+def test_short_form_belongs_to_the_only_longer_name() -> None:
     rows = rows_of({"a": ["Mei Lin; Boat:thing", "Lin", "Mei"], "b": ["Mei Lin"]})
     assert merged(rows) == groups("mei lin; lin; mei")
     assert [rows[key]["rule"] for key in ("mei lin", "lin", "mei")] == ["own", *["short form"] * 2]
@@ -134,7 +134,7 @@ def test_a_short_form_belongs_to_the_only_longer_name() -> None:
     assert rows["mei"]["evidence_chunk_ids"] == ["a0", "a2"]
 
 
-def test_one_chunk_that_has_both_is_evidence_enough_and_five_are_told() -> None:
+def test_one_common_chunk_is_sufficient_evidence_and_five_are_listed() -> None:
     rows = rows_of({document: ["", "Lin; Mei Lin", "Lin"] for document in "gfedcba"})
     assert rows["lin"]["evidence_chunk_ids"] == ["a1", "b1", "c1", "d1", "e1"]
 
@@ -166,17 +166,17 @@ def test_one_chunk_that_has_both_is_evidence_enough_and_five_are_told() -> None:
         ("no titles for Mei", {"a": ["Mei Lin; Lin; Dr Lin"], "b": ["Dr Lin"]}),
     ],
 )
-def test_short_forms_that_may_be_somebody_else(why: str, corpus: Corpus) -> None:
+def test_ambiguous_short_forms_are_kept_apart(why: str, corpus: Corpus) -> None:
     assert merged(rows_of(corpus)) == set(), why
 
 
-def test_what_is_no_person_rivals_none() -> None:
+def test_non_persons_are_no_rivals() -> None:
     others = "Smith College:organization; Port Smith:place; Smith Day:event; smith hammer:thing"
     rows = rows_of({"a": [f"John Smith; Smith; {others}"]})
     assert merged(rows) == groups("john smith; smith")
 
 
-def test_a_particle_and_an_apostrophe_are_no_description() -> None:
+def test_particles_and_apostrophes_are_no_descriptions() -> None:
     assert merged(
         rows_of({"a": ["Vincent van Gogh; Gogh; Charles d'Artagnan; Charles"]})
     ) == groups("vincent van gogh; gogh", "charles d'artagnan; charles")
@@ -191,7 +191,7 @@ def test_chains_end_in_one_entity() -> None:
     assert merged(titled) == groups("mr john smith; john smith; mr smith; smith")
 
 
-def test_a_new_document_takes_a_merge_back() -> None:
+def test_new_document_may_undo_a_merge() -> None:
     corpus = {"a": ["John Smith; Smith"]}
     assert merged(rows_of(corpus)) == groups("john smith; smith")
     assert merged(rows_of(corpus | {"b": ["Mary Smith"]})) == set()
@@ -226,7 +226,7 @@ TVA = "Tennessee Valley Authority"
         ),
     ],
 )
-def test_a_text_explains_an_acronym(text: str, short: str, long: str) -> None:
+def test_text_explains_an_acronym(text: str, short: str, long: str) -> None:
     assert list(explained(text)) == [Explained(short, long)]
 
 
@@ -245,12 +245,12 @@ def test_a_text_explains_an_acronym(text: str, short: str, long: str) -> None:
         "",
     ],
 )
-def test_a_text_that_explains_none(text: str) -> None:
+def test_text_without_explanation(text: str) -> None:
     assert list(explained(text)) == []
 
 
 @given(st.text(st.sampled_from("AaBb-.&'( )（）of,1\n"), max_size=80))
-def test_what_is_explained_stands_in_the_text(text: str) -> None:
+def test_explanation_is_found_in_the_text(text: str) -> None:
     for one in explained(text):
         assert one.short in text
         assert one.long in text
@@ -261,7 +261,7 @@ ORGANIZATIONS: Corpus = {"a": [f"{TVA}:organization"], "b": ["TVA:organization",
 SAYS = {"a0": f"The {TVA} (TVA).", "z9": f"TVA ({TVA}).", "b0": "TVA (no more)."}
 
 
-def test_an_acronym_is_merged_with_what_a_chunk_says_it_means() -> None:
+def test_acronym_is_merged_with_its_explanation_in_a_chunk() -> None:
     rows = rows_of(ORGANIZATIONS, SAYS)
     assert rows["tva"]["entity_id"] == entity_id(TVA.lower())
     assert rows["tva"]["rule"] == "acronym"
@@ -281,18 +281,18 @@ def test_an_acronym_is_merged_with_what_a_chunk_says_it_means() -> None:
         ({"a": ["TVA:organization"]}, ""),
     ],
 )
-def test_an_acronym_of_two_things_is_its_own(corpus: Corpus, text: str) -> None:
+def test_ambiguous_acronym_stays_separate(corpus: Corpus, text: str) -> None:
     assert merged(rows_of(corpus, SAYS | {"c0": text})) == set()
 
 
-def test_a_pronoun_is_no_acronym() -> None:
+def test_pronoun_is_no_acronym() -> None:
     says = {"a0": "The United States (US) told us."}
     states = "United States:place"
     for others, n_merged in (("US:place; US:place", 1), ("us:person; US:place", 0), ("us", 0)):
         assert len(merged(rows_of({"a": [f"{states}; {others}"]}, says))) == n_merged
 
 
-def test_a_name_may_say_what_its_acronym_means() -> None:
+def test_name_may_contain_its_acronym() -> None:
     corpus = {"a": [f"{TVA} (TVA):organization"], "b": ["TVA:organization"]}
     rows = rows_of(corpus)
     whole = name_key(f"{TVA} (TVA)")
@@ -306,13 +306,13 @@ def test_a_name_may_say_what_its_acronym_means() -> None:
     assert merged(ambiguous) == {frozenset({whole, TVA.lower()})}
 
 
-def test_an_article_does_not_matter() -> None:
+def test_article_is_ignored() -> None:
     says = {"a0": "The Nature Conservancy (TNC)", "a1": "the TNC (Nature Conservancy)"}
     corpus = {"a": ["Nature Conservancy:organization; TNC:organization"]}
     assert merged(rows_of(corpus, says | {"a1": ""})) == groups("nature conservancy; tnc")
 
 
-def test_the_commonest_spelling_is_the_name_and_ties_fall_to_the_smallest() -> None:
+def test_most_frequent_spelling_is_the_name_and_ties_use_the_smallest() -> None:
     rows = rows_of({"a": ["LIN; Boat:thing", "Lin; boat:thing", "Lin"]})
     assert (rows["lin"]["name"], rows["lin"]["n_mentions"]) == ("Lin", 3)
     assert rows["boat"]["name"] == "Boat"
@@ -321,7 +321,7 @@ def test_the_commonest_spelling_is_the_name_and_ties_fall_to_the_smallest() -> N
 CHAIN: Corpus = {"a": ["Mei Lin; Lin", "Dr Lin; Lin"]}
 
 
-def test_settings_merge_nothing_or_keep_apart() -> None:
+def test_settings_disable_merging_or_keep_names_apart() -> None:
     assert merged(rows_of(CHAIN)) == groups("mei lin; lin; dr lin")
     off = rows_of(CHAIN, aliases=False)
     assert merged(off) == set()
@@ -333,7 +333,7 @@ def test_settings_merge_nothing_or_keep_apart() -> None:
     assert merged(rows_of(CHAIN, apart=[("Nobody", "Lin")])) == groups("mei lin; lin; dr lin")
 
 
-def test_nothing_is_resolved_of_nothing() -> None:
+def test_no_entities_give_no_aliases() -> None:
     assert rows_of({}) == {}
 
 
@@ -351,13 +351,13 @@ def corpora(draw: st.DrawFn) -> tuple[Corpus, dict[str, str]]:
 
 
 @given(corpora(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter(made, random) -> None:
-    mentions, chunks = mentions_of(made[0]), chunks_of(made[1])
+def test_row_order_does_not_matter(tables, random) -> None:
+    mentions, chunks = mentions_of(tables[0]), chunks_of(tables[1])
     found = resolve(mentions, chunks, MergingSettings())
     assert resolve(shuffled(mentions, random), shuffled(chunks, random), MergingSettings()) == found
 
 
-def test_the_order_of_documents_does_not_matter() -> None:
+def test_document_order_does_not_matter() -> None:
     documents = {
         "a": ["Dr Lin; Doctor Lin"],
         "b": ["Dr Lin; Dr. Lin"],
@@ -373,9 +373,9 @@ def shuffled(table: pa.Table, random) -> pa.Table:
 
 
 @given(corpora(), st.lists(st.tuples(*[st.sampled_from(NAMES)] * 2), max_size=3))
-def test_entities_are_names_that_stand_for_themselves(made, apart: Iterable) -> None:
+def test_entities_are_canonical_names(tables, apart: Iterable) -> None:
     pairs = [tuple(name.partition(":")[0] for name in pair) for pair in apart]
-    rows = rows_of(*made, apart=pairs)
+    rows = rows_of(*tables, apart=pairs)
     for key, row in rows.items():
         assert (row["rule"] == "own") == (row["entity_id"] == entity_id(key))
         assert bool(row["evidence_chunk_ids"]) == (row["rule"] != "own")

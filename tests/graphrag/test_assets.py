@@ -16,18 +16,19 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by
+from tests.conftest import CORPUS, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
-    asked_of,
     contents,
     copy_of,
     house_at,
+    requests_by_asset,
     write_lines,
 )
 from tests.servers.replies import wanted_schema
+from tests.tales import PEOPLE, PLACES, tale
 
 DOCUMENTS = [document_in(bucket) for bucket in range(5)]
 NEW = document_in(6)
@@ -41,22 +42,7 @@ max_size = 4
 prompt_tokens = 500
 """
 METHODS = ["graphrag-c1", "graphrag-local", "graphrag-ts"]
-PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "Bram Aldous"]
-PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
 INDEX = [name for name in TABLES if name.startswith("graphrag.") and name != "graphrag.embeddings"]
-
-
-def tale(number: int, n_sentences: int = 9) -> str:
-    """Who met whom where, so that names recur in some documents and not in others."""
-    sentences = []
-    for i in range(n_sentences):
-        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
-        place = PLACES[(number * 2 + i) % len(PLACES)]
-        sentences.append(
-            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty number "
-            f"{number * i} was closed."
-        )
-    return " ".join(sentences)
 
 
 def furnish(house: House, documents: Sequence[str]) -> None:
@@ -101,7 +87,7 @@ def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
     assert {name for name in failing(indexed) if name.startswith("graphrag")} == set()
 
 
-def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) -> None:
+def test_single_document_question_reads_no_other_document(indexed: House) -> None:
     rows = indexed.table("contexts").to_pylist()
     mine = [row for row in rows if row["query_id"] == "first"]
     assert {row["method"] for row in mine} == set(METHODS)
@@ -116,7 +102,7 @@ def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) 
     assert all(any(said in text for said in of_document) for text in texts)
 
 
-def test_an_answer_costs_what_its_parts_take(indexed: House) -> None:
+def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     partial = Counter(
         (row["method"], row["query_id"])
         for row in indexed.table("graphrag.partial_answers").to_pylist()
@@ -126,12 +112,12 @@ def test_an_answer_costs_what_its_parts_take(indexed: House) -> None:
         assert row["calls"] == 1 + partial[row["method"], row["query_id"]]
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
-    assert made_by(indexed.run(METHODS)) == []
+def test_second_run_materializes_nothing(indexed: House) -> None:
+    assert materialized_by(indexed.run(METHODS)) == []
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
+@pytest.mark.usefixtures("only_tables_here")
+def test_update_equals_rebuild_and_requests_only_changes(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     house = changeable
@@ -142,29 +128,29 @@ def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
     house.write_document(NEW, tale(7))
     house.write_document(DOCUMENTS[2], tale(2) + " Wren Tarry wept at Hethering.")
     (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
-    asked = asked_of(house)
+    counts = requests_by_asset(house)
     assert house.run(METHODS).is_complete
-    asked = asked_of(house) - asked
+    counts = requests_by_asset(house) - counts
 
     read = {row["chunk_id"] for row in before["extractions"]}
     new = [r for r in house.table("graphrag.extractions").to_pylist() if r["chunk_id"] not in read]
-    assert asked["graphrag/extractions"] == sum(row["calls"] for row in new)
+    assert counts["graphrag/extractions"] == sum(row["calls"] for row in new)
     now = descriptions(house)
     changed = {name for name, said in now.items() if len(said) > 1 and merged.get(name) != said}
-    assert 0 < asked["graphrag/entities"] <= len(changed) < len(now)
+    assert 0 < counts["graphrag/entities"] <= len(changed) < len(now)
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         fresh.model = house.model
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
         assert fresh.run(METHODS).is_complete
         assert contents(fresh) == contents(house)
-        rebuilt = asked_of(fresh)
+        rebuilt = requests_by_asset(fresh)
     for name in ("extractions", "entities", "relationships"):
-        assert asked[f"graphrag/{name}"] < rebuilt[f"graphrag/{name}"]
+        assert counts[f"graphrag/{name}"] < rebuilt[f"graphrag/{name}"]
 
 
 def descriptions(house: House) -> dict[str, list[str]]:
-    """What is said of each name, distinct."""
+    """Return the distinct descriptions of each name."""
     said: dict[str, dict[str, None]] = {}
     rows = house.table("graphrag.entity_mentions").sort_by("document_id").to_pylist()
     for row in rows:
@@ -172,19 +158,19 @@ def descriptions(house: House) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in said.items()}
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_what_is_far_away_leaves_communities_and_reports_untouched(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_distant_change_leaves_communities_and_reports(changeable: House) -> None:
     house = changeable
     reports = by_community(house)
     house.write_document(NEW, "Zebulon Vane met Yusuf Xanthos in Ulverby. " * 2)
-    asked = asked_of(house)
+    counts = requests_by_asset(house)
     assert house.run(METHODS).is_complete
-    asked = asked_of(house) - asked
+    counts = requests_by_asset(house) - counts
     after = by_community(house)
     assert reports.items() <= after.items()
     added = [row for name, row in after.items() if name not in reports]
-    assert asked["graphrag/community_reports"] == sum(row["calls"] > 0 for row in added)
-    assert asked["graphrag/entities"] == 0
+    assert counts["graphrag/community_reports"] == sum(row["calls"] > 0 for row in added)
+    assert counts["graphrag/entities"] == 0
 
 
 def by_community(house: House) -> dict[str, dict]:
@@ -195,34 +181,34 @@ def by_community(house: House) -> dict[str, dict]:
     }
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("max_size = 4", "max_size = 40"))
-    made = {name.split("[")[0] for name in made_by(changeable.run(METHODS))}
-    assert {"graphrag/communities", "graphrag/community_reports"} <= made
-    assert not made & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
+    materialized = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
+    assert {"graphrag/communities", "graphrag/community_reports"} <= materialized
+    assert not materialized & {"graphrag/extractions", "graphrag/entities", "graphrag/aliases"}
 
 
-def test_a_graph_that_the_corpus_brings_along_is_not_extracted(changeable: House) -> None:
+def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     house, graph = changeable, changeable.folder / "graph"
     graph.mkdir()
     named = {"title": PEOPLE[:3], "type": ["person"] * 3, "description": ["A skipper."] * 3}
     ends = {"source": PEOPLE[:1], "target": PEOPLE[1:2], "description": ["They met."]}
     pq.write_table(pa.table(named), graph / "entities.parquet")
     pq.write_table(pa.table(ends), graph / "relationships.parquet")
-    asked = asked_of(house)
-    made = {name.split("[")[0] for name in made_by(house.run(METHODS))}
-    assert "graphrag/extractions" in made
-    assert not made & {"chunks", "documents"}
-    asked = asked_of(house) - asked
-    assert asked["graphrag/extractions"] == asked["graphrag/entities"] == 0
-    assert asked["graphrag/community_reports"] == 1  # of the two who met
+    counts = requests_by_asset(house)
+    materialized = {name.split("[")[0] for name in materialized_by(house.run(METHODS))}
+    assert "graphrag/extractions" in materialized
+    assert not materialized & {"chunks", "documents"}
+    counts = requests_by_asset(house) - counts
+    assert counts["graphrag/extractions"] == counts["graphrag/entities"] == 0
+    assert counts["graphrag/community_reports"] == 1  # of the two who met
     assert set(house.table("graphrag.entities")["name"].to_pylist()) == set(PEOPLE[:3])
     assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
 
-def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path) -> None:
+def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Path) -> None:
     ill = [True]
 
     def says(body: dict) -> str:
@@ -269,20 +255,20 @@ def test_over_http_a_malformed_reply_costs_its_chunk_and_is_asked_again(tmp_path
         others = [row for row in rows.to_pylist() if not row["problems"]]
         assert all(row["n_entities"] for row in others)
         assert "graphrag/extractions:no_malformed_replies" in failing(house)
-        asked, n_requests = asked_of(house), len(server.lines("/chat/completions"))
+        counts, n_requests = requests_by_asset(house), len(server.lines("/chat/completions"))
         ill.clear()
         assert house.run(["graphrag-c1"]).is_complete
-        asked = asked_of(house) - asked
-        assert sum(asked.values()) == len(server.lines("/chat/completions")) - n_requests
+        counts = requests_by_asset(house) - counts
+        assert sum(counts.values()) == len(server.lines("/chat/completions")) - n_requests
         rows = house.table("graphrag.extractions").to_pylist()
-        (mended,) = (row for row in rows if row["chunk_id"] == bad[0]["chunk_id"])
-        assert asked["graphrag/extractions"] == mended["calls"] == mended["n_rounds"]
+        (repaired,) = (row for row in rows if row["chunk_id"] == bad[0]["chunk_id"])
+        assert counts["graphrag/extractions"] == repaired["calls"] == repaired["n_rounds"]
         assert {name for name in failing(house) if name.startswith("graphrag/extr")} == set()
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
-def test_a_question_is_answered_from_the_stored_index(
+def test_question_is_answered_from_the_stored_index(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, "Who closed the jetty?", method, document_id)

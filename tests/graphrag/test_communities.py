@@ -1,4 +1,4 @@
-"""Communities hold every entity once a level, whatever the order of rows or what lies elsewhere."""
+"""Communities hold every entity once a level, independent of row order and of other components."""
 
 import networkx as nx
 import numpy as np
@@ -40,7 +40,7 @@ def ring(*cliques: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 @given(_GRAPHS, st.integers(0, 2**32 - 1))
 @settings(max_examples=50)
-def test_any_order_of_rows_gives_the_same_communities(given: Graph, seed: int) -> None:
+def test_row_order_does_not_change_communities(given: Graph, seed: int) -> None:
     rng = np.random.default_rng(seed)
     entities, relationships = (
         rows.take(rng.permutation(rows.num_rows)) for rows in (given.entities, given.relationships)
@@ -60,7 +60,7 @@ def test_every_level_shows_every_entity_once(given: Graph) -> None:
 
 @given(_GRAPHS)
 @settings(max_examples=50)
-def test_parts_make_up_what_they_are_parts_of(given: Graph) -> None:
+def test_subcommunities_form_their_parents(given: Graph) -> None:
     rows = found(given).to_pylist()
     by_id = {row["community_id"]: row for row in rows}
     assert len(by_id) == len(rows)
@@ -70,32 +70,32 @@ def test_parts_make_up_what_they_are_parts_of(given: Graph) -> None:
     for row in rows:
         assert row["size"] == len(row["entity_ids"]) > 0
         assert (row["parent_id"] is None) == (row["level"] == 0)
-        parts = [by_id[i] for i in row["child_ids"]]
-        assert all(part["parent_id"] == row["community_id"] for part in parts)
-        assert all(part["level"] == row["level"] + 1 for part in parts)
-        inside = sorted(entity for part in parts for entity in part["entity_ids"])
-        assert not parts or (len(parts) > 1 and inside == sorted(row["entity_ids"]))
+        children = [by_id[i] for i in row["child_ids"]]
+        assert all(child["parent_id"] == row["community_id"] for child in children)
+        assert all(child["level"] == row["level"] + 1 for child in children)
+        inside = sorted(entity for child in children for entity in child["entity_ids"])
+        assert not children or (len(children) > 1 and inside == sorted(row["entity_ids"]))
         if row["parent_id"]:
             assert row["community_id"] in by_id[row["parent_id"]]["child_ids"]
 
 
 @given(_GRAPHS)
 @settings(max_examples=50)
-def test_relationships_are_those_with_both_ends_inside(given: Graph) -> None:
+def test_relationships_have_both_ends_inside(given: Graph) -> None:
     whole = nx.Graph()
     for row in given.relationships.to_pylist():
         whole.add_edge(row["source_id"], row["target_id"], name=row["relationship_id"])
     whole.add_nodes_from(given.entities["entity_id"].to_pylist())
-    told = mapped(given.entities, "entity_id", "chunk_ids")
+    chunk_ids_of = mapped(given.entities, "entity_id", "chunk_ids")
     for row in found(given).to_pylist():
-        part = whole.subgraph(row["entity_ids"])
-        names = [name for *_, name in part.edges(data="name")]
+        child = whole.subgraph(row["entity_ids"])
+        names = [name for *_, name in child.edges(data="name")]
         assert row["relationship_ids"] == sorted(names)
-        assert nx.is_connected(part)
-        assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in told[e]})
+        assert nx.is_connected(child)
+        assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in chunk_ids_of[e]})
 
 
-def test_what_changes_in_one_component_leaves_the_others() -> None:
+def test_change_in_one_component_leaves_the_others() -> None:
     here = ring(*(clique(name, 5) for name in "abcdef"))
     there = ring(*(clique(name, 5) for name in "uvwxyz"))
     own = {end for edge in here for end in edge}
@@ -112,13 +112,13 @@ def test_what_changes_in_one_component_leaves_the_others() -> None:
     assert rows_here(here) == before
 
 
-def test_cliques_joined_by_one_edge_are_parted_there() -> None:
+def test_cliques_joined_by_one_edge_are_split() -> None:
     rows = found(graph(ring(clique("a", 6), clique("b", 6))), CommunitySettings(max_size=6))
     assert members(rows) == {frozenset(f"{n}{i}" for i in range(6)) for n in "ab"}
     assert set(rows["level"].to_pylist()) == {0}
 
 
-def test_what_is_too_large_is_parted_again_until_it_is_small_enough() -> None:
+def test_too_large_communities_are_split_until_small_enough() -> None:
     cliques = [clique(f"{letter}-", 5) for letter in "abcdefghijklmnopqrstuvwxyz"]
     rows = found(graph(ring(*cliques)), CommunitySettings(max_size=5))
     assert rows["level"].to_pylist()[-1] >= 1  # modularity joins neighbours in a long ring
@@ -128,12 +128,12 @@ def test_what_is_too_large_is_parted_again_until_it_is_small_enough() -> None:
     assert cut(rows, 99) == cut(rows, max(rows["level"].to_pylist()))
 
 
-def test_what_leiden_does_not_part_is_a_leaf() -> None:
+def test_community_that_leiden_cannot_split_is_a_leaf() -> None:
     rows = found(graph(clique("a", 12)), CommunitySettings(max_size=5)).to_pylist()
     assert [(row["level"], row["size"], row["child_ids"]) for row in rows] == [(0, 12, [])]
 
 
-def test_small_components_and_single_entities_are_communities_as_they_stand() -> None:
+def test_small_components_and_single_entities_are_communities() -> None:
     rows = found(graph([("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")], alone=["z"]))
     assert [row["entity_ids"] for row in rows.to_pylist()] == [
         ["b", "c", "a", "d"],  # most connected first
@@ -144,12 +144,12 @@ def test_small_components_and_single_entities_are_communities_as_they_stand() ->
     assert rows["relationship_ids"].to_pylist()[2] == []
 
 
-def test_without_entities_there_are_no_communities() -> None:
+def test_no_entities_give_no_communities() -> None:
     assert found(EMPTY) == TABLES["graphrag.communities"].empty()
     assert cut(found(EMPTY), 0).num_rows == 0
 
 
-def test_a_larger_graph_is_parted_down_to_the_size() -> None:
+def test_larger_graph_is_split_down_to_the_size() -> None:
     whole = nx.barabasi_albert_graph(1500, 2, seed=0)
     given = graph([(f"e{a:04}", f"e{b:04}") for a, b in whole.edges])
     rows = found(given, CommunitySettings(max_size=20))

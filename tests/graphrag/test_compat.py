@@ -1,4 +1,4 @@
-"""What users of Microsoft GraphRAG know is there: its tables, columns, types and joins."""
+"""Tables, columns, types and joins of Microsoft GraphRAG are available."""
 
 import json
 from collections.abc import Iterator
@@ -18,93 +18,40 @@ from gsum_resources.parquet_store import ParquetStore, Partition
 from tests.conftest import House
 from tests.graphrag.harbour import ANN, BOAT, CORPUS, LAMP, LIN, write_graph
 
-TEXT, NUMBER, TEXTS = "VARCHAR", "BIGINT", "VARCHAR[]"
-FINDINGS = "STRUCT(explanation VARCHAR, summary VARCHAR)[]"
 COLUMNS = {  # of graphrag 3.3.0, data_model/schemas.py, with the types that its workflows write
-    "entities": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "title": TEXT,
-        "type": TEXT,
-        "description": TEXT,
-        "text_unit_ids": TEXTS,
-        "frequency": NUMBER,
-        "degree": NUMBER,
-    },
-    "relationships": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "source": TEXT,
-        "target": TEXT,
-        "description": TEXT,
-        "weight": "DOUBLE",
-        "combined_degree": NUMBER,
-        "text_unit_ids": TEXTS,
-    },
-    "communities": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "community": NUMBER,
-        "level": NUMBER,
-        "parent": NUMBER,
-        "children": "BIGINT[]",
-        "title": TEXT,
-        "entity_ids": TEXTS,
-        "relationship_ids": TEXTS,
-        "text_unit_ids": TEXTS,
-        "period": TEXT,
-        "size": NUMBER,
-    },
-    "community_reports": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "community": NUMBER,
-        "level": NUMBER,
-        "parent": NUMBER,
-        "children": "BIGINT[]",
-        "title": TEXT,
-        "summary": TEXT,
-        "full_content": TEXT,
-        "rank": "DOUBLE",
-        "rating_explanation": TEXT,
-        "findings": FINDINGS,
-        "full_content_json": TEXT,
-        "period": TEXT,
-        "size": NUMBER,
-    },
-    "covariates": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "covariate_type": TEXT,
-        "type": TEXT,
-        "description": TEXT,
-        "subject_id": TEXT,
-        "object_id": TEXT,
-        "status": TEXT,
-        "start_date": TEXT,
-        "end_date": TEXT,
-        "source_text": TEXT,
-        "text_unit_id": TEXT,
-    },
-    "text_units": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "text": TEXT,
-        "n_tokens": NUMBER,
-        "document_id": TEXT,
-        "entity_ids": TEXTS,
-        "relationship_ids": TEXTS,
-        "covariate_ids": TEXTS,
-    },
-    "documents": {
-        "id": TEXT,
-        "human_readable_id": NUMBER,
-        "title": TEXT,
-        "text": TEXT,
-        "text_unit_ids": TEXTS,
-        "creation_date": TEXT,
-        "raw_data": TEXT,
-    },
+    "entities": """
+        id VARCHAR, human_readable_id BIGINT, title VARCHAR, type VARCHAR, description VARCHAR,
+        text_unit_ids VARCHAR[], frequency BIGINT, degree BIGINT
+    """,
+    "relationships": """
+        id VARCHAR, human_readable_id BIGINT, source VARCHAR, target VARCHAR,
+        description VARCHAR, weight DOUBLE, combined_degree BIGINT, text_unit_ids VARCHAR[]
+    """,
+    "communities": """
+        id VARCHAR, human_readable_id BIGINT, community BIGINT, level BIGINT, parent BIGINT,
+        children BIGINT[], title VARCHAR, entity_ids VARCHAR[], relationship_ids VARCHAR[],
+        text_unit_ids VARCHAR[], period VARCHAR, size BIGINT
+    """,
+    "community_reports": """
+        id VARCHAR, human_readable_id BIGINT, community BIGINT, level BIGINT, parent BIGINT,
+        children BIGINT[], title VARCHAR, summary VARCHAR, full_content VARCHAR, rank DOUBLE,
+        rating_explanation VARCHAR, findings STRUCT(explanation VARCHAR, summary VARCHAR)[],
+        full_content_json VARCHAR, period VARCHAR, size BIGINT
+    """,
+    "covariates": """
+        id VARCHAR, human_readable_id BIGINT, covariate_type VARCHAR, type VARCHAR,
+        description VARCHAR, subject_id VARCHAR, object_id VARCHAR, status VARCHAR,
+        start_date VARCHAR, end_date VARCHAR, source_text VARCHAR, text_unit_id VARCHAR
+    """,
+    "text_units": """
+        id VARCHAR, human_readable_id BIGINT, text VARCHAR, n_tokens BIGINT,
+        document_id VARCHAR, entity_ids VARCHAR[], relationship_ids VARCHAR[],
+        covariate_ids VARCHAR[]
+    """,
+    "documents": """
+        id VARCHAR, human_readable_id BIGINT, title VARCHAR, text VARCHAR,
+        text_unit_ids VARCHAR[], creation_date VARCHAR, raw_data VARCHAR
+    """,
 }
 
 
@@ -124,26 +71,27 @@ def connection(store: ParquetStore) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def frame(connection: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
-    """What `pd.read_parquet(f"{name}.parquet")` is for a user of the package."""
+    """Return the counterpart of the package's `pd.read_parquet(f"{name}.parquet")`."""
     query = f"from graphrag_compat.{name} where corpus = '{CORPUS}' order by human_readable_id"
     return connection.sql(query).df().drop(columns="corpus")
 
 
 @pytest.mark.parametrize("is_filled", [False, True])
-def test_columns_order_and_types_are_the_packages(store: ParquetStore, is_filled: bool) -> None:
+def test_columns_order_and_types_equal_the_package(store: ParquetStore, is_filled: bool) -> None:
     if is_filled:
         write_graph(store)
     with duckdb.connect() as connection:
         define_views(connection, store, TABLES.values(), VIEWS)
         for name, columns in COLUMNS.items():
             relation = connection.sql(f"from graphrag_compat.{name}")
-            found = dict(zip(relation.columns, map(str, relation.types), strict=True))
-            assert list(found.items()) == [("corpus", TEXT), *columns.items()], name
+            found = zip(relation.columns, map(str, relation.types), strict=True)
+            expected = f"corpus VARCHAR, {' '.join(columns.split())}"
+            assert ", ".join(map(" ".join, found)) == expected, name
             assert bool(relation.fetchall()) == is_filled
     assert {view.name for view in VIEWS} == {f"graphrag_compat.{name}" for name in COLUMNS}
 
 
-def test_each_says_what_a_row_is(connection: duckdb.DuckDBPyConnection) -> None:
+def test_each_view_documents_its_rows(connection: duckdb.DuckDBPyConnection) -> None:
     found = connection.sql(
         "select view_name, comment from duckdb_views() where schema_name = 'graphrag_compat'"
     ).fetchall()
@@ -152,7 +100,7 @@ def test_each_says_what_a_row_is(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 @pytest.mark.parametrize("name", list(COLUMNS))
-def test_corpora_stand_apart_and_order_of_rows_does_not_matter(
+def test_corpora_are_separate_and_row_order_does_not_matter(
     connection: duckdb.DuckDBPyConnection, store: ParquetStore, name: str
 ) -> None:
     before = frame(connection, name)
@@ -174,7 +122,7 @@ def test_entities_of_the_most_connected_communities(connection: duckdb.DuckDBPyC
     assert found.to_dict() == {BOAT: {0, 2}, LIN: {0, 2}, LAMP: {0, 3}, ANN: {1}}
 
 
-def test_the_hierarchy_goes_both_ways(connection: duckdb.DuckDBPyConnection) -> None:
+def test_hierarchy_has_parents_and_children(connection: duckdb.DuckDBPyConnection) -> None:
     communities = frame(connection, "communities").set_index("community")
     assert communities["parent"].to_dict() == {0: -1, 1: -1, 2: 0, 3: 0}
     children = communities["children"].map(list).to_dict()
@@ -199,8 +147,8 @@ def test_reports_of_a_level_by_rank(connection: duckdb.DuckDBPyConnection) -> No
         "rating_explanation": "It matters so much.",
     }
     assert list(best.iloc[1]["findings"]) == []
-    part = reports[reports["community"] == 2].iloc[0]
-    assert (part["parent"], part["size"], list(part["children"])) == (0, 2, [])
+    child = reports[reports["community"] == 2].iloc[0]
+    assert (child["parent"], child["size"], list(child["children"])) == (0, 2, [])
     communities = frame(connection, "communities")
     assert reports.merge(communities, on="community").shape[0] == 3
 
@@ -217,7 +165,7 @@ def test_relationships_join_entities_by_title(connection: duckdb.DuckDBPyConnect
     assert degrees.tolist() == relationships["combined_degree"].tolist()
 
 
-def test_text_units_point_back(connection: duckdb.DuckDBPyConnection) -> None:
+def test_text_units_refer_to_their_elements(connection: duckdb.DuckDBPyConnection) -> None:
     units = frame(connection, "text_units").set_index("id")
     assert units["document_id"].to_dict() == {"c0": "d0", "c1": "d0", "c2": "d1"}
     for name, column in (("entities", "entity_ids"), ("relationships", "relationship_ids")):
@@ -247,7 +195,7 @@ def test_claims_are_found_by_the_title_of_their_subject(
     assert claims.merge(entities, left_on="subject_id", right_on="title").shape[0] == 1
 
 
-def test_files_of_an_older_version_do_not_stop_the_others(store: ParquetStore) -> None:
+def test_files_of_an_older_version_do_not_block_others(store: ParquetStore) -> None:
     write_graph(store)
     path = store.path(TABLES["graphrag.entities"], Partition(CORPUS))
     rows = pq.read_table(path, partitioning=None)
@@ -259,7 +207,7 @@ def test_files_of_an_older_version_do_not_stop_the_others(store: ParquetStore) -
             frame(connection, "entities")
 
 
-def test_the_catalogue_and_gsum_sql_have_them(house: House) -> None:
+def test_catalogue_and_gsum_sql_have_the_views(house: House) -> None:
     write_graph(house.store)
     house.pipeline().warehouse.rebuild_catalogue()
     with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:

@@ -1,4 +1,4 @@
-"""What answers are made from: in scope, in a stable order, and no longer than the prompt."""
+"""Contexts of answers are in scope, in a stable order, and fit the prompt."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -41,17 +41,17 @@ def ids(choose: Choose, document_id: str | None = None) -> list[str]:
     return [passage.node_id for passage in choose(about(document_id))]
 
 
-def prompts(choose: Choose, asked: list[dict]) -> list[int]:
+def prompts(choose: Choose, questions: list[dict]) -> list[int]:
     """Word pieces of the prompts that questions are really answered from."""
     model = Scripted(lambda request: "An answer.")
-    table = pa.Table.from_pylist(asked, TABLES["queries"].schema)
+    table = pa.Table.from_pylist(questions, TABLES["queries"].schema)
     answer_questions(table, context_rows(table, choose), model, MAX_WORDS)
-    return [prompt_length(request) for request in model.asked]
+    return [prompt_length(request) for request in model.requests]
 
 
 def test_contexts_are_numbered_by_question() -> None:
-    asked = queries({"q2": "?", "q1": "?"}, document_id="d0")
-    rows = context_rows(asked, all_chunks(CHUNK_TABLE, 0)).to_pylist()
+    questions = queries({"q2": "?", "q1": "?"}, document_id="d0")
+    rows = context_rows(questions, all_chunks(CHUNK_TABLE, 0)).to_pylist()
     assert [(row["query_id"], row["rank"]) for row in rows] == [
         ("q1", 1),
         ("q1", 2),
@@ -79,7 +79,7 @@ def _chunks(n: int) -> pa.Table:
     return table_of_rows(TABLES["chunks"], rows)
 
 
-def test_chunks_are_shuffled_by_seed_and_what_is_new_moves_none() -> None:
+def test_chunks_are_shuffled_by_seed_and_new_ones_move_none() -> None:
     shuffled = ids(all_chunks(_chunks(40), 0))
     assert sorted(shuffled) == [f"c{i:02}" for i in range(40)] != shuffled
     assert ids(all_chunks(_chunks(40)[::-1], 0)) == shuffled
@@ -168,7 +168,7 @@ def test_reports_on_most_of_the_nearest_come_first_then_the_best_rated() -> None
     assert ids(local(INDEX, [], settings=three, vector=Z))[-2:] == ["k2", "k1"]
 
 
-def test_a_local_question_about_a_document_stays_in_it() -> None:
+def test_local_question_about_a_document_stays_in_it() -> None:
     choose = local(INDEX, ["c0", "c1"])
     chosen = choose(about("d0"))
     assert [passage.node_id for passage in chosen] == [LIN, BOAT, "r-0", "k2", "c0", "c1"]
@@ -178,12 +178,12 @@ def test_a_local_question_about_a_document_stays_in_it() -> None:
     assert ids(choose, "d9") == ["c0", "c1"]  # what nothing is known of has its ranking alone
 
 
-def test_without_an_index_a_local_answer_reads_the_chunks() -> None:
+def test_local_answer_without_index_reads_the_chunks() -> None:
     assert ids(local(EMPTY, ["c1", "c0"])) == ["c1", "c0"]
 
 
 def _town() -> tuple[Index, pa.Table]:
-    """A hub with forty neighbours in two documents, parted into reports, all of them long."""
+    """A hub with forty neighbours in two documents, split into reports, all of them long."""
     names = [f"leaf{i:02}" for i in range(40)]
     edges = [("hub", name) for name in names] + list(pairwise(names))
     given = graph(
@@ -221,8 +221,8 @@ def _town() -> tuple[Index, pa.Table]:
         table_of_rows(TABLES["graphrag.embeddings"], vectors),
     )
     texts = [f"{text} {LONG}" for text in given.chunks["text"].to_pylist()]
-    place = given.chunks.schema.get_field_index("text")
-    return index, given.chunks.set_column(place, given.chunks.schema.field("text"), [texts])
+    index = given.chunks.schema.get_field_index("text")
+    return index, given.chunks.set_column(index, given.chunks.schema.field("text"), [texts])
 
 
 INDEX_OF_TOWN, CHUNKS_OF_TOWN = _town()
@@ -257,7 +257,7 @@ def test_every_kind_keeps_to_its_share(document_id: str | None) -> None:
     assert taken["chunk"] > 0.5 - largest
 
 
-def test_what_one_kind_leaves_is_the_next_ones() -> None:
+def test_unused_share_goes_to_the_next_kind() -> None:
     few = shares(AnswerSettings(prompt_tokens=4000, n_entities=1, share_reports=0))
     assert few["chunk"] > 0.5
     none = shares(AnswerSettings(prompt_tokens=4000, share_chunks=1, share_reports=0))
@@ -275,19 +275,20 @@ def test_local_prompts_are_never_too_long(prompt_tokens: int, document_id: str |
     assert prompt_tokens - 300 < length <= prompt_tokens
 
 
-def test_local_passages_are_shown_in_their_order_whatever_the_scope() -> None:
+def test_local_passages_keep_their_order_in_any_scope() -> None:
     model = Scripted(lambda request: "An answer.")
     for scope, best in ((None, ["c0", "c2"]), ("d0", ["c0", "c1"])):
-        asked = queries({"q": "?"}, document_id=scope)
-        rows = context_rows(asked, local(INDEX, best))
-        answer_questions(asked, rows, model, MAX_WORDS)
-        assert list(model.asked[-1].passages) == rows["text"].to_pylist()
+        questions = queries({"q": "?"}, document_id=scope)
+        rows = context_rows(questions, local(INDEX, best))
+        answer_questions(questions, rows, model, MAX_WORDS)
+        assert list(model.requests[-1].passages) == rows["text"].to_pylist()
 
 
-def test_an_options_list_takes_room_of_the_prompt() -> None:
-    asked = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
+def test_options_take_room_in_the_prompt() -> None:
+    choice = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
     plain, longer = (
-        answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces) for q in (ABOUT_ALL, asked)
+        answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces)
+        for q in (ABOUT_ALL, choice)
     )
     assert plain.tokens - longer.tokens > n_word_pieces([LONG])[0] - 60
     assert replace(plain, tokens=0) == replace(longer, tokens=0)

@@ -52,7 +52,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ParquetStore:
     return ParquetStore(Home.from_environment().warehouse)
 
 
-def test_a_reader_finds_all_of_the_graph() -> None:
+def test_graph_reader_finds_the_whole_graph() -> None:
     graph = graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES)
     read = read_back(graphml(graph))
     assert not read.is_directed()
@@ -81,21 +81,21 @@ def test_a_reader_finds_all_of_the_graph() -> None:
     }
 
 
-def test_who_is_in_no_community_of_a_level_has_no_attribute_of_it() -> None:
+def test_entity_without_community_on_a_level_has_no_attribute() -> None:
     nodes = read_back(graphml(graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES))).nodes
     assert "community_1" not in nodes[ANN]
     assert nodes[ANN]["community_0"] == 1
     assert nodes[ANN]["type"] == ""
 
 
-def test_order_of_rows_does_not_change_a_byte() -> None:
+def test_row_order_does_not_change_the_bytes() -> None:
     content = graphml(graph_of(ENTITIES, RELATIONSHIPS, COMMUNITIES))
     again = graphml(graph_of(ENTITIES[::-1], RELATIONSHIPS[::-1], COMMUNITIES[::-1]))
     assert again == content
 
 
 @given(name=st.text(), description=st.text(), title=st.text())
-def test_hostile_texts_come_back_but_for_what_xml_forbids(
+def test_hostile_texts_round_trip_except_characters_forbidden_in_xml(
     name: str, description: str, title: str
 ) -> None:
     entity = ENTITIES[0] | {"name": name, "description": description}
@@ -107,13 +107,13 @@ def test_hostile_texts_come_back_but_for_what_xml_forbids(
         assert node[key] == expected
 
 
-def test_mark_up_stays_text() -> None:
+def test_markup_stays_text() -> None:
     name = ']]></data><!-- &lt; \x00\x1b[31m "Q" 李博士'
     node = read_back(graphml(graph_of([ENTITIES[0] | {"name": name}], [], []))).nodes[LIN]
     assert node["name"] == ']]></data><!-- &lt; [31m "Q" 李博士'
 
 
-def test_the_command_writes_where_it_says(store: ParquetStore, tmp_path: Path) -> None:
+def test_export_command_prints_its_path(store: ParquetStore, tmp_path: Path) -> None:
     write_graph(store)
     result = export(CORPUS)
     assert result.exit_code == 0, result.output
@@ -124,12 +124,12 @@ def test_the_command_writes_where_it_says(store: ParquetStore, tmp_path: Path) -
     assert (tmp_path / "other.graphml").read_bytes() == written
 
 
-def test_what_is_missing_is_told_with_its_remedy(store: ParquetStore, tmp_path: Path) -> None:
+def test_missing_tables_are_reported_with_remedy(store: ParquetStore, tmp_path: Path) -> None:
     write_rows(store, "graphrag.entities", ENTITIES, "half")
     write_rows(store, "graphrag.entities", [], "empty")
     write_graph(store)
     (tmp_path / "home/corpora/elsewhere").mkdir(parents=True)
-    for arguments, parts in (
+    for arguments, fragments in (
         (["elsewher"], ["'elsewher' does not exist", "did you mean 'elsewhere'?"]),
         (["elsewhere"], ["'graphrag.entities'", "gsum run elsewhere --methods graphrag"]),
         (["half"], ["'graphrag.relationships'", "gsum run half --methods graphrag"]),
@@ -142,4 +142,4 @@ def test_what_is_missing_is_told_with_its_remedy(store: ParquetStore, tmp_path: 
         assert result.exit_code == 1
         assert isinstance(result.exception, SystemExit)
         said = " ".join(result.output.split())
-        assert all(part in said for part in parts), said
+        assert all(fragment in said for fragment in fragments), said

@@ -1,4 +1,4 @@
-"""Extraction through a real server: what comes of each chunk, how often asked, how long kept."""
+"""Extraction through a real server: items of each chunk, number of requests, and what is cached."""
 
 import json
 import re
@@ -36,12 +36,12 @@ def chunks_of(*texts: str, per_document: int = 2) -> pa.Table:
     """Chunk `c0` of document `d0`, and so on."""
     rows = [
         {
-            "chunk_id": f"c{place}",
-            "document_id": f"d{place // per_document}",
-            "position": place % per_document,
+            "chunk_id": f"c{i}",
+            "document_id": f"d{i // per_document}",
+            "position": i % per_document,
             "text": text,
         }
-        for place, text in enumerate(texts)
+        for i, text in enumerate(texts)
     ]
     return pa.Table.from_pylist(rows)
 
@@ -64,16 +64,16 @@ def reply(entities: Sequence[dict] = (), related: Sequence[dict] = (), **more: A
     return json.dumps(lists, ensure_ascii=False)
 
 
-def speaking(says: Says, heard: list[dict] | None = None) -> Callable[[dict], str]:
-    """What the server says to a body, which `heard` takes; re-asks count as rounds, too."""
-    n_asked: Counter[str] = Counter()
+def speaking(says: Says, received: list[dict] | None = None) -> Callable[[dict], str]:
+    """Return the server's reply to a body, appended to `received`; re-asks count as rounds."""
+    n_requests: Counter[str] = Counter()
 
     def said(body: dict) -> str:
         text = body["messages"][1]["content"].removeprefix("[1]\n").partition(_LISTED)[0]
-        n_asked[text] += 1
-        if heard is not None:
-            heard.append(body)
-        return says(text, n_asked[text] - 1)
+        n_requests[text] += 1
+        if received is not None:
+            received.append(body)
+        return says(text, n_requests[text] - 1)
 
     return said
 
@@ -100,7 +100,7 @@ GOOD = reply(
 )
 
 
-def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
+def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
     said = reply(
         [entity("**Dr Lin**", description="A doctor.\nOf York."), entity("Tall Ship", "THING ")],
         [related("dr lin", "York", strength=9)],
@@ -157,7 +157,7 @@ def test_four_tables_of_one_chunk(tmp_path: Path) -> None:
     assert extraction["tokens_out"] > 50
 
 
-def test_what_is_said_twice_in_a_reply_is_one(tmp_path: Path) -> None:
+def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     said = reply(
         [entity("Lin", description="A doctor."), entity("LIN", "place", "Rich."), entity("Ann")],
         [related("Lin", "Ann", "They met.", 2), related("ann", "lin", "They fought.", 6)],
@@ -175,7 +175,7 @@ def test_what_is_said_twice_in_a_reply_is_one(tmp_path: Path) -> None:
     assert (one["description"], one["strength"]) == ("They met. They fought.", 6)
 
 
-# what the model says of a chunk, the names that are kept, and what is told of it
+# reply to a chunk, names that are kept, and the message
 MALFORMED = {
     "nothing": ("", [], "it is empty|holds no JSON"),
     "prose": ("I cannot do that.", [], "holds no JSON.*nothing of it could be used"),
@@ -201,7 +201,7 @@ MALFORMED = {
     "brackets": ('{"' * 20_000, [], "nothing of it could be used"),
 }
 CIRCLES = {"brackets"}  # which would fill any room, so that it is not given more
-# what is read at once, the names that are kept, and what is told of it
+# text read at once, names that are kept, and the message
 MENDED = {
     "a list": (json.dumps([entity("Lin")]), ["Lin"], []),
     "an unknown type": (reply([entity("Rex", "dog"), entity("Lin")]), ["Rex", "Lin"], []),
@@ -215,7 +215,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize("name", MENDED)
-def test_slips_are_mended_without_a_further_request(tmp_path: Path, name: str) -> None:
+def test_small_mistakes_are_repaired_without_a_further_request(tmp_path: Path, name: str) -> None:
     said, names, failures = MENDED[name]
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, server):
         found = extract(chunks_of("Lin"), model, ONCE)
@@ -233,8 +233,8 @@ def mixed(text: str, nth: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
-    """What two runs over one memo bring, and the hashes of what each asked the server."""
+def requested_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
+    """Yield the results of two runs over one memo, and the hashes of the requests of each."""
     folder: Path = tmp_path_factory.mktemp("extract")
     store = ParquetStore(str(folder))
     runs = []
@@ -248,32 +248,32 @@ def asked_twice(tmp_path_factory) -> Iterator[list[tuple[Result, list[int]]]]:
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_of_a_malformed_reply_the_good_part_is_kept(asked_twice, name: str) -> None:
-    found, _ = asked_twice[0]
+def test_valid_items_of_a_malformed_reply_are_kept(requested_twice, name: str) -> None:
+    found, _ = requested_twice[0]
     chunk = f"c{TEXTS.index(name)}"
-    _, names, told = MALFORMED[name]
+    _, names, pattern = MALFORMED[name]
     assert names_in(found, chunk) == names
     (line,) = [line for line in found.failures if f"chunk '{chunk}'" in line]
     (problem,) = names_in(found, chunk, "extractions", "problems")
     assert line == f"document 'd{TEXTS.index(name) // 2}', chunk '{chunk}': {problem[0]}"
-    assert re.search(told, line)
+    assert re.search(pattern, line)
     assert names_in(found, chunk, "extractions", "n_rounds") == [0]
     assert names_in(found, chunk, "extractions", "calls") == [1 if name in CIRCLES else 2]
 
 
-def test_other_chunks_are_as_without_malformed_replies(asked_twice, tmp_path: Path) -> None:
+def test_malformed_replies_do_not_affect_other_chunks(requested_twice, tmp_path: Path) -> None:
     with judging(tmp_path, speaking(lambda text, nth: GOOD)) as (model, _):
         clean = by_chunk(extract(chunks_of(*TEXTS), model, ONCE))
-    found = by_chunk(asked_twice[0][0])
-    good = [f"c{place}" for place, text in enumerate(TEXTS) if text not in MALFORMED]
+    found = by_chunk(requested_twice[0][0])
+    good = [f"c{i}" for i, text in enumerate(TEXTS) if text not in MALFORMED]
     assert [found[chunk] for chunk in good] == [clean[chunk] for chunk in good]
     assert list(found) == list(clean)
-    assert len(asked_twice[0][0].failures) == len(MALFORMED)
+    assert len(requested_twice[0][0].failures) == len(MALFORMED)
 
 
-def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
-    (first, n_first), (second, n_second) = asked_twice
-    n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was asked once more
+def test_only_malformed_replies_are_requested_again(requested_twice) -> None:
+    (first, n_first), (second, n_second) = requested_twice
+    n_malformed = 2 * len(MALFORMED) - len(CIRCLES)  # each of them was requested once more
     assert n_first == len(TEXTS) - len(MALFORMED) + n_malformed
     assert n_second == n_malformed
     assert second.failures == first.failures
@@ -282,7 +282,7 @@ def test_malformed_replies_alone_are_asked_for_again(asked_twice) -> None:
 
 
 def rounds(*replies: str) -> Says:
-    """These in turn; whoever asks on has missed nothing."""
+    """Return these replies in turn; after the last, a request misses nothing."""
     return lambda text, nth: replies[nth] if nth < len(replies) else NOTHING
 
 
@@ -290,10 +290,10 @@ NOTHING = reply()
 MISSED = reply([entity("LIN", description="New words."), entity("Ann")], [related("Ann", "Lin")])
 
 
-def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
-    heard: list[dict] = []
+def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
+    received: list[dict] = []
     says = rounds(GOOD, MISSED, reply([entity("Bo")], claims=[claim("Bo", "Bo lied.")]))
-    with judging(tmp_path, speaking(says, heard), max_repairs=0) as (model, _):
+    with judging(tmp_path, speaking(says, received), max_repairs=0) as (model, _):
         found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=2))
     named = [(row["name"], row["round"]) for row in found.beside["entity_mentions"].to_pylist()]
     assert named == [("Lin", 0), ("Boat", 0), ("Ann", 1), ("Bo", 2)]
@@ -303,16 +303,16 @@ def test_gleanings_add_what_is_new_with_their_round(tmp_path: Path) -> None:
     assert names_in(found, "c0", "claims", "round") == [0, 2]
     assert names_in(found, "c0", "extractions", "n_rounds") == [3]
     assert names_in(found, "c0", "extractions", "calls") == [3]
-    shown = [body["messages"][1]["content"] for body in heard]
+    shown = [body["messages"][1]["content"] for body in received]
     assert "- Lin" not in shown[0]
-    # a gleaning goes on where the first request ends, so that a server may keep what it read
-    assert len({body["messages"][0]["content"] for body in heard}) == 1
+    # a gleaning continues the first request, so that a server may keep what it read
+    assert len({body["messages"][0]["content"] for body in received}) == 1
     assert all(text.startswith(shown[0]) for text in shown)
     assert "\n- Lin\n- Boat\n" in shown[1]
     assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
 
 
-# gleanings, the replies that are asked for, and how many names they bring
+# gleanings, the requested replies, and how many names they add
 GLEANINGS = [
     (0, [GOOD], 2),
     (1, [GOOD, MISSED], 3),
@@ -328,19 +328,19 @@ GLEANINGS = [
 ]
 
 
-def test_a_gleaning_that_brings_nothing_or_is_malformed_is_the_last(tmp_path: Path) -> None:
-    says = {str(place): rounds(*replies) for place, (_, replies, _) in enumerate(GLEANINGS)}
+def test_gleaning_ends_at_an_empty_or_malformed_reply(tmp_path: Path) -> None:
+    says = {str(i): rounds(*replies) for i, (_, replies, _) in enumerate(GLEANINGS)}
     speaker = speaking(lambda text, nth: says[text](text, nth))
     with judging(tmp_path, speaker, max_repairs=0) as (model, server):
-        for place, (gleanings, replies, n_names) in enumerate(GLEANINGS):
+        for i, (gleanings, replies, n_names) in enumerate(GLEANINGS):
             before = len(server.lines())
             settings = ExtractionSettings(gleanings=gleanings)
-            found = extract(chunks_of(str(place)), model, settings)
-            assert len(server.lines()) - before == len(replies), place
-            assert len(names_in(found, "c0")) == n_names, place
+            found = extract(chunks_of(str(i)), model, settings)
+            assert len(server.lines()) - before == len(replies), i
+            assert len(names_in(found, "c0")) == n_names, i
 
 
-def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
+def test_each_chunk_is_gleaned_separately(tmp_path: Path) -> None:
     replies = {"one": [GOOD], "two": [GOOD, MISSED], "bad": ["no"], "none": [NOTHING]}
     says = speaking(lambda text, nth: [*replies[text], NOTHING][nth])
     with judging(tmp_path, says, max_repairs=0) as (model, server):
@@ -349,7 +349,7 @@ def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
     rows = found.rows.to_pylist()
     assert [row["n_rounds"] for row in rows] == [2, 3, 0, 1, 0]
     assert [row["n_entities"] for row in rows] == [2, 3, 0, 0, 0]
-    # a chunk of blanks is not asked about
+    # a blank chunk is not requested
     assert [(row["model"], row["calls"]) for row in rows[2:]] == [
         ("judge", 1),
         ("judge", 1),
@@ -357,7 +357,7 @@ def test_each_chunk_is_gleaned_for_itself(tmp_path: Path) -> None:
     ]
 
 
-def test_a_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
+def test_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
     says = rounds(GOOD, reply([entity("Ann"), entity("")]))
     with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
         found = extract(chunks_of("Lin"), model, ExtractionSettings())
@@ -367,8 +367,8 @@ def test_a_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
     assert len(found.failures) == 1
 
 
-def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
-    chunks = chunks_of(*(f"text {place}" for place in range(7)))
+def test_chunk_order_does_not_matter(tmp_path: Path) -> None:
+    chunks = chunks_of(*(f"text {i}" for i in range(7)))
 
     def says(text: str, nth: int) -> str:
         return "no" if text == "text 3" else reply([entity(text), entity(f"missed {nth}")])
@@ -382,21 +382,21 @@ def test_the_order_of_chunks_does_not_matter(tmp_path: Path) -> None:
     assert turned.failures == found.failures
 
 
-def test_settings_say_what_is_asked(tmp_path: Path) -> None:
-    heard: list[dict] = []
+def test_settings_decide_what_is_requested(tmp_path: Path) -> None:
+    received: list[dict] = []
     settings = ExtractionSettings(entity_types=["boat", "{oar}"], claims=False, gleanings=0)
     said = reply([entity("Lin", "boat"), entity("Ann", "other")], claims=[claim("Lin", "so")])
-    with judging(tmp_path, speaking(lambda text, nth: said, heard)) as (model, _):
+    with judging(tmp_path, speaking(lambda text, nth: said, received)) as (model, _):
         found = extract(chunks_of("Lin"), model, settings)
     assert names_in(found, "c0", column="type") == ["boat", "other"]
     assert found.beside["claims"].num_rows == 0
-    assert "boat, {oar}, other" in heard[0]["messages"][0]["content"]
-    schema = heard[0]["response_format"]["json_schema"]["schema"]
+    assert "boat, {oar}, other" in received[0]["messages"][0]["content"]
+    schema = received[0]["response_format"]["json_schema"]["schema"]
     assert "claims" not in schema["properties"]
     assert schema["$defs"]["Entity"]["properties"]["type"]["enum"] == ["boat", "{oar}", "other"]
 
 
-def test_a_server_that_fails_for_one_chunk(tmp_path: Path) -> None:
+def test_server_failing_for_one_chunk(tmp_path: Path) -> None:
     says = speaking(lambda text, nth: GOOD)
     with judging(tmp_path, says, always_fail="poison") as (model, _):
         found = extract(chunks_of("Lin", "poison", "Ann"), model, ONCE)
@@ -414,7 +414,7 @@ SAMPLE = (
 )
 
 
-def test_the_embedded_model_fills_all_four_tables() -> None:
+def test_embedded_model_fills_all_four_tables() -> None:
     model: LanguageModel = ExtractiveModel(WordEmbedder())
     found = extract(chunks_of(SAMPLE, "Um.", ""), model, ExtractionSettings())
     assert all(table.num_rows for table in tables_of(found).values())
@@ -428,14 +428,14 @@ def test_the_embedded_model_fills_all_four_tables() -> None:
         assert all(
             {row[end] for end in ends} <= keys for row in tables_of(found)[table].to_pylist()
         )
-    # asked for what it missed, it says the same again
+    # the gleaning repeats the first reply
     assert names_in(found, "c0", "extractions", "n_rounds") == [2]
     (problem,) = found.failures
     assert "c1" in problem
 
 
 @pytest.mark.parametrize("claims", [True, False])
-def test_the_example_is_valid_and_keeps_to_the_types(claims: bool) -> None:
+def test_example_is_valid_and_uses_allowed_types(claims: bool) -> None:
     for types in (tuple(ExtractionSettings().entity_types), ("boat",)):
         schema: Any = extraction_schema(types, claims)
         found = schema.model_validate_json(example([*types, "other"], "other", claims))

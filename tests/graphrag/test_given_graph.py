@@ -1,4 +1,4 @@
-"""A graph from Parquet files says of each chunk what its rows name, or what stands in the text."""
+"""A graph from Parquet files is located in chunks by its rows, or by names in the text."""
 
 from pathlib import Path
 
@@ -73,18 +73,18 @@ def mentions(found: Result) -> set[tuple[str, str]]:
     return {(row["chunk_id"], row["name_key"]) for row in rows}
 
 
-def told(found: Result) -> set[tuple[str, str, str]]:
+def locations(found: Result) -> set[tuple[str, str, str]]:
     rows = found.beside["relationship_mentions"].to_pylist()
     return {(row["chunk_id"], row["source_key"], row["target_key"]) for row in rows}
 
 
-def test_no_files_are_no_graph(tmp_path: Path) -> None:
+def test_missing_files_give_no_graph(tmp_path: Path) -> None:
     assert read_given(tmp_path) is None
     (tmp_path / "graph").mkdir()
     assert read_given(tmp_path) is None
 
 
-def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
+def test_package_output_is_located_by_name(tmp_path: Path) -> None:
     theirs = {"id": "9", "human_readable_id": 3, "text_unit_ids": ["ab" * 64], "degree": 2}
     put(tmp_path, [e | theirs for e in ENTITIES], [r | theirs for r in RELATIONSHIPS])
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
@@ -98,7 +98,7 @@ def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
         (third, "lin"),
         (third, "the boat"),
     }
-    assert told(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
+    assert locations(found) == {(first, "lin", "the boat"), (third, "lin", "the boat")}
     lin = found.beside["entity_mentions"].to_pylist()[0]
     assert lin == {
         "chunk_id": first,
@@ -127,7 +127,7 @@ def test_what_the_package_writes_is_located_by_name(tmp_path: Path) -> None:
         assert table.schema == TABLES[f"graphrag.{name}"].schema
 
 
-def test_every_name_has_one_description_however_often_it_is_mentioned(tmp_path: Path) -> None:
+def test_every_name_has_one_description(tmp_path: Path) -> None:
     again = {"title": "Lin", "type": "", "description": "Swims."}
     backwards = {"source": "the boat", "target": "lin", "description": "It carries Lin."}
     put(tmp_path, [*ENTITIES, again], [*RELATIONSHIPS, backwards])
@@ -139,41 +139,41 @@ def test_every_name_has_one_description_however_often_it_is_mentioned(tmp_path: 
     assert {r["description"] for r in pairs} == {"It carries Lin. Lin mends it."}
 
 
-def test_ids_of_our_chunks_say_where_and_nowhere_else(tmp_path: Path) -> None:
+def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
     here = {"text_unit_ids": [chunk_of("d2", 0), "ab" * 64]}
     put(tmp_path, [ENTITIES[0] | here, *ENTITIES[1:]], [RELATIONSHIPS[0] | here])
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     nothing = chunk_of("d2", 0)
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {nothing}
-    assert told(found) == {(nothing, "lin", "the boat")}
-    assert (nothing, "the boat") in mentions(found)  # the end of what is told there
+    assert locations(found) == {(nothing, "lin", "the boat")}
+    assert (nothing, "the boat") in mentions(found)  # the end of that message
     rows = found.beside["entity_mentions"].to_pylist()
     assert {r["is_verbatim"] for r in rows if r["chunk_id"] == nothing} == {False}
     assert {r["description"] for r in rows if r["name_key"] == "the boat"} == {"Leaks."}
 
 
-def test_chunks_that_the_pipeline_cuts_are_known_by_their_ids(tmp_path: Path) -> None:
+def test_chunks_cut_by_the_pipeline_are_known_by_id(tmp_path: Path) -> None:
     document = Document("log", "log", "A boat came. " * 200)
-    made = chunk_documents([document], CorpusSettings(), default_tokenizer())
-    assert len(made) > 1
-    last = {"text_unit_ids": [made[-1].chunk_id]}
+    cut = chunk_documents([document], CorpusSettings(), default_tokenizer())
+    assert len(cut) > 1
+    last = {"text_unit_ids": [cut[-1].chunk_id]}
     none = pa.table({name: pa.array([], pa.string()) for name in RELATIONSHIPS[0]})
     put(tmp_path, [{"name": "boat", "type": "thing", "description": "It came."} | last], none)
-    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], made))
-    assert mentions(found) == {(made[-1].chunk_id, "boat")}
+    found = extracted_from(graph_in(tmp_path), rows_of(TABLES["chunks"], cut))
+    assert mentions(found) == {(cut[-1].chunk_id, "boat")}
 
 
-def test_documents_limit_where_a_name_is_looked_for(tmp_path: Path) -> None:
+def test_documents_limit_the_search_for_a_name(tmp_path: Path) -> None:
     there = {"document_ids": ["d1"]}
     put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | there])
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
-    assert told(found) == {(chunk_of("d1", 0), "lin", "the boat")}
+    assert locations(found) == {(chunk_of("d1", 0), "lin", "the boat")}
     put(tmp_path, [ENTITIES[0] | there, *ENTITIES[1:]], RELATIONSHIPS)
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {chunk_of("d1", 0)}
 
 
-def test_what_is_found_nowhere_is_left_out_and_reported(tmp_path: Path) -> None:
+def test_unlocated_items_are_skipped_and_reported(tmp_path: Path) -> None:
     lost = {"title": "Zorn", "type": "person", "description": "Unheard of."}
     pairs = [("Ann", "The Boat"), ("Lin", "Zorn")]
     apart = [{"source": a, "target": b, "description": "Apart.", "weight": 1.0} for a, b in pairs]
@@ -181,7 +181,7 @@ def test_what_is_found_nowhere_is_left_out_and_reported(tmp_path: Path) -> None:
     graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
     found = extracted_from(graph, chunks)
     assert {key for _, key in mentions(found)} == {"lin", "the boat", "ann"}
-    assert {(source, target) for _, source, target in told(found)} == {("lin", "the boat")}
+    assert {(source, target) for _, source, target in locations(found)} == {("lin", "the boat")}
     entities, relationships = found.failures
     assert "graph/entities.parquet: 1 of 4 entities" in entities
     assert "'Zorn'" in entities
@@ -190,12 +190,12 @@ def test_what_is_found_nowhere_is_left_out_and_reported(tmp_path: Path) -> None:
     assert extracted_from(graph, chunks, is_whole=False).failures == []
 
 
-def test_an_end_without_a_row_is_named_by_its_relationship_alone(tmp_path: Path) -> None:
+def test_endpoint_without_row_is_named_by_its_relationship(tmp_path: Path) -> None:
     put(tmp_path, ENTITIES[:1], RELATIONSHIPS)
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     rows = [r for r in found.beside["entity_mentions"].to_pylist() if r["name_key"] == "the boat"]
     assert {(r["type"], r["description"]) for r in rows} == {("", "")}
-    assert {r["chunk_id"] for r in rows} == {chunk for chunk, *_ in told(found)}
+    assert {r["chunk_id"] for r in rows} == {chunk for chunk, *_ in locations(found)}
 
 
 @pytest.mark.parametrize(
@@ -210,10 +210,10 @@ def test_an_end_without_a_row_is_named_by_its_relationship_alone(tmp_path: Path)
         ({"document_ids": [b"\xff"]}, "'document_ids'"),
     ],
 )
-def test_a_bad_entity_loses_itself_alone(tmp_path: Path, bad: dict, said: str) -> None:
+def test_bad_entity_affects_only_itself(tmp_path: Path, bad: dict, said: str) -> None:
     rows = [*ENTITIES, {"title": "Bad", "type": "person", "description": "Bad."} | bad]
     table = pa.Table.from_pylist(rows, SCHEMA)
-    named = table["title"].combine_chunks().view(pa.string())  # Arrow does not look at the bytes
+    named = table["title"].combine_chunks().view(pa.string())  # Arrow does not validate the bytes
     put(tmp_path, table.set_column(0, "title", named), RELATIONSHIPS)
     graph = graph_in(tmp_path)
     assert list(graph.entities) == ["ann", "lin", "the boat"]
@@ -232,7 +232,7 @@ def test_a_bad_entity_loses_itself_alone(tmp_path: Path, bad: dict, said: str) -
         ({"source": "x" * 10_000}, "10,000 characters"),
     ],
 )
-def test_a_bad_relationship_loses_itself_alone(tmp_path: Path, bad: dict, said: str) -> None:
+def test_bad_relationship_affects_only_itself(tmp_path: Path, bad: dict, said: str) -> None:
     put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | bad, *RELATIONSHIPS])
     graph = graph_in(tmp_path)
     assert len(graph.relationships) == 1
@@ -241,7 +241,7 @@ def test_a_bad_relationship_loses_itself_alone(tmp_path: Path, bad: dict, said: 
     assert said in problem
 
 
-def test_a_column_of_the_wrong_type_loses_its_rows_and_not_the_other_file(tmp_path: Path) -> None:
+def test_wrong_column_type_rejects_its_rows_and_not_the_other_file(tmp_path: Path) -> None:
     put(tmp_path, ENTITIES, [RELATIONSHIPS[0] | {"weight": "high"}])
     graph = graph_in(tmp_path)
     assert len(graph.entities) == 3
@@ -266,7 +266,7 @@ def test_many_bad_rows_are_counted_and_some_shown(tmp_path: Path) -> None:
     ("weight", "strength"),
     [(None, 1), (0.0, 1), (-3.0, 1), (3.4, 3), (42.0, 10), (float("inf"), 10), (float("nan"), 1)],
 )
-def test_weight_is_carried_over_as_strength(tmp_path: Path, weight, strength: int) -> None:
+def test_weight_becomes_strength(tmp_path: Path, weight, strength: int) -> None:
     heavy = pa.table(
         {name: [value] for name, value in RELATIONSHIPS[0].items() if name != "weight"}
         | {"weight": pa.array([weight], pa.float64())}
@@ -276,39 +276,38 @@ def test_weight_is_carried_over_as_strength(tmp_path: Path, weight, strength: in
 
 
 @pytest.mark.parametrize("name", ["entities", "relationships"])
-def test_one_file_alone_is_an_error_that_names_the_other(tmp_path: Path, name: str) -> None:
+def test_single_file_raises_naming_the_other(tmp_path: Path, name: str) -> None:
     put(tmp_path, ENTITIES, RELATIONSHIPS)
     (tmp_path / "graph" / f"{name}.parquet").unlink()
-    with pytest.raises(CorpusError, match=f"stands alone; put graph/{name}.parquet beside it"):
+    with pytest.raises(CorpusError, match=f"exists without graph/{name}.parquet"):
         read_given(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["entities", "relationships"])
 @pytest.mark.parametrize("content", [b"", b"title,type\n", b"PAR1" + b"\0" * 60 + b"PAR1"])
-def test_what_is_not_parquet_is_one_error(tmp_path: Path, name: str, content: bytes) -> None:
+def test_non_parquet_file_is_one_error(tmp_path: Path, name: str, content: bytes) -> None:
     put(tmp_path, ENTITIES, RELATIONSHIPS)
     (tmp_path / "graph" / f"{name}.parquet").write_bytes(content)
     with pytest.raises(CorpusError, match=rf"graph/{name}\.parquet is not readable as Parquet"):
         read_given(tmp_path)
 
 
-@pytest.mark.parametrize("column", ["title", "type", "description"])
-def test_a_lacking_column_of_entities_is_one_error(tmp_path: Path, column: str) -> None:
-    rows = [{k: v for k, v in row.items() if k != column} for row in ENTITIES]
-    put(tmp_path, rows, RELATIONSHIPS)
-    with pytest.raises(CorpusError, match=rf"entities\.parquet has no column '{column}'.*; add it"):
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [
+        *(("entities", column) for column in ("title", "type", "description")),
+        *(("relationships", column) for column in ("source", "target", "description")),
+    ],
+)
+def test_missing_column_is_one_error(tmp_path: Path, file: str, column: str) -> None:
+    tables = {"entities": ENTITIES, "relationships": RELATIONSHIPS}
+    tables[file] = [{k: v for k, v in row.items() if k != column} for row in tables[file]]
+    put(tmp_path, *tables.values())
+    with pytest.raises(CorpusError, match=rf"{file}\.parquet has no column '{column}'.*; add it"):
         read_given(tmp_path)
 
 
-@pytest.mark.parametrize("column", ["source", "target", "description"])
-def test_a_lacking_column_of_relationships_is_one_error(tmp_path: Path, column: str) -> None:
-    rows = [{k: v for k, v in row.items() if k != column} for row in RELATIONSHIPS]
-    put(tmp_path, ENTITIES, rows)
-    with pytest.raises(CorpusError, match=rf"relationships\.parquet has no column '{column}'"):
-        read_given(tmp_path)
-
-
-def test_the_order_of_rows_and_chunks_does_not_matter(tmp_path: Path) -> None:
+def test_row_and_chunk_order_do_not_matter(tmp_path: Path) -> None:
     again = [ENTITIES[0] | {"title": "Lin", "description": "Swims."}]
     other = {"source": "Ann", "target": "Lin", "description": "Meets.", "weight": 2.0}
     entities, relationships = [*ENTITIES, *again], [*RELATIONSHIPS, other]
@@ -319,26 +318,26 @@ def test_the_order_of_rows_and_chunks_does_not_matter(tmp_path: Path) -> None:
     assert tables_of(one) == tables_of(other)
 
 
-def test_documents_made_apart_are_those_made_together(tmp_path: Path) -> None:
+def test_documents_located_separately_equal_those_located_together(tmp_path: Path) -> None:
     placed = {"text_unit_ids": [chunk_of("d1", 0)]}
     put(tmp_path, [ENTITIES[0] | placed, *ENTITIES[1:]], [RELATIONSHIPS[0] | placed])
     graph, chunks = graph_in(tmp_path), chunks_of(TEXTS)
     whole = extracted_from(graph, chunks)
-    parts = [
+    splits = [
         extracted_from(graph, chunks.filter(pc.equal(chunks["document_id"], document)), False)
         for document in TEXTS
     ]
-    assert told(whole)
+    assert locations(whole)
     for name, table in tables_of(whole).items():
-        assert pa.concat_tables(tables_of(part)[name] for part in parts) == table
+        assert pa.concat_tables(tables_of(chunk_rows)[name] for chunk_rows in splits) == table
 
 
 TEXT = st.text(alphabet="ab1 -éя京", max_size=30)
 
 
 @given_by(st.lists(TEXT, max_size=5), st.lists(TEXT, max_size=5), st.data())
-def test_the_index_finds_what_a_search_of_every_text_finds(texts, names, data) -> None:
-    for text in filter(None, texts):  # names that do stand somewhere, cut at any character
+def test_index_equals_a_search_of_every_text(texts, names, data) -> None:
+    for text in filter(None, texts):  # names that occur in the texts, cut at any character
         start = data.draw(st.integers(0, len(text) - 1))
         names.append(text[start : start + data.draw(st.integers(1, 8))])
     keys = {key for key in map(name_key, names) if any(c.isalnum() for c in key)}

@@ -30,7 +30,7 @@ WORDS = ["boat", "lamp", "harbour", "orchard", "letter", "mirror", "signal", "cl
 
 @dataclass
 class Run:
-    """What a run wrote, and what the model was asked: the maps, then the final questions."""
+    """Rows of a run and its requests to the model: the maps, then the final questions."""
 
     partial: pa.Table
     failures: list[str]
@@ -52,17 +52,17 @@ def run(
     contexts: pa.Table,
     say: Callable[[Request], str | None],
     settings: AnswerSettings = SMALL,
-    asked: pa.Table = ONE,
+    questions: pa.Table = ONE,
 ) -> Run:
     maps, finals = Scripted(say), Scripted(lambda request: "It was Lin, they say.")
     length = settings, MAX_WORDS, n_word_pieces
-    mapped = partial_answers(contexts, asked, maps, *length)
-    reduced = reduced_contexts(contexts, mapped.rows, asked, *length)
+    mapped = partial_answers(contexts, questions, maps, *length)
+    reduced = reduced_contexts(contexts, mapped.rows, questions, *length)
     also = queries({"always": "?"})  # so that a run of unanswered questions is no error
     shown = pa.concat_tables(
         [reduced.select(TABLES["contexts"].schema.names), passages(1, "always")]
     )
-    answers = answer_questions(pa.concat_tables([asked, also]), shown, finals, MAX_WORDS)
+    answers = answer_questions(pa.concat_tables([questions, also]), shown, finals, MAX_WORDS)
     finals.calls = [[r for r in call if r.question != "?"] for call in finals.calls]
     return Run(mapped.rows, list(mapped.failures), reduced, maps, finals, list(answers.failures))
 
@@ -86,7 +86,7 @@ def passages(n: int, query_id: str = "q", words: int = 20) -> pa.Table:
     return table_of_rows(TABLES["contexts"], rows)
 
 
-def by_place(*helpfulness: int, answer: str = "Answer") -> Callable[[Request], str]:
+def in_order(*helpfulness: int, answer: str = "Answer") -> Callable[[Request], str]:
     """Of each map in turn."""
     left = iter(helpfulness)
 
@@ -130,84 +130,84 @@ INDEX = _index_of_2000()
 
 @pytest.mark.parametrize("prompt_tokens", [500, 8000])
 def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> None:
-    asked = pa.concat_tables([ONE, queries({"r": "And in d3?"}, document_id="d3")])
+    questions = pa.concat_tables([ONE, queries({"r": "And in d3?"}, document_id="d3")])
     settings = AnswerSettings(prompt_tokens=prompt_tokens)
-    contexts = context_rows(asked, all_reports(INDEX, 0, settings.seed))
+    contexts = context_rows(questions, all_reports(INDEX, 0, settings.seed))
 
     def say(request: Request) -> str:
         value = sum(map(len, request.passages)) % 101
         return helping(value, " ".join(["word"] * (20 + value)))
 
-    done = run(contexts, say, settings, asked)
-    assert len(done.maps.calls) == 1  # so they are asked concurrently
-    assert len(done.maps.asked) == done.partial.num_rows
-    lengths = [prompt_length(request) for request in done.maps.asked]
+    done = run(contexts, say, settings, questions)
+    assert len(done.maps.calls) == 1  # so they are requested concurrently
+    assert len(done.maps.requests) == done.partial.num_rows
+    lengths = [prompt_length(request) for request in done.maps.requests]
     assert max(lengths) <= prompt_tokens
     assert all(
-        length <= told
-        for length, told in zip(lengths, done.partial["prompt_tokens"].to_pylist(), strict=True)
+        length <= n_tokens
+        for length, n_tokens in zip(lengths, done.partial["prompt_tokens"].to_pylist(), strict=True)
     )
-    assert [request.question for request in done.finals.asked] == [
+    assert [request.question for request in done.finals.requests] == [
         "Who lit the lamp?",
         "And in d3?",
     ]
-    assert all(r.passages and prompt_length(r) <= prompt_tokens for r in done.finals.asked)
+    assert all(r.passages and prompt_length(r) <= prompt_tokens for r in done.finals.requests)
     n_read = {"q": 0, "r": 0}
     for row in done.partial.to_pylist():
         n_read[row["query_id"]] += row["n_passages"]
     assert n_read == {"q": 2000, "r": 200}
-    of_d3 = [request for request in done.maps.asked if request.document_id == "d3"]
+    of_d3 = [request for request in done.maps.requests if request.document_id == "d3"]
     assert of_d3
     assert all("Found in d3." in text for request in of_d3 for text in request.passages)
 
 
-def test_partial_answers_are_read_in_descending_order_without_those_of_no_help() -> None:
+def test_partial_answers_are_ordered_by_helpfulness_without_zeros() -> None:
     contexts = passages(60)
     assert n_packs(contexts) == 8
-    done = run(contexts, by_place(0, 30, 100, 0, 30, 7, 0, 55))
+    done = run(contexts, in_order(0, 30, 100, 0, 30, 7, 0, 55))
     assert done.partial["helpfulness"].to_pylist() == [0, 30, 100, 0, 30, 7, 0, 55]
     assert done.fates == [(v, "kept") for v in (100, 55, 30, 30, 7)] + [(0, "of no help")] * 3
     assert done.reduced["rank"].to_pylist() == list(range(1, 9))
-    (final,) = done.finals.asked
+    (final,) = done.finals.requests
     assert final.passages == tuple(f"Answer worth {value}." for value in (100, 55, 30, 30, 7))
 
 
-def test_an_empty_answer_is_of_no_help_whatever_it_says_of_itself() -> None:
+def test_empty_answer_is_unhelpful_whatever_its_rating() -> None:
     done = run(passages(60), lambda request: helping(90, " \n"))
     assert {fate for _, fate in done.fates} == {"of no help"}
     assert done.unanswered == ["question 'q' has no context"]
 
 
-def test_what_the_final_prompt_cannot_take_is_cut_or_left_out() -> None:
-    done = run(passages(60), by_place(*range(10, 90, 10), answer="Lin lit it. " * 35))
+def test_surplus_of_the_final_prompt_is_cut_or_dropped() -> None:
+    done = run(passages(60), in_order(*range(10, 90, 10), answer="Lin lit it. " * 35))
     assert done.fates[:3] == [(80, "kept"), (70, "kept"), (60, "cut")]
     assert done.fates[3:] == [(value, "over budget") for value in (50, 40, 30, 20, 10)]
-    (final,) = done.finals.asked
+    (final,) = done.finals.requests
     assert len(final.passages) == 3
     assert 480 < prompt_length(final) <= 500
     assert final.passages[2].endswith("it.")
     assert done.reduced["text"].to_pylist()[3:] == [""] * 5
 
 
-def test_one_answer_that_is_longer_than_the_prompt_is_cut() -> None:
+def test_answer_longer_than_the_prompt_is_cut() -> None:
     done = run(passages(60), lambda request: helping(50, "Lin lit it. " * 900))
     assert [fate for _, fate in done.fates] == ["cut"] + ["over budget"] * 7
-    assert prompt_length(done.finals.asked[0]) <= 500
+    assert prompt_length(done.finals.requests[0]) <= 500
 
 
-def test_a_failing_pack_costs_itself_alone() -> None:
+def test_failing_pack_costs_only_itself() -> None:
     def say(request: Request) -> str | None:
         return None if sentence(30) in request.passages else helping(50)
 
     done = run(passages(60), say)
     (problem,) = done.failures
-    place = int(problem.split("pack ")[1].split(":")[0])
-    assert problem == f"question 'q', pack {place}: no partial answer: the server is tired"
-    assert done.partial["pack"].to_pylist() == [i for i in range(8) if i != place]
-    assert len(done.finals.asked[0].passages) == 7
+    pack = int(problem.split("pack ")[1].split(":")[0])
+    assert problem == f"question 'q', pack {pack}: no partial answer: the server is tired"
+    assert done.partial["pack"].to_pylist() == [i for i in range(8) if i != pack]
+    assert len(done.finals.requests[0].passages) == 7
 
 
-def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole() -> None:
+def test_complete_partial_answer_of_a_truncated_reply_is_kept() -> None:
     whole, cut = helping(50), helping(50, "It was Lin and nobody else.")
 
     def say(request: Request) -> str:
@@ -222,57 +222,57 @@ def test_of_a_reply_that_was_cut_off_the_partial_answer_is_kept_if_it_is_whole()
     assert done.partial["problems"].to_pylist() == kept * 7
 
 
-def test_where_every_pack_fails_there_is_no_answer() -> None:
+def test_no_successful_pack_gives_no_answer() -> None:
     done = run(passages(60), lambda request: None)
     assert (done.partial.num_rows, done.reduced.num_rows, len(done.failures)) == (0, 0, 8)
     assert done.unanswered == ["question 'q' has no context"]
 
 
-def test_what_fits_at_once_is_not_mapped() -> None:
-    asked = queries({"q": "Who lit the lamp?", "r": "Why?"})
+def test_fitting_reports_are_not_mapped() -> None:
+    questions = queries({"q": "Who lit the lamp?", "r": "Why?"})
     contexts = pa.concat_tables([passages(60), passages(9, "r")])
-    done = run(contexts, lambda request: helping(50), asked=asked)
+    done = run(contexts, lambda request: helping(50), questions=questions)
     assert set(done.partial["query_id"].to_pylist()) == {"q"}
     rows = [row for row in done.reduced.to_pylist() if row["query_id"] == "r"]
     assert [(row["node_id"], row["fate"]) for row in rows] == [(f"k{i}", "kept") for i in range(9)]
-    assert done.finals.asked[1].passages == tuple(sentence(i) for i in range(9))
+    assert done.finals.requests[1].passages == tuple(sentence(i) for i in range(9))
 
 
-def test_a_prompt_takes_as_much_as_it_can_before_anything_is_mapped() -> None:
+def test_prompt_is_filled_before_anything_is_mapped() -> None:
     most = max(n for n in range(1, 30) if not n_packs(passages(n)))
     fits = run(passages(most), lambda request: helping(50))
-    assert 440 < prompt_length(fits.finals.asked[0]) <= 500
+    assert 440 < prompt_length(fits.finals.requests[0]) <= 500
     mapped = run(passages(most + 1), lambda request: helping(50))
-    assert len(mapped.maps.asked) > 1
+    assert len(mapped.maps.requests) > 1
 
 
-def test_a_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
+def test_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
     done = run(passages(3, words=900), lambda request: helping(50))
     assert done.partial["n_passages"].to_pylist() == [1, 1, 1]
     assert max(done.partial["prompt_tokens"].to_pylist()) <= 500
-    assert [450 < prompt_length(request) <= 500 for request in done.maps.asked] == [True] * 3
+    assert [450 < prompt_length(request) <= 500 for request in done.maps.requests] == [True] * 3
 
 
-def test_a_question_that_leaves_no_room_is_told_and_costs_itself_alone() -> None:
+def test_question_without_room_is_reported_and_costs_only_itself() -> None:
     options = [" ".join([word] * 60) for word in WORDS]
     long = queries({"long": "Which?"}, form="choice", options=options)
     contexts = pa.concat_tables([passages(60, "long"), passages(60)])
-    done = run(contexts, lambda request: helping(50), asked=pa.concat_tables([long, ONE]))
+    done = run(contexts, lambda request: helping(50), questions=pa.concat_tables([long, ONE]))
     assert done.failures == [
-        "question 'long': it and the instructions leave no room to passages; set prompt_tokens "
-        "higher in corpus.toml, [graphrag.answers]"
+        "question 'long': question and instructions leave no room for passages; "
+        "raise prompt_tokens in corpus.toml, [graphrag.answers]"
     ]
     assert set(done.partial["query_id"].to_pylist()) == {"q"}
-    assert [request.question for request in done.finals.asked] == ["Who lit the lamp?"]
+    assert [request.question for request in done.finals.requests] == ["Who lit the lamp?"]
 
 
-def test_questions_of_a_choice_are_mapped_with_their_options() -> None:
-    asked = queries({"q": "Who?"}, form="choice", options=["Lin", "Ann"])
-    done = run(passages(60), lambda request: helping(50), asked=asked)
-    assert all("Ann" in request.question for request in done.maps.asked)
+def test_choice_questions_are_mapped_with_their_options() -> None:
+    questions = queries({"q": "Who?"}, form="choice", options=["Lin", "Ann"])
+    done = run(passages(60), lambda request: helping(50), questions=questions)
+    assert all("Ann" in request.question for request in done.maps.requests)
 
 
-def test_one_more_report_leaves_most_maps_as_they_were() -> None:
+def test_one_more_report_leaves_most_maps_unchanged() -> None:
     contexts = passages(400)
     new = table_of_rows(
         TABLES["contexts"],
@@ -283,27 +283,27 @@ def test_one_more_report_leaves_most_maps_as_they_were() -> None:
         row["rank"] += 1
     grown = pa.concat_tables([pa.Table.from_pylist(rows, contexts.schema), new])
     before, after = (
-        set(run(given, lambda request: helping(50)).maps.asked) for given in (contexts, grown)
+        set(run(given, lambda request: helping(50)).maps.requests) for given in (contexts, grown)
     )
     assert len(before) > 50
     assert 1 <= len(after - before) < len(before) / 5
 
 
-def test_without_questions_or_reports_nobody_is_asked() -> None:
+def test_no_questions_or_reports_give_no_requests() -> None:
     done = run(TABLES["contexts"].empty(), lambda request: helping(50))
-    assert done.maps.asked == []
+    assert done.maps.requests == []
     assert done.partial == TABLES["graphrag.partial_answers"].empty()
     assert done.reduced == TABLES["graphrag.reduced_contexts"].empty()
 
 
-def test_an_answer_rests_on_the_packs_whose_partial_answers_it_reads() -> None:
+def test_answer_depends_on_the_packs_of_its_partial_answers() -> None:
     contexts = passages(60)
     n = n_packs(contexts)
-    found = run(contexts, by_place(*([0] * (n - 1)), 80))
+    found = run(contexts, in_order(*([0] * (n - 1)), 80))
     behind = passages_behind(contexts, found.partial, found.reduced)["node_id"].to_pylist()
     kept = found.partial.to_pylist()[-1]
     assert sorted(behind) == sorted(kept["node_ids"])
     assert 0 < len(behind) < contexts.num_rows
     few = passages(2)  # they fit into the final prompt: nothing is mapped
-    told = run(few, lambda request: helping(1))
-    assert passages_behind(few, told.partial, told.reduced).equals(few)
+    answered = run(few, lambda request: helping(1))
+    assert passages_behind(few, answered.partial, answered.reduced).equals(few)

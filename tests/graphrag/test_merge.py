@@ -1,4 +1,4 @@
-"""Mentions become entities and relationships; only what several chunks tell is asked about."""
+"""Mentions become entities and relationships; only differing descriptions need a request."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ NAMES = {"lin": ["dr lin"], "boat": [], "lamp": []}
 
 
 def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dict:
-    """Of a chunk named by its document and place: d0.1"""
+    """A mention in a chunk named by its document and position: d0.1"""
     key, document = name.casefold(), chunk.split(".")[0]
     own = {"name": name, "name_key": key, "chunk_id": chunk, "document_id": document}
     return own | {"type": kind, "description": description, "is_verbatim": True}
 
 
-def told(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:
+def row_of(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:
     own = {"source_key": source, "target_key": target, "strength": strength}
     where = {"chunk_id": chunk, "document_id": chunk.split(".")[0]}
     return own | where | {"description": description}
@@ -88,25 +88,25 @@ def by_id(merged: Result) -> dict[str, dict]:
 ALL = [mention(name, "d0.0") for name in ("Lin", "Boat", "Lamp")]
 
 
-def test_type_is_that_of_most_mentions_and_the_others_are_kept() -> None:
+def test_most_frequent_type_wins_and_others_are_kept() -> None:
     kinds = ["thing", "place", "", "thing", "event"]
     merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
     assert by_id(merged)["e-boat"]["type"] == "thing"
     assert by_id(merged)["e-boat"]["type_variants"] == ["thing: 2", "event: 1", "place: 1"]
 
 
-def test_of_equally_many_types_the_smaller_word_counts() -> None:
+def test_type_ties_use_the_smaller_word() -> None:
     kinds = ["thing", "place", "place", "thing"]
     merged, _ = entities([mention("Boat", f"d0.{i}", kind) for i, kind in enumerate(kinds)])
     assert by_id(merged)["e-boat"]["type"] == "place"
 
 
-def test_entity_that_no_chunk_types_has_no_type() -> None:
+def test_untyped_entity_has_no_type() -> None:
     row = by_id(entities([mention("Boat", "d0.0")])[0])["e-boat"]
     assert (row["type"], row["type_variants"], row["description"]) == ("", [], "")
 
 
-def test_mentions_by_another_name_are_of_the_same_entity() -> None:
+def test_aliases_count_as_mentions_of_one_entity() -> None:
     merged, model = entities(
         [
             mention("Lin", "d1.0", "person", "She sails."),
@@ -119,30 +119,30 @@ def test_mentions_by_another_name_are_of_the_same_entity() -> None:
     assert (row["n_mentions"], row["n_descriptions"]) == (2, 2)
     assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d1.0"], ["d0", "d1"])
     assert (row["calls"], row["model"]) == (1, "scripted")
-    (request,) = model.asked
+    (request,) = model.requests
     assert request.passages == ("A doctor.", "She sails.")
     assert ": Lin" in request.ending
 
 
-def test_degree_counts_others_once_and_never_itself() -> None:
+def test_degree_counts_distinct_neighbours_without_itself() -> None:
     related = [
-        told("lin", "boat", "d0.0"),
-        told("boat", "dr lin", "d0.1"),
-        told("lin", "dr lin", "d0.1"),
-        told("boat", "lamp", "d0.0"),
+        row_of("lin", "boat", "d0.0"),
+        row_of("boat", "dr lin", "d0.1"),
+        row_of("lin", "dr lin", "d0.1"),
+        row_of("boat", "lamp", "d0.0"),
     ]
     rows = by_id(entities([*ALL, mention("Dr Lin", "d0.1")], related)[0])
     assert {i: row["degree"] for i, row in rows.items()} == {"e-lin": 1, "e-boat": 2, "e-lamp": 1}
     assert set(relationships(ALL, related)[0]) == {("e-boat", "e-lin"), ("e-boat", "e-lamp")}
 
 
-def test_relationship_is_as_heavy_as_its_mentions() -> None:
+def test_relationship_weight_is_its_number_of_mentions() -> None:
     related = [
-        told("lin", "boat", "d0.0", "Lin has it.", 9),
-        told("boat", "lin", "d0.1", "Lin has it.", 2),
-        told("dr lin", "boat", "d1.0", "Lin sold it.", 1),
-        told("lin", "boat", "d1.0", "Lin sold it.", 4),  # by both names in one chunk
-        told("lamp", "boat", "d0.0", "Aboard.", 3),
+        row_of("lin", "boat", "d0.0", "Lin has it.", 9),
+        row_of("boat", "lin", "d0.1", "Lin has it.", 2),
+        row_of("dr lin", "boat", "d1.0", "Lin sold it.", 1),
+        row_of("lin", "boat", "d1.0", "Lin sold it.", 4),  # by both names in one chunk
+        row_of("lamp", "boat", "d0.0", "Aboard.", 3),
     ]
     rows, model = relationships(ALL, related)
     row = rows["e-lin", "e-boat"]  # the direction of three mentions of four
@@ -150,31 +150,31 @@ def test_relationship_is_as_heavy_as_its_mentions() -> None:
     assert (row["chunk_ids"], row["document_ids"]) == (["d0.0", "d0.1", "d1.0"], ["d0", "d1"])
     assert (row["n_descriptions"], row["description"]) == (2, "Merged.")
     assert rows["e-lamp", "e-boat"]["description"] == "Aboard."
-    assert [request.passages for request in model.asked] == [("Lin has it.", "Lin sold it.")]
-    assert ": Lin and Boat" in model.asked[0].ending
+    assert [request.passages for request in model.requests] == [("Lin has it.", "Lin sold it.")]
+    assert ": Lin and Boat" in model.requests[0].ending
 
 
-def test_of_both_directions_equally_often_the_smaller_id_is_first() -> None:
-    related = [told("lin", "boat", "d0.0"), told("boat", "lin", "d0.1")]
+def test_direction_ties_use_the_smaller_id() -> None:
+    related = [row_of("lin", "boat", "d0.0"), row_of("boat", "lin", "d0.1")]
     assert [*relationships(ALL, related)[0]] == [("e-boat", "e-lin")]
 
 
-def test_relationship_keeps_its_id_whichever_end_is_named_first() -> None:
-    one, _ = relationships(ALL, [told("lin", "boat", "d0.0")])
-    other, _ = relationships(ALL, [told("boat", "lin", "d0.0")])
+def test_relationship_id_does_not_depend_on_direction() -> None:
+    one, _ = relationships(ALL, [row_of("lin", "boat", "d0.0")])
+    other, _ = relationships(ALL, [row_of("boat", "lin", "d0.0")])
     assert [r["relationship_id"] for r in one.values()] == [
         r["relationship_id"] for r in other.values()
     ]
 
 
-def test_documents_may_come_in_any_order() -> None:
+def test_document_order_does_not_matter() -> None:
     documents = [
         (
             [
                 mention("Lin", f"d{i}.0", kind, f"She is {i}."),
                 mention("Boat", f"d{i}.1", "thing", "Old."),
             ],
-            [told(*ends, f"d{i}.0", f"In {i}.", i + 1)],
+            [row_of(*ends, f"d{i}.0", f"In {i}.", i + 1)],
         )
         for i, (kind, ends) in enumerate(
             [
@@ -190,34 +190,34 @@ def test_documents_may_come_in_any_order() -> None:
         related = [row for i in order for row in documents[i][1]]
         found, model = entities(mentions, related)
         rows, other = relationships(mentions, related)
-        return found.rows, rows, model.asked, other.asked
+        return found.rows, rows, model.requests, other.requests
 
     first = merged((0, 1, 2))
     assert all(merged(order) == first for order in permutations(range(3)))
     assert first[2][0].passages == ("She is 0.", "She is 1.", "She is 2.")
 
 
-def test_one_description_however_often_is_not_asked_about() -> None:
+def test_single_repeated_description_needs_no_request() -> None:
     mentions = [mention("Lin", f"d0.{i}", "person", "A doctor.") for i in range(5)]
     merged, model = entities([*mentions, mention("Boat", "d0.0")])
-    assert model.asked == []
+    assert model.requests == []
     row = by_id(merged)["e-lin"]
     assert (row["description"], row["n_descriptions"]) == ("A doctor.", 1)
     assert (row["model"], row["calls"], row["tokens_in"]) == ("", 0, 0)
 
 
-def test_all_things_with_several_descriptions_go_out_together() -> None:
+def test_all_merges_are_requested_together() -> None:
     mentions = [mention(n, f"d0.{i}", "", f"{n} {i}.") for n in ("Lin", "Boat") for i in range(3)]
     merged, model = entities([*mentions, mention("Lamp", "d0.0", "", "Bright.")])
     assert [len(call) for call in model.calls] == [2]
-    told_of = {i: row["description"] for i, row in by_id(merged).items()}
-    assert told_of == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
+    described = {i: row["description"] for i, row in by_id(merged).items()}
+    assert described == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
 
 
-def test_nothing_becomes_nothing() -> None:
+def test_no_rows_give_no_rows() -> None:
     assert entities([])[0].rows == TABLES["graphrag.entities"].empty()
     rows, model = relationships([], [])
-    assert (rows, model.asked) == ({}, [])
+    assert (rows, model.requests) == ({}, [])
 
 
 def _described(n: int, words: int = 30) -> list[str]:
@@ -226,65 +226,65 @@ def _described(n: int, words: int = 30) -> list[str]:
     return [f"Fact {i}: {' '.join(rng.choices(vocabulary, k=words))}." for i in range(n)]
 
 
-def test_too_many_descriptions_are_merged_by_parts_within_the_prompt() -> None:
+def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     texts = _described(200)
     thing = Described("Lin", texts)
-    model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as it was told
+    model = Scripted(lambda request: " ".join(["word"] * 60))  # twice as long as requested
     assert merge_descriptions({"e": thing}, model, SMALL, n_word_pieces) == []
     assert thing.text == " ".join(["word"] * 60)
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert max(map(prompt_length, model.requests)) <= 500
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
     assert [len(call) for call in model.calls] == sorted(map(len, model.calls), reverse=True)
     assert len(model.calls[-1]) == 1
-    assert thing.taken["calls"] == len(model.asked) > 20
+    assert thing.taken["calls"] == len(model.requests) > 20
 
 
-def test_what_is_left_over_alone_waits_for_the_next_round() -> None:
+def test_leftover_description_waits_for_the_next_round() -> None:
     texts = _described(3, 150)
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
-    assert [r.passages for r in model.asked] == [tuple(texts[:2]), ("Short.", texts[2])]
+    assert [r.passages for r in model.requests] == [tuple(texts[:2]), ("Short.", texts[2])]
 
 
-def test_one_more_description_leaves_most_parts_as_they_were() -> None:
+def test_one_more_description_leaves_most_batches_unchanged() -> None:
     texts = _described(200)
-    asked = []
+    batches = []
     for more in ([], ["Something new is said here."]):
         model = Scripted(lambda request: "Short.")
         thing = Described("Lin", [*texts[:100], *more, *texts[100:]])
         merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
-        asked.append(set(model.calls[0]))
-    assert len(asked[1] - asked[0]) < len(asked[0]) / 3
+        batches.append(set(model.calls[0]))
+    assert len(batches[1] - batches[0]) < len(batches[0]) / 3
 
 
 @pytest.mark.parametrize("texts", [_described(2, 3000), [*_described(9), *_described(1, 3000)]])
-def test_descriptions_that_are_too_long_are_cut(texts: list[str]) -> None:
+def test_overlong_descriptions_are_cut(texts: list[str]) -> None:
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": Described("Lin", texts)}, model, SMALL, n_word_pieces)
-    assert model.asked
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert model.requests
+    assert max(map(prompt_length, model.requests)) <= 500
 
 
-def test_a_model_that_makes_them_longer_comes_to_an_end_within_the_prompt() -> None:
+def test_model_that_lengthens_descriptions_terminates_within_the_prompt() -> None:
     model = Scripted(lambda request: " ".join(request.passages) + " And more.")
     thing = Described("Lin", _described(40))
     merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
     assert thing.texts[1:] == []
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert max(map(prompt_length, model.requests)) <= 500
 
 
 @pytest.mark.parametrize("name", ["林" * 200, "각하 " * 66, "x" * 200, "Zwölf Boxkämpfer " * 12])
-def test_long_names_leave_room_for_what_is_said(name: str) -> None:
+def test_long_names_leave_room_for_descriptions(name: str) -> None:
     texts = _described(20)
     thing = Described(f"{name} and {name}", texts)
     model = Scripted(lambda request: "Short.")
     merge_descriptions({"e": thing}, model, SMALL, n_word_pieces)
-    assert max(map(prompt_length, model.asked)) <= 500
+    assert max(map(prompt_length, model.requests)) <= 500
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
 
 
 @pytest.mark.parametrize("reply", [None, "  \n "])
-def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> None:
+def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
     lin = [mention("Lin", f"d0.{i}", "", f"Lin is {i}.") for i in range(2)]
     boat = [mention("Boat", f"d0.{i}", "", text) for i, text in enumerate(_described(5))]
     lamp = [mention("Lamp", f"d0.{i}", "", f"Lamp is {i}.") for i in range(2)]
@@ -303,17 +303,17 @@ def test_without_a_reply_descriptions_are_joined_and_cut(reply: str | None) -> N
     ]
 
 
-def test_only_what_is_said_anew_is_asked_anew() -> None:
-    def asked(last: str) -> set[Request]:
+def test_only_changed_descriptions_are_requested_again() -> None:
+    def requests_for(last: str) -> set[Request]:
         mentions = [
             mention(n, f"d{i}.0", "", f"{n} is {i}.")
             for n in ("Lin", "Boat", "Lamp")
             for i in range(3)
         ]
         _, model = entities([*mentions, mention("Boat", "d3.0", "", last)])
-        return set(model.asked)
+        return set(model.requests)
 
-    before, after = asked("Boat is 1."), asked("Boat sank.")
+    before, after = requests_for("Boat is 1."), requests_for("Boat sank.")
     assert len(before) == len(after) == 3
     (new,) = after - before
     assert new.passages == ("Boat is 0.", "Boat is 1.", "Boat is 2.", "Boat sank.")

@@ -1,4 +1,4 @@
-"""The picture of communities: small, the same for the same rows, whatever the names."""
+"""The plot of communities: small, reproducible, for any names."""
 
 import io
 import warnings
@@ -14,7 +14,7 @@ from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 120_000  # it stands in the event log
+MAX_BYTES = 120_000  # it is stored in the event log
 
 
 class Graph:
@@ -72,7 +72,7 @@ NAMES = [f"Captain {i}" for i in range(40)]
 SIZES = [40, 18, 15, 9, 4, 1, 1]
 
 
-def test_the_same_rows_in_any_order_give_the_same_picture():
+def test_row_order_does_not_change_the_plot():
     graph = Graph(SIZES, NAMES)
     png = graph.draw()
     check(png)
@@ -97,7 +97,7 @@ def test_relationships_within_and_between_communities_are_drawn():
         assert graph.draw() != png
 
 
-def test_what_is_not_shown_changes_nothing_but_its_number():
+def test_hidden_elements_change_only_their_count():
     graph = Graph([20] * 13, NAMES)
     png = graph.draw()
     other = Graph([20] * 13, NAMES)
@@ -117,7 +117,7 @@ def test_what_is_not_shown_changes_nothing_but_its_number():
     assert Graph([20] * 14, NAMES).draw() != png
 
 
-def test_a_community_of_one_has_no_cell_beside_larger_ones():
+def test_single_member_community_has_no_cell_next_to_larger_ones():
     one, two = Graph([5, 5, 1], NAMES), Graph([5, 5, 1], NAMES)
     ids = two.entities["entity_id"].to_pylist()
     names = ["alone" if i.startswith("e00002") else two.names[i] for i in ids]
@@ -127,24 +127,24 @@ def test_a_community_of_one_has_no_cell_beside_larger_ones():
 
 
 @pytest.mark.parametrize("sizes", [[1], [2], [3], [1, 1], [16], [5, 5, 5, 5], [1] * 14])
-def test_the_smallest_graphs(sizes):
+def test_smallest_graphs(sizes):
     check(Graph(sizes, NAMES).draw())
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names(name):
+def test_unusual_names(name):
     check(Graph([6, 4, 2, 1], [name, "Ann"]).draw(name))
 
 
-def test_all_odd_names_together():
+def test_all_unusual_names_together():
     check(Graph([20] * 12, ODD_NAMES).draw())
 
 
-def test_without_communities_there_is_nothing_to_show():
+def test_no_communities_give_an_empty_plot():
     assert Image.open(io.BytesIO(Graph([], NAMES).draw())).height < 100
 
 
-def test_a_community_in_pieces_is_drawn():
+def test_disconnected_community_is_drawn():
     graph = Graph([12], NAMES)
     png = graph.draw()
     graph.relationships = graph.relationships.slice(0, 3)
@@ -152,7 +152,7 @@ def test_a_community_in_pieces_is_drawn():
     assert graph.draw() != png
 
 
-def test_of_a_large_graph_the_largest_communities_are_drawn():
+def test_largest_communities_of_a_large_graph_are_drawn():
     graph = Graph([2_000] * 5 + [1_000] * 20 + [1] * 20_000, NAMES)
     png = graph.draw()
     check(png)

@@ -1,4 +1,4 @@
-"""Reports are told all that fits, cite what they rest on, and stay as long as that stays."""
+"""Report prompts hold all that fits; reports cite their sources and change only with them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ def says(*findings: dict) -> Say:
 
 @dataclass
 class Run:
-    """What was written, and what the model was asked."""
+    """Written reports and the requests to the model."""
 
     written: Result
     model: Scripted
@@ -90,13 +90,13 @@ def rows_of(given: Graph) -> Rows:
     return given.entities.to_pylist()
 
 
-def parted(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
+def split_into(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
     """One whole of level 0, and its parts of level 1, by their names."""
     inside = [
         (r["source_id"], r["target_id"], r["relationship_id"])
         for r in given.relationships.to_pylist()
     ]
-    every = [entity for part in wholes.values() for entity in part]
+    every = [entity for members in wholes.values() for entity in members]
     rows = []
     for number, (name, own) in enumerate([("whole", every), *wholes.items()]):
         rows.append(
@@ -120,14 +120,14 @@ def claim(subject: str, description: str, **fields: str) -> dict:
     return own | {"description": description, "status": "true"} | fields
 
 
-def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
+def test_leaf_prompt_has_all_its_elements() -> None:
     claims = [
         claim("a", "a owns b.", status="suspected", start_date="1999", end_date="2001"),
         claim("a", "a is old."),
         claim("z", "z is alone."),
     ]
     done = run(graph([("a", "b"), ("b", "c")], alone=["z"]), claims=claims)
-    (request,) = done.model.asked
+    (request,) = done.model.requests
     assert request.passages == (
         "Claim about a, suspected:\na owns b. (1999 to 2001)",
         "Claim about a:\na is old.",
@@ -144,9 +144,9 @@ def test_a_leaf_is_told_all_that_is_known_of_it() -> None:
     assert row["prompt_tokens"] >= prompt_length(request)
 
 
-def test_one_entity_alone_is_told_without_asking() -> None:
+def test_single_entity_report_needs_no_request() -> None:
     done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
-    assert done.model.asked == []
+    assert done.model.requests == []
     row = done.reports["z"]
     assert (
         row["text"]
@@ -157,9 +157,9 @@ def test_one_entity_alone_is_told_without_asking() -> None:
     assert [f["chunk_ids"] for f in done.findings] == [["c-y"], ["c-z"]]
 
 
-def test_reports_are_asked_for_from_the_deepest_level_up() -> None:
+def test_reports_are_requested_from_the_deepest_level_up() -> None:
     given = graph([("a", "b"), ("c", "d"), ("b", "c")])
-    done = run(given, found=parted({"left": ["a", "b"], "right": ["c", "d"]}, given))
+    done = run(given, found=split_into({"left": ["a", "b"], "right": ["c", "d"]}, given))
     assert [len(call) for call in done.model.calls] == [2, 1]
     assert len(done.model.calls[1][0].passages) == 7
     assert done.written.rows["level"].to_pylist() == [0, 1, 1]
@@ -168,12 +168,16 @@ def test_reports_are_asked_for_from_the_deepest_level_up() -> None:
 
 def _large(description: str = LONG) -> tuple[Graph, pa.Table]:
     """A whole of three parts that are too long together: of four, three and two entities."""
-    parts = {name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))}
-    edges = [(a, b) for own in parts.values() for a, b in pairwise(own)]
+    members_of = {
+        name: [f"{name}{i}" for i in range(n)] for name, n in (("b", 4), ("m", 3), ("s", 2))
+    }
+    edges = [(a, b) for own in members_of.values() for a, b in pairwise(own)]
     edges += [("b0", "m0"), ("m0", "s0")]
-    told = {entity: f"{entity} is here. {description}" for own in parts.values() for entity in own}
-    given = graph(edges, descriptions=told)
-    return given, parted(parts, given)
+    texts = {
+        entity: f"{entity} is here. {description}" for own in members_of.values() for entity in own
+    }
+    given = graph(edges, descriptions=texts)
+    return given, split_into(members_of, given)
 
 
 def _of_part(request: Request) -> str:
@@ -181,7 +185,7 @@ def _of_part(request: Request) -> str:
 
 
 @pytest.mark.parametrize(("prompt_tokens", "replaced"), [(2500, ""), (2000, "b"), (1400, "bm")])
-def test_over_budget_the_largest_parts_are_told_by_their_reports(
+def test_over_budget_the_largest_subcommunities_are_replaced_by_reports(
     prompt_tokens: int, replaced: str
 ) -> None:
     given, found = _large()
@@ -190,13 +194,15 @@ def test_over_budget_the_largest_parts_are_told_by_their_reports(
     assert {text[3] for text in shown if text.startswith("On ")} == set(replaced)
     spoken = {text[0] for text in shown if "(thing)" in text}
     assert spoken == set("bms") - set(replaced)
-    assert "b0 and m0:\nb0 knows m0." in shown  # what joins parts is in none of them
+    assert (
+        "b0 and m0:\nb0 knows m0." in shown
+    )  # relationships between subcommunities are in none of them
     row = done.reports["whole"]
     assert (row["n_substituted"], row["n_read"]) == (len(replaced), len(shown))
     assert prompt_length(done.model.calls[-1][0]) <= prompt_tokens
 
 
-def test_a_part_without_a_report_is_told_by_its_elements() -> None:
+def test_subcommunity_without_report_is_shown_by_its_elements() -> None:
     given, found = _large()
 
     def say(request: Request) -> str | None:
@@ -211,7 +217,7 @@ def test_a_part_without_a_report_is_told_by_its_elements() -> None:
     assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
 
 
-def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
+def test_complete_findings_of_a_truncated_report_are_kept() -> None:
     text = report(finding(1), finding(2))
     cut = text[: text.rindex("references")]
     done = run(graph([("a", "b"), ("b", "c")]), lambda request: cut)
@@ -219,7 +225,7 @@ def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
     assert (row["title"], row["n_findings"], row["n_unsupported"]) == ("A report", 1, 0)
     assert row["problems"] == ["it was cut off (what can be read is kept)"]
     (problem,) = done.written.failures
-    assert problem.endswith("has a report of which a part is missing: " + row["problems"][0])
+    assert problem.endswith("has an incomplete report: " + row["problems"][0])
 
     early = run(graph([("a", "b"), ("b", "c")]), lambda request: cut[: cut.index("findings")])
     assert early.written.rows.num_rows == 0
@@ -227,7 +233,7 @@ def test_of_a_report_that_was_cut_off_the_whole_findings_are_kept() -> None:
     assert "has no report: it was cut off (nothing" in problem
 
 
-def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
+def test_report_longer_than_the_elements_is_not_used() -> None:
     given, found = _large()
 
     def say(request: Request) -> str:
@@ -242,42 +248,42 @@ def test_a_part_is_not_told_by_a_report_that_is_longer() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 5, 30])
-def test_no_prompt_is_too_long_and_none_is_empty(length: int) -> None:
+def test_no_prompt_is_too_long_or_empty(length: int) -> None:
     given, found = _large(LONG * length)
     claims = [claim(f"b{i}", f"{LONG * length} {n}") for i in range(4) for n in range(3)]
     long_report = report(summary=LONG * length)
     done = run(given, lambda _: long_report, NARROW, claims=claims, found=found)
-    assert len(done.model.asked) == 4
-    assert all(request.passages for request in done.model.asked)
-    assert max(map(prompt_length, done.model.asked)) <= 1000
+    assert len(done.model.requests) == 4
+    assert all(request.passages for request in done.model.requests)
+    assert max(map(prompt_length, done.model.requests)) <= 1000
     for row in done.reports.values():
         assert row["n_read"] < row["n_elements"]
         assert row["prompt_tokens"] <= 1000
 
 
-def test_what_matters_most_is_shown_first_when_not_all_fits() -> None:
+def test_most_important_elements_are_shown_first() -> None:
     """The ends of the heaviest edge, and it; in order of their texts."""
     star = [("hub", f"leaf{i}") for i in range(6)] + [("hub", "other"), ("other", "leaf5")]
     names = {end for edge in star for end in edge}
     given = graph(star, descriptions=dict.fromkeys(names, LONG))
     done = run(given, settings=ReportSettings(prompt_tokens=1100), max_size=20)
-    shown = [text.split(":")[0] for text in done.model.asked[0].passages]
+    shown = [text.split(":")[0] for text in done.model.requests[0].passages]
     assert shown == ["hub (thing)", "hub and leaf5", "leaf5 (thing)"]
 
 
 def test_many_short_elements_fill_the_prompt_with_their_marks() -> None:
     given = graph([("hub", f"leaf{i:03}") for i in range(150)])
     done = run(given, settings=NARROW, max_size=200)
-    assert 950 < prompt_length(done.model.asked[0]) <= 1000
+    assert 950 < prompt_length(done.model.requests[0]) <= 1000
 
 
 def _elsewhere(more: list[tuple[str, str]], **descriptions: str) -> list[Request]:
     edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0"), *clique("x", 4), *more]
     done = run(graph(edges, alone=["z"], descriptions=descriptions), settings=NARROW)
-    return done.model.asked
+    return done.model.requests
 
 
-def test_what_does_not_concern_a_community_leaves_its_prompt() -> None:
+def test_unrelated_change_leaves_the_prompt() -> None:
     before = _elsewhere([])
     after = _elsewhere([("x3", "x4")])
     assert len(before) == 3
@@ -293,18 +299,18 @@ def test_findings_cite_chunks_that_mention_their_entities() -> None:
     edges = [*clique("a", 5), *clique("b", 5), ("a0", "b0")]
     given = graph(edges, documents={name: f"d{i}" for i, name in enumerate(["a0", "b1"], 1)})
     done = run(given, says(finding(1, 4), finding(7), finding(2, 3, 5, 8)))
-    told = {row["entity_id"]: set(row["chunk_ids"]) for row in rows_of(given)}
+    texts = {row["entity_id"]: set(row["chunk_ids"]) for row in rows_of(given)}
     of = mapped(given.chunks, "chunk_id", "document_id")
     assert len(done.findings) == 6
     for row in done.findings:
         assert row["entity_ids"]
         assert row["chunk_ids"]
-        assert all(told[entity] & set(row["chunk_ids"]) for entity in row["entity_ids"])
-        assert all(any(c in told[e] for e in row["entity_ids"]) for c in row["chunk_ids"])
+        assert all(texts[entity] & set(row["chunk_ids"]) for entity in row["entity_ids"])
+        assert all(any(c in texts[e] for e in row["entity_ids"]) for c in row["chunk_ids"])
         assert row["document_ids"] == sorted({of[c] for c in row["chunk_ids"]})
 
 
-def test_few_chunks_support_a_finding_and_every_entity_has_one() -> None:
+def test_few_chunks_support_a_finding_and_cover_every_entity() -> None:
     given = graph([("hub", f"leaf{i:02}") for i in range(30)])
     done = run(given, says(finding(*range(1, 62))), max_size=40)
     (row,) = done.findings
@@ -314,7 +320,7 @@ def test_few_chunks_support_a_finding_and_every_entity_has_one() -> None:
     assert (one["entity_ids"], len(one["chunk_ids"])) == (["hub"], 10)
 
 
-def test_a_finding_without_a_valid_reference_is_known_by_the_names_it_says() -> None:
+def test_finding_without_valid_reference_is_matched_by_names() -> None:
     by_name = finding(0, 99, -3, summary="B is known.", explanation="(a, too.)")
     nothing = finding(44, summary="Abbots differ.", explanation="")
     half = finding(99, 5, summary="b is known.")
@@ -326,7 +332,7 @@ def test_a_finding_without_a_valid_reference_is_known_by_the_names_it_says() -> 
     assert "Abbots" not in row["text"]
 
 
-def test_a_report_without_findings_supports_nothing() -> None:
+def test_report_without_findings_supports_nothing() -> None:
     """It is shown for its part, but cites no chunk that a finding above could cite."""
     given, found = _large()
 
@@ -334,8 +340,8 @@ def test_a_report_without_findings_supports_nothing() -> None:
         if len(request.passages) == 7:
             return report(finding(99, summary="Of nobody.", explanation="Nothing."))
         if any(text.startswith("A report") for text in request.passages):
-            place = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("A report"))
-            return report(finding(place), finding(place, summary="m1 is here."), title="Whole")
+            n = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("A report"))
+            return report(finding(n), finding(n, summary="m1 is here."), title="Whole")
         return _of_part(request)
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
@@ -345,15 +351,15 @@ def test_a_report_without_findings_supports_nothing() -> None:
     assert done.reports["whole"]["n_unsupported"] == 1
 
 
-def test_more_findings_than_wanted_are_left_out() -> None:
+def test_surplus_findings_are_dropped() -> None:
     many = [finding(1, summary=f"Number {i}.") for i in range(9)]
     done = run(graph([("a", "b")]), says(*many), ReportSettings(max_findings=2))
     assert [row["summary"] for row in done.findings] == ["Number 0.", "Number 1."]
 
 
-def test_without_communities_nobody_is_asked() -> None:
+def test_no_communities_give_no_requests() -> None:
     done = run(graph([]))
-    assert done.model.asked == []
+    assert done.model.requests == []
     assert done.written.rows == TABLES["graphrag.community_reports"].empty()
     assert done.written.beside["findings"] == TABLES["graphrag.findings"].empty()
 
@@ -364,7 +370,7 @@ def test_texts_of_elements() -> None:
     assert claim_text(plain, "Boat") == "Claim about Boat, false:\nIt sank. (1999)"
 
 
-def test_a_report_says_nothing_twice() -> None:
+def test_report_has_no_duplicates() -> None:
     findings = [
         {"summary": "It sank.", "explanation": "It sank. In winter."},
         {"summary": "It is old.", "explanation": "It is old."},

@@ -28,7 +28,7 @@ class Sections:
     """Settings that are not set, and built-in prompts."""
 
     def section(self, corpus: str, name: str) -> Any:
-        """What stands in `corpus.toml`, or the text of a prompt."""
+        """Return the contents of `corpus.toml` or the text of a prompt."""
         table, _, rest = name.partition(".")
         if table == "prompts":
             return PROMPTS.built_in[rest.partition(".")[2]].text
@@ -48,7 +48,7 @@ class Recorded(dict[str, Any]):
 
 
 def inputs_in(folder: Path | None, **more: Any) -> Inputs:
-    """A document of two chunks, in a corpus without anything made."""
+    """A document of two chunks, in a corpus without tables."""
     chunks = [
         {"chunk_id": f"c{n}", "document_id": "d", "position": n, "text": text}
         for n, text in enumerate(TEXTS)
@@ -70,17 +70,17 @@ def inputs_in(folder: Path | None, **more: Any) -> Inputs:
     return Inputs({**tables, "corpus_settings": Sections()}, "tales", folder=folder, **more)
 
 
-def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Path) -> None:
+def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path) -> None:
     inputs = inputs_in(tmp_path)
     for step in INDEX:
         tables = Recorded(inputs.tables)
         result = step.result(Inputs(tables, "tales", folder=tmp_path))
         assert tables.read == set(step.reads)
-        made = {step.table: result.rows, **result.beside}
-        assert list(made) == list(step.writes)
-        for name, rows in made.items():
+        written = {step.table: result.rows, **result.beside}
+        assert list(written) == list(step.writes)
+        for name, rows in written.items():
             assert conform(TABLES[f"graphrag.{name}"], rows, name).num_rows or name == "claims"
-        inputs = inputs.with_made(made)
+        inputs = inputs.with_tables(written)
         assert not result.failures
         if step.table == "communities":
             shown = result.shown()["communities"]
@@ -89,28 +89,28 @@ def test_each_step_reads_what_it_names_and_makes_rows_of_its_tables(tmp_path: Pa
 
 
 @pytest.mark.parametrize("variant", METHOD.variants)
-def test_a_question_reads_no_more_than_its_steps_name(tmp_path: Path, variant: str) -> None:
+def test_question_reads_only_the_inputs_of_its_steps(tmp_path: Path, variant: str) -> None:
     inputs = inputs_in(tmp_path, variant=variant)
-    inputs = inputs.with_made(run(INDEX, inputs))
+    inputs = inputs.with_tables(run(INDEX, inputs))
     named = {"queries", "corpus_settings"}
     for step in METHOD.question:
         tables = Recorded(inputs.tables)
         result = step.result(Inputs(tables, "tales", variant))
         assert tables.read <= named | set(step.reads)
         conform(METHOD.table(step.table), result.rows, step.table)
-        inputs, named = inputs.with_made({step.table: result.rows}), named | {step.table}
+        inputs, named = inputs.with_tables({step.table: result.rows}), named | {step.table}
     assert inputs.table("reduced_contexts").num_rows
     assert METHOD.texts_read(inputs).rows.num_rows
 
 
-def test_without_entities_there_is_no_picture(tmp_path: Path) -> None:
+def test_no_entities_give_no_plot(tmp_path: Path) -> None:
     empty = {name: TABLES[f"graphrag.{name}"].empty() for name in ("entities", "relationships")}
     (step,) = (step for step in INDEX if step.table == "communities")
-    result = step.result(inputs_in(tmp_path).with_made(empty))
+    result = step.result(inputs_in(tmp_path).with_tables(empty))
     assert result.shown() == {"communities": {"communities_by_level": {}}}
 
 
-def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
+def test_given_graph_replaces_the_model(tmp_path: Path) -> None:
     (tmp_path / "graph").mkdir()
     named = {"title": ["Dov Hallam", "Zorn"], "type": ["", ""], "description": ["A", "B"]}
     ends = {name: pa.array([], pa.string()) for name in ("source", "target", "description")}
@@ -126,6 +126,9 @@ def test_a_given_graph_is_read_in_place_of_a_model(tmp_path: Path) -> None:
     assert EXTRACTION.result(inputs_in(tmp_path, buckets=["03"])).failures == []
 
 
-def test_where_no_folder_is_at_hand_it_says_so() -> None:
-    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder here"):
-        EXTRACTION.result(inputs_in(None, step="graphrag/extractions"))
+def test_given_graph_without_its_folder_is_an_error() -> None:
+    inputs = inputs_in(None, step="graphrag/extractions")
+    assert EXTRACTION.result(inputs).rows.num_rows == len(TEXTS)  # no graph is given
+    listed = pa.table({"file": ["graph/entities.parquet"], "content_hash": ["h"]})
+    with pytest.raises(ValueError, match="graphrag/extractions: there is no corpus folder"):
+        EXTRACTION.result(inputs.with_tables({"source_graph": listed}))

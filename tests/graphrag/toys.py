@@ -27,7 +27,7 @@ def tables_of(extracted: Result) -> Mapping[str, pa.Table]:
 
 @dataclass(frozen=True)
 class Graph:
-    """Rows of entities and relationships, and the chunks that tell of them."""
+    """Rows of entities and relationships, and the chunks that mention them."""
 
     entities: pa.Table
     relationships: pa.Table
@@ -51,10 +51,10 @@ def graph(
     edges = sorted({(min(edge), max(edge)) for edge in edges})
     names = sorted({end for edge in edges for end in edge} | set(alone))
     degree = Counter(end for edge in edges for end in edge)
-    told = {name: [f"c-{name}"] for name in names}
+    chunks_of = {name: [f"c-{name}"] for name in names}
     for a, b in edges:
-        told[a].append(f"c-{a}-{b}")
-        told[b].append(f"c-{a}-{b}")
+        chunks_of[a].append(f"c-{a}-{b}")
+        chunks_of[b].append(f"c-{a}-{b}")
 
     def document_of(chunk_id: str) -> str:
         return documents.get(chunk_id.split("-")[1], "d0")
@@ -71,7 +71,7 @@ def graph(
             "type": "thing",
             "description": descriptions.get(name, f"About {name}."),
             "degree": degree[name],
-            **where(told[name]),
+            **where(chunks_of[name]),
         }
         for name in names
     ]
@@ -86,7 +86,7 @@ def graph(
         }
         for a, b in edges
     ]
-    chunk_ids = sorted({c for chunks in told.values() for c in chunks})
+    chunk_ids = sorted({c for chunks in chunks_of.values() for c in chunks})
     chunks: Rows = [
         {"chunk_id": c, "document_id": document_of(c), "position": i, "text": f"Text of {c}."}
         for i, c in enumerate(chunk_ids)

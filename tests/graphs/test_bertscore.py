@@ -45,7 +45,7 @@ def package_scores(references, candidates, model, layer, batch_size=64):
     scorer = BERTScorer(model_type=str(model), num_layers=layer, device="cpu")
     pairs = [(candidate, reference) for reference in references for candidate in candidates]
     scores = scorer.score(*map(list, zip(*pairs, strict=True)), batch_size=batch_size)
-    return [part.numpy().reshape(len(references), len(candidates)) for part in scores]
+    return [scores_of.numpy().reshape(len(references), len(candidates)) for scores_of in scores]
 
 
 @pytest.mark.parametrize(("references", "batch_size"), [([0, 5, -1], 64), ([0, 8, 9, 10, 11], 1)])
@@ -56,14 +56,14 @@ def test_equals_the_package_on_sample_texts(embedder, texts, references, batch_s
     assert len(tokens[-1].vectors) == 512
     chosen = [i for i in range(len(texts)) if batch_size == 1 or len(texts[i]) > 80]
     ours = bertscore([tokens[i] for i in references], [tokens[i] for i in chosen])
-    asked = [[texts[i] for i in part] for part in (references, chosen)]
-    theirs = package_scores(*asked, get_model_path(), 6, batch_size)
+    pair = [[texts[i] for i in scores_of] for scores_of in (references, chosen)]
+    theirs = package_scores(*pair, get_model_path(), 6, batch_size)
     for mine, expected in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-def test_takes_the_layer_asked_for(tmp_path, layer):
+def test_requested_layer_is_used(tmp_path, layer):
     folder = write_bert(tmp_path / "bert")
     texts = ["a b c d", "b a", "z z y", "a b c d " * 20]
     tokens = LocalTokenEmbedder(str(folder), layer, "cpu", 1).embed_tokens(texts)
@@ -72,7 +72,7 @@ def test_takes_the_layer_asked_for(tmp_path, layer):
     np.testing.assert_allclose(bertscore(tokens, tokens).f1, expected, atol=1e-5)
 
 
-def test_the_last_layer_is_the_default_and_none_lies_above_it(tmp_path):
+def test_last_layer_is_the_default_and_the_maximum(tmp_path):
     folder = str(write_bert(tmp_path / "bert"))
     plain, last = LocalTokenEmbedder(folder, None, "cpu", 1), LocalTokenEmbedder(folder, 2, "cpu")
     np.testing.assert_allclose(
@@ -84,19 +84,19 @@ def test_the_last_layer_is_the_default_and_none_lies_above_it(tmp_path):
             LocalTokenEmbedder(folder, layer, "cpu", 1).embed_tokens(["a"])
 
 
-def test_texts_match_themselves_and_empty_ones_nothing(embedder, texts):
+def test_texts_match_themselves_and_empty_texts_match_nothing(embedder, texts):
     tokens = embedder.embed_tokens([*texts, "", " \n", "\u200b"])
     scores = bertscore(tokens, tokens)
     n = len(texts)
     np.testing.assert_allclose(np.diag(scores.f1)[:n], 1, atol=1e-5)  # as the processor rounds
-    for part in scores:
-        assert part.dtype == np.float32
-        assert not part[n:].any()
-        assert not part[:, n:].any()
-        assert (part[:n, :n] > 0).all()
+    for scores_of in scores:
+        assert scores_of.dtype == np.float32
+        assert not scores_of[n:].any()
+        assert not scores_of[:, n:].any()
+        assert (scores_of[:n, :n] > 0).all()
 
 
-def test_precision_is_recall_the_other_way_round(embedder, texts):
+def test_precision_is_recall_with_arguments_swapped(embedder, texts):
     tokens = embedder.embed_tokens(texts)
     few, many = tokens[:3], tokens
     there, back = bertscore(few, many), bertscore(many, few)
@@ -105,7 +105,7 @@ def test_precision_is_recall_the_other_way_round(embedder, texts):
     np.testing.assert_allclose(there.f1, back.f1.T, atol=1e-6)
 
 
-def test_company_and_order_do_not_matter(embedder, texts, monkeypatch):
+def test_batch_and_order_do_not_matter(embedder, texts, monkeypatch):
     together = bertscore(*[embedder.embed_tokens(texts)] * 2).f1
     order = np.random.default_rng(0).permutation(len(texts))
     mixed = embedder.embed_tokens([texts[i] for i in order])
@@ -118,7 +118,7 @@ def text_of(vectors, counted):
     return TokenVectors(np.array(vectors, np.float32), np.array(counted))
 
 
-def test_counted_by_hand():
+def test_known_values():
     """Special tokens may be matched, as by the reference's second token, but do not count."""
     reference = text_of([[1, 0], [0, 1]], [True, True])
     candidate = text_of([[0, 1], [0.6, 0.8], [-1, 0]], [False, True, True])
@@ -130,8 +130,8 @@ def test_counted_by_hand():
     np.testing.assert_allclose(scores.f1, [[expected]], atol=1e-7)
 
 
-def test_padding_takes_no_part():
-    """A short candidate whose cosines are all negative keeps them beside a longer one."""
+def test_padding_is_ignored():
+    """A short candidate whose cosines are all negative keeps them in a batch with a longer one."""
     reference = text_of([[1, 0]], [True])
     against, along = text_of([[-1, 0]], [True]), text_of([[1, 0]] * 3, [True] * 3)
     np.testing.assert_array_equal(bertscore([reference], [against, along]).f1, [[-1, 1]])

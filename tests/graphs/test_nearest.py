@@ -39,7 +39,7 @@ def assert_same(found: Neighbours, expected: Neighbours) -> None:
     assert (found.indices.dtype, found.similarities.dtype) == (np.int32, np.float32)
 
 
-def test_vectors_and_groups_by_hand():
+def test_vectors_and_groups_known_values():
     vectors, groups = nearest(VECTORS, STARTS, 2)
     assert vectors.indices.tolist() == [[2, 3], [3, 2], [3, 0], [2, 1], [1, 3]]
     assert vectors.similarities[0] == pytest.approx(np.cos(np.deg2rad([30, 45])))
@@ -48,14 +48,14 @@ def test_vectors_and_groups_by_hand():
 
 
 @pytest.mark.parametrize("k", [4, 5, 100])
-def test_more_neighbours_than_there_are_are_all_of_them(k):
+def test_surplus_neighbours_are_omitted(k):
     vectors, groups = nearest(VECTORS, STARTS, k)
     assert vectors.indices.shape == (5, 4)
     assert groups.indices.shape == (3, 2)
     assert np.isfinite(vectors.similarities).all()
 
 
-def test_one_item_has_no_neighbour():
+def test_single_item_has_no_neighbour():
     vectors, groups = nearest(VECTORS[:1], np.array([0, 1]), 3)
     assert vectors.indices.shape == groups.similarities.shape == (1, 0)
     vectors, groups = nearest(VECTORS, np.array([0, 5]), 3)  # one group of five
@@ -64,12 +64,12 @@ def test_one_item_has_no_neighbour():
 
 def test_progress_ends_at_the_number_of_vectors(monkeypatch):
     monkeypatch.setattr(module, "_CELLS_AT_ONCE", 10)  # two rows of five
-    told = []
-    nearest(VECTORS, STARTS, 2, lambda done, of: told.append((done, of)))
-    assert told == [(2, 5), (3, 5), (5, 5)]
+    progress = []
+    nearest(VECTORS, STARTS, 2, lambda done, of: progress.append((done, of)))
+    assert progress == [(2, 5), (3, 5), (5, 5)]
 
 
-def test_equal_similarities_come_in_the_order_of_their_indices():
+def test_ties_are_ordered_by_index():
     copies = np.tile(VECTORS[:1], (7, 1))
     vectors, groups = nearest(copies, np.arange(8), 3)
     expected = [[1, 2, 3], [0, 2, 3], [0, 1, 3], *[[0, 1, 2]] * 4]
@@ -83,7 +83,7 @@ sizes = st.lists(st.integers(1, 4), min_size=1, max_size=8)
 
 @settings(max_examples=80)
 @given(sizes, st.integers(1, 12), st.integers(1, 200), st.data())
-def test_equal_to_a_full_sort_whatever_the_blocks(sizes, k, cells, data):
+def test_equals_a_full_sort_for_any_block_size(sizes, k, cells, data):
     starts = np.cumsum([0, *sizes])
     rows = data.draw(st.lists(coarse, min_size=sum(sizes), max_size=sum(sizes)))
     vectors = np.array(rows, np.float32)
@@ -96,7 +96,7 @@ def test_equal_to_a_full_sort_whatever_the_blocks(sizes, k, cells, data):
 
 
 @pytest.mark.parametrize("cells", [1, 5_000, 40_000])
-def test_blocks_do_not_matter_where_texts_are_alike(monkeypatch, cells):
+def test_block_size_does_not_matter_for_identical_texts(monkeypatch, cells):
     """A third of the vectors are copies: whole passages that documents share."""
     random = np.random.default_rng(0)
     vectors = random.normal(size=(200, 48)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What is found after a change is what is found from nothing."""
+"""Incremental nearest neighbours equal a full recomputation."""
 
 import numpy as np
 import pytest
@@ -20,9 +20,9 @@ def searched(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
 
 
 def before(then: Groups, now: Groups, k: int) -> Before:
-    """What was found among `then`, as it concerns `now`."""
+    """Return the neighbours found among `then`, restricted to `now`."""
     kept = [name for name in sorted(now) if name in then and np.array_equal(then[name], now[name])]
-    fresh = [place for place, name in enumerate(sorted(now)) if name not in kept]
+    fresh = [index for index, name in enumerate(sorted(now)) if name not in kept]
     of_groups = {name: name for name in kept}
     of_vectors = {(name, i): (name, i) for name in kept for i in range(len(now[name]))}
     found_vectors, found_groups = nearest(*searched(then), k)
@@ -39,14 +39,14 @@ def names_of(groups: Groups) -> list[tuple[int, int]]:
 
 
 def carried(found: Neighbours, then: list, now: list, kept: dict) -> Lists:
-    """Lists of the names `then`, by the places of the names `now`."""
-    place = {name: i for i, name in enumerate(now) if name in kept}
+    """Lists of the names `then`, by the indices of the names `now`."""
+    index = {name: i for i, name in enumerate(now) if name in kept}
     indices = np.full((len(now), found.indices.shape[1]), -1, np.int32)
     similarities = np.zeros(indices.shape, np.float32)
     for row, name in enumerate(then):
-        if name in place:
-            indices[place[name]] = [place.get(then[other], -1) for other in found.indices[row]]
-            similarities[place[name]] = found.similarities[row]
+        if name in index:
+            indices[index[name]] = [index.get(then[other], -1) for other in found.indices[row]]
+            similarities[index[name]] = found.similarities[row]
     return Lists(Neighbours(indices, similarities), found.indices.shape[1] == len(then) - 1)
 
 
@@ -58,7 +58,7 @@ corpora = st.dictionaries(st.integers(0, 11), members, min_size=1, max_size=12)
 
 @settings(max_examples=150)
 @given(corpora, corpora, st.sets(st.integers(0, 11)), st.integers(1, 12), st.integers(1, 200))
-def test_equal_to_all_anew(then, other, changed, k, cells):
+def test_equals_a_full_recomputation(then, other, changed, k, cells):
     now = {name: then.get(name) for name in then.keys() - changed}
     now |= {name: rows for name, rows in other.items() if name in changed}
     if not now:
@@ -72,7 +72,7 @@ def test_equal_to_all_anew(then, other, changed, k, cells):
         np.testing.assert_array_equal(some.similarities, expected.similarities)
 
 
-def test_only_what_changed_is_compared(monkeypatch):
+def test_only_changes_are_compared(monkeypatch):
     random = np.random.default_rng(0)
     then: Groups = {}
     for name in range(60):

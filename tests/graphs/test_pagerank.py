@@ -24,24 +24,24 @@ def both_ways(edges: list[tuple[int, int, float]]) -> list[tuple[int, int, float
 CYCLE = [(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)]
 
 
-def test_a_cycle_halves_the_chance_with_every_step():
+def test_cycle_multiplies_probability_by_the_damping():
     # x0 = r + (1 - r) x2, x1 = (1 - r) x0, x2 = (1 - r) x1, with r = 1/2
     found = personalized_pagerank(graph(3, *CYCLE), [0], np.ones(1), 0.5)
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7], abs=1e-6)
 
 
-def test_equal_seeds_of_a_cycle_share_it():
+def test_equal_seeds_share_a_cycle_equally():
     found = personalized_pagerank(graph(3, *CYCLE), [0, 1, 2], np.ones(3), 0.1)
     assert found == pytest.approx([1 / 3] * 3, abs=1e-6)
 
 
-def test_a_pair_of_nodes_goes_to_and_fro():
+def test_two_nodes_alternate():
     # x0 = r + (1 - r) x1, x1 = (1 - r) x0
     found = personalized_pagerank(graph(2, *both_ways([(0, 1, 7.0)])), [0], np.ones(1), 0.2)
     assert found == pytest.approx([1 / 1.8, 0.8 / 1.8], abs=1e-6)
 
 
-def test_a_star_of_unequal_rays():
+def test_star_with_unequal_weights():
     # x0 = (1 - r)(x1 + x2) + r, x1 = (1 - r) 3/4 x0, x2 = (1 - r) 1/4 x0
     star = graph(3, *both_ways([(0, 1, 3.0), (0, 2, 1.0)]))
     centre = 0.1 / (1 - 0.81)
@@ -55,7 +55,7 @@ def test_seeds_without_edges_keep_the_walk():
 
 
 @pytest.mark.parametrize("edges", [CYCLE, both_ways(CYCLE)])
-def test_certain_restart_gives_the_seeds(edges):
+def test_restart_of_one_gives_the_seeds(edges):
     found = personalized_pagerank(graph(3, *edges), [2], np.ones(1), 1.0)
     assert found == pytest.approx([0, 0, 1])
 
@@ -65,7 +65,7 @@ def test_heavier_edges_are_taken_more_often():
     assert found[1] == pytest.approx(3 * found[2])
 
 
-def test_edges_with_an_equal_one_back_make_a_graph_symmetric():
+def test_equal_reverse_edges_make_a_graph_symmetric():
     assert graph(3, *both_ways(CYCLE)).is_symmetric
     assert graph(3, (0, 1, 1.0), (0, 1, 2.0), (1, 0, 3.0)).is_symmetric
     assert not graph(3, *CYCLE).is_symmetric
@@ -73,12 +73,12 @@ def test_edges_with_an_equal_one_back_make_a_graph_symmetric():
 
 
 @pytest.mark.parametrize("restart", [0.0, -0.1, 1.5])
-def test_a_restart_that_is_no_probability_is_told(restart):
+def test_invalid_restart_raises(restart):
     with pytest.raises(ValueError, match=f"restart = {restart}"):
         personalized_pagerank(graph(3, *CYCLE), [0], np.ones(1), restart)
 
 
-def test_seeds_without_weight_are_told():
+def test_seeds_without_weight_raise():
     with pytest.raises(ValueError, match="none of 2 seeds has weight"):
         personalized_pagerank(graph(3, *CYCLE), [0, 1], np.zeros(2), 0.5)
 
@@ -89,7 +89,7 @@ seeds = st.dictionaries(st.integers(0, 11), st.floats(0.1, 3), min_size=1)
 
 @settings(deadline=None)
 @given(edges | edges.map(both_ways), seeds, st.floats(0.02, 0.95))
-def test_equal_to_networkx(edges, seeds, restart):
+def test_equals_networkx(edges, seeds, restart):
     walked = graph(12, *edges)
     found = personalized_pagerank(walked, list(seeds), np.array(list(seeds.values())), restart)
     other = nx.DiGraph()
@@ -128,7 +128,7 @@ def solved(walked: WalkGraph, jumps: np.ndarray, restart: float) -> np.ndarray:
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-11])
 @pytest.mark.parametrize("restart", [0.1, 0.8])
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_no_probability_is_further_off_than_asked(symmetric, restart, tolerance):
+def test_error_stays_within_the_tolerance(symmetric, restart, tolerance):
     walked, random = drawn(symmetric), np.random.default_rng(1)
     assert walked.is_symmetric == symmetric
     for n_seeds in (1, 20, N_NODES):
@@ -138,7 +138,7 @@ def test_no_probability_is_further_off_than_asked(symmetric, restart, tolerance)
         assert np.abs(found - solved(walked, jumps, restart)).max() <= tolerance
 
 
-def test_a_symmetric_graph_takes_few_steps(monkeypatch):
+def test_symmetric_graph_takes_few_steps(monkeypatch):
     walked, weights = drawn(symmetric=True), np.ones(20)
     truth = personalized_pagerank(walked, range(20), weights, 0.1, 1e-11)
     monkeypatch.setattr("gsum_assets.graphs.pagerank._MOST_STEPS", 30)
@@ -147,7 +147,7 @@ def test_a_symmetric_graph_takes_few_steps(monkeypatch):
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_the_number_of_threads_does_not_matter(symmetric):
+def test_thread_count_does_not_matter(symmetric):
     random = np.random.default_rng(0)
     pairs = random.integers(30_000, size=(2, 90_000))
     pairs = np.hstack([pairs, pairs[::-1]]) if symmetric else pairs
@@ -161,7 +161,7 @@ def test_the_number_of_threads_does_not_matter(symmetric):
 
 @settings(deadline=None)
 @given(edges | edges.map(both_ways), st.randoms())
-def test_the_order_of_edges_does_not_matter(edges, random):
+def test_edge_order_does_not_matter(edges, random):
     shuffled = list(edges)
     random.shuffle(shuffled)
     one, other = (

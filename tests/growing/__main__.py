@@ -16,9 +16,9 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.fast_runs import tables_only
 from tests.growing.home import MisfitError
 from tests.growing.machine import BY_HAND, WAYS, Growing
-from tests.quick import without_what_no_table_shows
 
 _BATCH = 6  # examples with one seed
 
@@ -38,26 +38,26 @@ def main(minutes: float, seed: int, steps: int, by_hand: bool, verbose: bool) ->
         suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
         verbosity=Verbosity.quiet,
     )
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     over = False
     trace: list[str] = []
 
-    def tell(line: str) -> None:
-        nonlocal told, over
+    def report(line: str) -> None:
+        nonlocal reported, over
         if line.startswith("begin "):
             trace.clear()
         trace.append(line)
         if verbose:
             print(line, flush=True)
-        if time.monotonic() - told > 60:
-            told = time.monotonic()
-            print(f"{told - began:.0f} s: {_summary()}", flush=True)
+        if time.monotonic() - reported > 60:
+            reported = time.monotonic()
+            print(f"{reported - began:.0f} s: {_summary()}", flush=True)
         if time.monotonic() - began > minutes * 60:
             over = True
             raise _TimeIsOver
 
     Growing.ways = BY_HAND if by_hand else WAYS
-    Growing.tell = staticmethod(tell)  # type: ignore[method-assign]
+    Growing.report = staticmethod(report)  # type: ignore[method-assign]
     try:
         while True:
             hypothesis.seed(seed)(Growing)
@@ -93,5 +93,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--verbose", action="store_true", help="tell each step as it is done")
     given = parser.parse_args()
-    with without_what_no_table_shows():
+    with tables_only():
         sys.exit(main(given.minutes, given.seed, given.steps, given.by_hand, given.verbose))

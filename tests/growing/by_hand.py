@@ -31,7 +31,7 @@ _LOG.propagate = False
 _RUN = "by-hand"
 
 
-def look_at(pipeline: Pipeline, corpus: str) -> None:
+def observe_folder(pipeline: Pipeline, corpus: str) -> None:
     """Note what lies in a corpus folder now."""
     observe.documents(pipeline.warehouse, corpus, _LOG)
     observe.queries(pipeline.warehouse, corpus)
@@ -39,7 +39,7 @@ def look_at(pipeline: Pipeline, corpus: str) -> None:
 
 
 class Workshop:
-    """Makes assets of a pipeline, one call a time.
+    """Materializes assets of a pipeline, one at a time.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Workshop:
         }
 
     def assets(self) -> Iterator[dg.AssetsDefinition]:
-        """The materializable assets, upstream ones first; those made together once."""
+        """The materializable assets, upstream ones first; those materialized together once."""
         done: set[dg.AssetKey] = set()
         for key in self._graph.toposorted_asset_keys:
             if key in self.nodes and key not in done:
@@ -66,7 +66,7 @@ class Workshop:
                 done |= asset.keys
                 yield asset
 
-    def make(self, asset: dg.AssetsDefinition, partitions: Sequence[Partition]) -> None:
+    def materialize(self, asset: dg.AssetsDefinition, partitions: Sequence[Partition]) -> None:
         """Make all outputs of an asset for some partitions of one corpus."""
         keys = [_key(partition) for partition in partitions]
         step = SimpleNamespace(
@@ -98,7 +98,7 @@ class Workshop:
         inputs: dict[str, Any],
         step: SimpleNamespace,
     ) -> dict[str, Any]:
-        """What the asset's function returns, by name of output."""
+        """Return the outputs of the asset's function by name."""
         context = SimpleNamespace(
             partition_key=keys[0],
             partition_keys=keys,
@@ -114,10 +114,10 @@ class Workshop:
         )
         function: Any = asset.op.compute_fn
         with _current(context):
-            made = function.decorated_fn(*[context] * function.has_context_arg(), **inputs)
-            if isinstance(made, pa.Table):
-                return dict.fromkeys(asset.keys_by_output_name, made)
-            return {output.output_name: output.value for output in made}
+            results = function.decorated_fn(*[context] * function.has_context_arg(), **inputs)
+            if isinstance(results, pa.Table):
+                return dict.fromkeys(asset.keys_by_output_name, results)
+            return {output.output_name: output.value for output in results}
 
     def _read(
         self,
@@ -127,7 +127,7 @@ class Workshop:
         partitions: Sequence[Partition],
         step: SimpleNamespace,
     ) -> object:
-        """One input: the partitions above that feed those to be made."""
+        """Return one input: the upstream partitions of those to materialize."""
         source = self._graph.get(key)
         above = partitions_of(source.partitions_def, partitions[0].corpus)
         context = SimpleNamespace(
@@ -142,7 +142,7 @@ class Workshop:
 
 @cache
 def _inputs_of(op: dg.OpDefinition) -> Mapping[str, dg.In]:
-    """Made anew by Dagster each time that somebody asks."""
+    """Dagster rebuilds it at every access."""
     return op.ins
 
 
@@ -154,7 +154,7 @@ def _is_in_the_graph_alone(op: dg.OpDefinition, name: str) -> bool:
 
 @contextmanager
 def _current(context: SimpleNamespace) -> Iterator[None]:
-    """What `dg.AssetExecutionContext.get` gives meanwhile."""
+    """Set `context` as the result of `dg.AssetExecutionContext.get`."""
     token = current_execution_context.set(context)  # type: ignore[arg-type]
     try:
         yield

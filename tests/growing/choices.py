@@ -1,4 +1,4 @@
-"""What a tester may choose from: methods of all families, settings, questions, models."""
+"""Choices of the state machine: methods of all families, settings, questions, models."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("jerr.search", "n_nodes", 2),
     ("jerr.pages", "max_words", 60),
 )
-"""A change is made, and the next time it is chosen taken back."""
+"""A change is applied, and reverted the next time it is chosen."""
 
 _ASKED = {"query_id": "all", "text": "Which jetty did Marit Olsen close?", "references": ["One."]}
 _OF_ONE = {"query_id": "one", "text": "Who was at Tarnholt?", "document_id": "tale-0"}

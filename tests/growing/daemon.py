@@ -23,7 +23,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass
 class Daemon:
-    """What the daemon remembers between two ticks: each sensor's cursor."""
+    """State of the daemon between two ticks: the cursor of each sensor."""
 
     cursors: dict[str, str | None] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ class Daemon:
 def _each_run(
     requests: Sequence[dg.RunRequest], pipeline: Pipeline, instance: dg.DagsterInstance
 ) -> Iterator[dg.RunRequest]:
-    """The runs of requests, also of those that Dagster wants parted by its backfill daemon."""
+    """The runs of requests, also of those that Dagster splits in its backfill daemon."""
     graph = pipeline.definitions.resolve_asset_graph()
     for request in requests:
         if request.asset_graph_subset is None:

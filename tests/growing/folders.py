@@ -21,7 +21,7 @@ BUCKETS = tuple(f"{bucket:02d}" for bucket in range(N_BUCKETS))
 
 
 class Entry(NamedTuple):
-    """Where a document stands: in a file of its own, or in a row of `documents.jsonl`."""
+    """Location of a document: in a file of its own, or in a row of `documents.jsonl`."""
 
     kind: str
     document_id: str
@@ -57,7 +57,7 @@ class Folder:
         self._clock = _LONG_AGO
 
     def put(self, entry: Entry, text: str) -> None:
-        """Write a document, or write it anew."""
+        """Write or overwrite a document."""
         self.texts[entry] = text
         self._write(entry)
 
@@ -85,7 +85,7 @@ class Folder:
         self.texts.clear()
 
     def state(self) -> tuple:
-        """All that lies there, to tell whether two moments are equal."""
+        """Return all contents, to compare two moments."""
         return tuple(
             (str(file.relative_to(self.path)), file.read_bytes())
             for file in sorted(self.path.rglob("*"))

@@ -28,13 +28,13 @@ from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from gsum_resources.table import Table
 from tests.conftest import keep_no_step_logs
-from tests.growing.by_hand import Workshop, look_at
+from tests.fast_runs import keep_plans
+from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
-from tests.quick import keep_plans
 
 GIVEN = ("gor.model", "gor.training_log")
-"""Not made again for every document: a rebuild takes it from where it was trained."""
+"""Not retrained for every document: a rebuild copies it."""
 
 
 class Chosen(NamedTuple):
@@ -64,11 +64,11 @@ class Faltering(ExtractiveModel):
 
 
 class MisfitError(AssertionError):
-    """The home is not what one made from nothing would be."""
+    """The home differs from a rebuild."""
 
 
 @dataclass(frozen=True)
-class Place:
+class HomeFolder:
     """A folder for a home, and pipelines over it that remember nothing between two uses."""
 
     root: Path
@@ -118,14 +118,14 @@ class Place:
             yield instance
 
 
-def make_what_is_due(pipeline: Pipeline, corpus: str, together: bool = True) -> int:
+def materialize_due(pipeline: Pipeline, corpus: str, together: bool = True) -> int:
     """Bring a corpus up to date without Dagster; how many calls of assets it took.
 
     Parameters
     ----------
-    together : buckets that are due at once are made in one call.
+    together : buckets that are due at once are materialized in one call.
     """
-    look_at(pipeline, corpus)
+    observe_folder(pipeline, corpus)
     workshop = Workshop(pipeline)
     n_calls = 0
     for asset in workshop.assets():
@@ -139,23 +139,23 @@ def make_what_is_due(pipeline: Pipeline, corpus: str, together: bool = True) -> 
             }
         )
         if due and due[0].bucket and together:
-            workshop.make(asset, due)
+            workshop.materialize(asset, due)
             n_calls += 1
         else:
             for partition in due:
-                workshop.make(asset, [partition])
+                workshop.materialize(asset, [partition])
                 n_calls += 1
     return n_calls
 
 
 def _snapshot(pipeline: Pipeline) -> Snapshot:
-    """What is due now; all that failed is tried again."""
+    """Return a snapshot in which every failure is due again."""
     snapshot = pipeline.new_snapshot(None)  # type: ignore[arg-type]
     snapshot.attempts = SimpleNamespace(try_again_at=lambda _: float("inf"))  # type: ignore[assignment]
     return snapshot
 
 
-def what_is_due(pipeline: Pipeline, corpus: str) -> list[str]:
+def due_assets(pipeline: Pipeline, corpus: str) -> list[str]:
     """Every asset partition that is not current, with what changed."""
     snapshot = _snapshot(pipeline)
     return [
@@ -166,45 +166,45 @@ def what_is_due(pipeline: Pipeline, corpus: str) -> list[str]:
     ]
 
 
-def refresh_once(place: Place, chosen: Chosen, corpus: str, methods: Sequence[str] = ()) -> int:
-    """What `gsum run` does; how many runs it took."""
-    with place.instance() as instance:
-        report = refresh(place.pipeline(chosen), instance, corpus, methods)
+def refresh_once(
+    target: HomeFolder, chosen: Chosen, corpus: str, methods: Sequence[str] = ()
+) -> int:
+    """Refresh as `gsum run` does, and return the number of runs."""
+    with target.instance() as instance:
+        report = refresh(target.pipeline(chosen), instance, corpus, methods)
     if not report.is_complete:
         raise MisfitError("; ".join([*report.errors, *report.gaps, *report.not_materialized]))
     return len(report.results)
 
 
-def made_from_nothing(place: Place, grown: Place, chosen: Chosen, corpus: str) -> None:
-    """Make in `place`, emptied, what was asked for of a corpus of `grown`, from the same files."""
-    place.wipe()
-    shutil.copytree(grown.home.corpora / corpus, place.home.corpora / corpus)
+def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) -> None:
+    """Empty `target` and rebuild the requested tables of a corpus of `grown` there."""
+    target.wipe()
+    shutil.copytree(grown.home.corpora / corpus, target.home.corpora / corpus)
     for name in GIVEN:
         given = Path(grown.home.warehouse, name, f"corpus={corpus}")
         if given.exists():
-            shutil.copytree(given, Path(place.home.warehouse, name, given.name))
-    pipeline, asked = place.pipeline(chosen), grown.pipeline(chosen).requests.of(corpus)
-    pipeline.requests.add(corpus, asked or ())
-    look_at(pipeline, corpus)
+            shutil.copytree(given, Path(target.home.warehouse, name, given.name))
+    pipeline, requested = target.pipeline(chosen), grown.pipeline(chosen).requests.of(corpus)
+    pipeline.requests.add(corpus, requested or ())
+    observe_folder(pipeline, corpus)
     workshop = Workshop(pipeline)
     for asset in workshop.assets():
         node = workshop.nodes[min(asset.keys)]
-        snapshot = _snapshot(
-            pipeline
-        )  # once `queries` is made, what is made for questions is wanted
+        snapshot = _snapshot(pipeline)  # once `queries` exists, results are due
         wanted = [p for p in node.partitions(corpus) if snapshot.is_wanted(node.key, p)]
         if wanted and table_of(node.key.path).name not in GIVEN:
             for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:
-                workshop.make(asset, partitions)
+                workshop.materialize(asset, partitions)
 
 
-def contents(place: Place, corpus: str) -> dict[str, str]:
+def contents(target: HomeFolder, corpus: str) -> dict[str, str]:
     """Content hash of every table of a corpus and the partitions that it has, rows in order.
 
-    Of a corpus without questions, the partitions that have rows: results that were made while it
+    Of a corpus without questions, the partitions that have rows: results that were written while it
     had some stay as empty ones.
     """
-    found, store = {}, place.store
+    found, store = {}, target.store
     has_questions = store.count(TABLES["queries"], corpus)
     for name, table in TABLES.items():
         if name not in LEDGERS:
@@ -222,10 +222,10 @@ def _n_rows(store: ParquetStore, table: Table, partition: Partition) -> int:
     return footer.rows if footer else 0
 
 
-def tables_that_mention(place: Place, corpus: str, ids: Sequence[str]) -> list[str]:
-    """Tables of a corpus in which one of these ids stands."""
+def tables_that_mention(target: HomeFolder, corpus: str, ids: Sequence[str]) -> list[str]:
+    """Return the tables of a corpus that contain one of these ids."""
     pattern = re.compile(rf"\b({'|'.join(map(re.escape, ids))})(?!\d)")
-    store = place.store
+    store = target.store
     return [
         name
         for name, table in TABLES.items()
@@ -234,7 +234,7 @@ def tables_that_mention(place: Place, corpus: str, ids: Sequence[str]) -> list[s
     ]
 
 
-def forget(place: Place, chosen: Chosen, corpus: str) -> None:
-    """What is done about a corpus whose folder is gone."""
-    pipeline = place.pipeline(chosen)
+def forget(target: HomeFolder, chosen: Chosen, corpus: str) -> None:
+    """Forget a corpus whose folder is deleted."""
+    pipeline = target.pipeline(chosen)
     forget_tables(pipeline.warehouse, pipeline.requests, corpus)

@@ -1,6 +1,6 @@
 """A child process that kills itself in the midst of its work, at a step that is given by number.
 
-A step is whatever leaves something behind or takes something in: a file put in its place, renamed
+A step is any change of state: a file written, renamed
 or removed, a transaction, an event of Dagster's log, a call of a model.
 """
 
@@ -48,7 +48,7 @@ def killed_at(number: int, is_done: bool, work: Callable[[], object]) -> bool:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             break
-        if time.monotonic() > deadline:  # a fork can inherit a lock that nobody will open
+        if time.monotonic() > deadline:  # a fork can inherit a lock that is never released
             os.kill(child, signal.SIGKILL)
         time.sleep(0.01)
     if os.WIFSIGNALED(status):

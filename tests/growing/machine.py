@@ -21,15 +21,15 @@ from tests.growing.folders import IDS, KINDS, Entry, Folder, tale
 from tests.growing.home import (
     GIVEN,
     Chosen,
+    HomeFolder,
     MisfitError,
-    Place,
     contents,
+    due_assets,
     forget,
-    made_from_nothing,
-    make_what_is_due,
+    materialize_due,
+    rebuild,
     refresh_once,
     tables_that_mention,
-    what_is_due,
 )
 from tests.growing.killed import killed_at
 
@@ -42,7 +42,7 @@ METHODS = tuple(variant for variants in FAMILIES.values() for variant in variant
 corpora = st.sampled_from(CORPORA)
 texts = st.builds(tale, st.integers(0, 7), st.integers(1, 6))
 entries = st.builds(Entry, st.sampled_from(KINDS), st.sampled_from(IDS))
-places = st.integers(0, 20)  # the how-manieth document of a folder, around the corner
+indices = st.integers(0, 20)  # the how-manieth document of a folder, around the corner
 
 
 def change(**drawn: st.SearchStrategy) -> Callable:
@@ -75,20 +75,20 @@ class Growing(RuleBasedStateMachine):
 
     counts: ClassVar[Counter[str]] = Counter()
     ways: tuple[str, ...] = WAYS
-    tell: Callable[[str], None] = staticmethod(lambda _: None)  # type: ignore[assignment]
-    _known: ClassVar[dict[tuple, dict[str, str]]] = {}  # what was made from nothing before
+    report: Callable[[str], None] = staticmethod(lambda _: None)  # type: ignore[assignment]
+    _known: ClassVar[dict[tuple, dict[str, str]]] = {}  # contents of earlier rebuilds
     _root: Path | None = None
 
     def __init__(self) -> None:
         super().__init__()
         root = self.workplace()
-        self.grown, self.anew = _place(root / "grown"), _place(root / "anew")
+        self.grown, self.rebuilt = _home_folder(root / "grown"), _home_folder(root / "anew")
         self.grown.wipe()
         self.folders = {name: Folder(self.grown.home.corpora / name) for name in CORPORA}
         self.tables: dict[str, Tables] = {}
         self.chosen = Chosen()
-        self.asked: dict[str, set[str]] = {name: set() for name in CORPORA}
-        self.gone: dict[str, set[str]] = {name: set() for name in CORPORA}
+        self.requested: dict[str, set[str]] = {name: set() for name in CORPORA}
+        self.deleted: dict[str, set[str]] = {name: set() for name in CORPORA}
         self.daemon = Daemon()
         self.registered: set[str] = set()
         self.faltered = False
@@ -128,58 +128,58 @@ class Growing(RuleBasedStateMachine):
             self._ask(name, "bm25")
         self.folders[name].put(entry, text)
 
-    @change(name=corpora, place=places, text=texts)
-    def edit(self, name: str, place: int, text: str) -> None:
-        if entry := self._entry(name, place):
+    @change(name=corpora, index=indices, text=texts)
+    def edit(self, name: str, index: int, text: str) -> None:
+        if entry := self._entry(name, index):
             self._count("edit", corpus=name, entry=entry, text=text)
             self.folders[name].put(entry, text)
 
-    @change(name=corpora, place=places, blanks=st.sampled_from((" ", "\n\n", "\t\n")))
-    def put_blanks_at_the_end(self, name: str, place: int, blanks: str) -> None:
-        if entry := self._entry(name, place):
+    @change(name=corpora, index=indices, blanks=st.sampled_from((" ", "\n\n", "\t\n")))
+    def put_blanks_at_the_end(self, name: str, index: int, blanks: str) -> None:
+        if entry := self._entry(name, index):
             self._count("blanks", corpus=name, entry=entry, blanks=blanks)
             self.folders[name].put(entry, self.folders[name].texts[entry] + blanks)
 
-    @change(name=corpora, place=places, other=places)
-    def make_a_duplicate(self, name: str, place: int, other: int) -> None:
-        entry, model = self._entry(name, place), self._entry(name, other)
+    @change(name=corpora, index=indices, other=indices)
+    def duplicate_document(self, name: str, index: int, other: int) -> None:
+        entry, model = self._entry(name, index), self._entry(name, other)
         if entry and model:
             self._count("duplicate", corpus=name, entry=entry, of=model)
             self.folders[name].put(entry, self.folders[name].texts[model])
 
-    @change(name=corpora, place=places, entry=entries)
-    def rename(self, name: str, place: int, entry: Entry) -> None:
-        if old := self._entry(name, place):
+    @change(name=corpora, index=indices, entry=entries)
+    def rename(self, name: str, index: int, entry: Entry) -> None:
+        if old := self._entry(name, index):
             self._count("rename", corpus=name, old=old, new=entry)
             self.folders[name].put(entry, self._remove(name, old))
 
-    @change(name=corpora, place=places)
-    def move_to_the_other_corpus(self, name: str, place: int) -> None:
+    @change(name=corpora, index=indices)
+    def move_to_the_other_corpus(self, name: str, index: int) -> None:
         (other,) = (one for one in CORPORA if one != name)
-        entry = self._entry(name, place)
+        entry = self._entry(name, index)
         if entry and len(self.folders[name].texts) > 1 and self.folders[other].texts:
             self._count("move", corpus=name, entry=entry)
             self.folders[other].put(entry, self._remove(name, entry))
 
-    @change(name=corpora, place=places)
-    def delete(self, name: str, place: int) -> None:
-        entry = self._entry(name, place)
+    @change(name=corpora, index=indices)
+    def delete(self, name: str, index: int) -> None:
+        entry = self._entry(name, index)
         if entry and len(self.folders[name].texts) > 1:
             self._count("delete", corpus=name, entry=entry)
             self._remove(name, entry)
 
-    @change(name=corpora, place=places)
-    def delete_a_bucket(self, name: str, place: int) -> None:
-        if entry := self._entry(name, place):
-            gone = [e for e in self.folders[name].texts if e.bucket == entry.bucket]
-            if len(gone) < len(self.folders[name].texts):
-                self._count("delete bucket", corpus=name, entries=gone)
-                for one in gone:
+    @change(name=corpora, index=indices)
+    def delete_a_bucket(self, name: str, index: int) -> None:
+        if entry := self._entry(name, index):
+            deleted = [e for e in self.folders[name].texts if e.bucket == entry.bucket]
+            if len(deleted) < len(self.folders[name].texts):
+                self._count("delete bucket", corpus=name, entries=deleted)
+                for one in deleted:
                     self._remove(name, one)
 
-    @change(name=corpora, place=places)
-    def delete_all_but_one(self, name: str, place: int) -> None:
-        if kept := self._entry(name, place):
+    @change(name=corpora, index=indices)
+    def delete_all_but_one(self, name: str, index: int) -> None:
+        if kept := self._entry(name, index):
             self._count("delete all but one", corpus=name, kept=kept)
             for entry in list(self.folders[name].texts):
                 if entry != kept:
@@ -190,8 +190,8 @@ class Growing(RuleBasedStateMachine):
         if all(folder.texts for folder in self.folders.values()):
             self._count("drop", corpus=name)
             self.folders[name].drop()
-            self.gone[name].clear()
-            self.asked[name].clear()
+            self.deleted[name].clear()
+            self.requested[name].clear()
 
     @change(name=corpora, setting=st.sampled_from(SETTINGS))
     def change_a_setting(self, name: str, setting: tuple) -> None:
@@ -218,42 +218,42 @@ class Growing(RuleBasedStateMachine):
         self.chosen = Chosen() if chosen == self.chosen else chosen
         self._count("models", chosen=self.chosen)
 
-    @change(name=corpora, family=st.sampled_from(sorted(FAMILIES)), place=places)
-    def ask_for_one_more(self, name: str, family: str, place: int) -> None:
+    @change(name=corpora, family=st.sampled_from(sorted(FAMILIES)), index=indices)
+    def request_one_more(self, name: str, family: str, index: int) -> None:
         if self.folders[name].texts:
-            method = FAMILIES[family][place % len(FAMILIES[family])]
+            method = FAMILIES[family][index % len(FAMILIES[family])]
             self._count("ask", corpus=name, method=method)
             self._ask(name, method)
 
     @change(
         name=corpora,
-        place=places,
+        index=indices,
         text=texts,
         number=st.integers(1, 150),
         is_done=st.booleans(),
         way=st.sampled_from(("by hand", "gsum run")),
     )
     def be_killed(
-        self, name: str, place: int, text: str, number: int, is_done: bool, way: str
+        self, name: str, index: int, text: str, number: int, is_done: bool, way: str
     ) -> None:
-        entry = self._entry(name, place)
+        entry = self._entry(name, index)
         if entry and (way == "by hand" or way in self.ways):
             self.folders[name].put(entry, text)
             died = killed_at(number, is_done, lambda: self._bring_up_to_date(name, way))
-            told = "kill" if died else "kill too late"
-            self._count(told, corpus=name, entry=entry, text=text, number=number, way=way)
+            outcome = "kill" if died else "kill too late"
+            self._count(outcome, corpus=name, entry=entry, text=text, number=number, way=way)
             self.faltered = True
 
-    @change(name=corpora, place=places, text=texts, word=st.sampled_from(("Tarnholt", "Marit")))
-    def meet_a_model_that_falters(self, name: str, place: int, text: str, word: str) -> None:
-        if entry := self._entry(name, place):
+    @change(name=corpora, index=indices, text=texts, word=st.sampled_from(("Tarnholt", "Marit")))
+    def use_failing_model(self, name: str, index: int, text: str, word: str) -> None:
+        if entry := self._entry(name, index):
             self.folders[name].put(entry, text)
             self._count("falter", corpus=name, entry=entry, text=text, word=word)
             pipeline = self.grown.pipeline(self.chosen)
             model: Any = pipeline.models.overrides["language_model"]
             model.refuses = word
             try:
-                make_what_is_due(pipeline, name)
+                materialize_due(pipeline, name)
             except Exception as problem:
                 note(f"while a model refused {word}: {problem}")
             finally:
@@ -284,24 +284,30 @@ class Growing(RuleBasedStateMachine):
         for name in CORPORA:
             if not self.folders[name].texts and (left := _filled(self.grown, name)):
                 raise MisfitError(f"{name} was dropped, and yet there is {left}")
-        self.tell(f"re-index {way}: {time.monotonic() - began:.1f} s")
+        self.report(f"re-index {way}: {time.monotonic() - began:.1f} s")
         self.changed = 0
 
     def _bring_up_to_date(self, name: str, way: str) -> None:
         if way == "gsum run":
             refresh_once(self.grown, self.chosen, name)
         else:
-            make_what_is_due(self.grown.pipeline(self.chosen), name, way == "by hand")
+            materialize_due(self.grown.pipeline(self.chosen), name, way == "by hand")
 
     def _compare(self, name: str) -> None:
-        if due := what_is_due(self.grown.pipeline(self.chosen), name):
+        if due := due_assets(self.grown.pipeline(self.chosen), name):
             raise MisfitError(f"{name} is not settled: {due}")
         now = contents(self.grown, name)
         given = tuple(now[table] for table in GIVEN)
-        state = (name, self.chosen, given, frozenset(self.asked[name]), self.folders[name].state())
+        state = (
+            name,
+            self.chosen,
+            given,
+            frozenset(self.requested[name]),
+            self.folders[name].state(),
+        )
         if state not in self._known:
-            made_from_nothing(self.anew, self.grown, self.chosen, name)
-            self._known[state] = contents(self.anew, name)
+            rebuild(self.rebuilt, self.grown, self.chosen, name)
+            self._known[state] = contents(self.rebuilt, name)
             self.counts["rebuilds"] += 1
         wrong = [table for table in now if now[table] != self._known[state][table]]
         if wrong:
@@ -309,24 +315,24 @@ class Growing(RuleBasedStateMachine):
         self._forgotten(name)
 
     def _forgotten(self, name: str) -> None:
-        """No table names a document that is gone, unless a question does."""
+        """Assert that no table names a deleted document, unless a question does."""
         files = b"".join(content for _, content in self.folders[name].state()).decode()
         present = {entry.document_id for entry in self.folders[name].texts}
-        gone = [one for one in sorted(self.gone[name] - present) if one not in files]
-        if gone and (where := tables_that_mention(self.grown, name, gone)):
-            raise MisfitError(f"{name}: {gone} are gone, and yet stand in {where}")
-        self.gone[name].clear()
+        deleted = [one for one in sorted(self.deleted[name] - present) if one not in files]
+        if deleted and (where := tables_that_mention(self.grown, name, deleted)):
+            raise MisfitError(f"{name}: {deleted} are gone, and yet stand in {where}")
+        self.deleted[name].clear()
 
-    def _entry(self, name: str, place: int) -> Entry | None:
+    def _entry(self, name: str, index: int) -> Entry | None:
         entries = sorted(self.folders[name].texts)
-        return entries[place % len(entries)] if entries else None
+        return entries[index % len(entries)] if entries else None
 
     def _remove(self, name: str, entry: Entry) -> str:
-        self.gone[name].add(entry.document_id)
+        self.deleted[name].add(entry.document_id)
         return self.folders[name].remove(entry)
 
     def _ask(self, name: str, method: str) -> None:
-        self.asked[name].add(method)
+        self.requested[name].add(method)
         self.grown.pipeline(self.chosen).requests.add(name, [method])
 
     def _furnish(self, name: str, questions: list) -> None:
@@ -342,17 +348,17 @@ class Growing(RuleBasedStateMachine):
         self.counts["steps"] += 1
         if not kind.startswith("re-index"):
             self.changed += 1
-        self.tell(f"{kind} {', '.join(f'{key}={value!r}' for key, value in what.items())}")
+        self.report(f"{kind} {', '.join(f'{key}={value!r}' for key, value in what.items())}")
 
 
-_PLACES: dict[Path, Place] = {}
+_PLACES: dict[Path, HomeFolder] = {}
 
 
-def _place(root: Path) -> Place:
-    """The same for all examples: its pipelines are made once."""
-    return _PLACES.setdefault(root, Place(root))
+def _home_folder(root: Path) -> HomeFolder:
+    """Shared by all examples: its pipelines are built once."""
+    return _PLACES.setdefault(root, HomeFolder(root))
 
 
-def _filled(place: Place, name: str) -> list[str]:
-    """The tables that hold files of a corpus; what was asked of models stays on record."""
-    return [t.name for t in TABLES.values() if place.store.partitions(t, name)]
+def _filled(index: HomeFolder, name: str) -> list[str]:
+    """The tables that hold files of a corpus; requests to models stay on record."""
+    return [t.name for t in TABLES.values() if index.store.partitions(t, name)]

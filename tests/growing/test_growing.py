@@ -1,4 +1,4 @@
-"""A short part of the state machine; `python -m tests.growing --minutes 10` goes on at random."""
+"""A short run of the state machine; `python -m tests.growing --minutes 10` is a longer one."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS
 from tests.growing.folders import Entry, tale
 from tests.growing.home import MisfitError
 from tests.growing.killed import killed_at
 from tests.growing.machine import BY_HAND, Growing
-from tests.quick import without_what_no_table_shows
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Without daemon and `gsum run`: their cost is Dagster's, and other tests start them."""
     monkeypatch.setenv("DAGSTER_HOME", "")
     monkeypatch.setattr(Growing, "ways", BY_HAND)
-    with without_what_no_table_shows():
+    with tables_only():
         yield
     Growing.leave()
 
@@ -30,7 +30,7 @@ def test_a_few_random_changes() -> None:
         stateful_step_count=3,
         derandomize=True,
         database=None,
-        phases=[Phase.generate],  # shrinking takes minutes; the long run tells the steps
+        phases=[Phase.generate],  # shrinking takes minutes; the long run prints the steps
         suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
     )
     run_state_machine_as_test(Growing, settings=how)
@@ -53,7 +53,7 @@ def test_every_family_follows_an_edit_a_move_and_a_kill() -> None:
     machine._compare("left")
 
 
-def test_a_document_that_changes_no_answer_is_counted() -> None:
+def test_document_without_effect_on_answers_is_counted() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1][1:])  # all on one document
     machine._bring_up_to_date("left", "by hand")
@@ -62,7 +62,7 @@ def test_a_document_that_changes_no_answer_is_counted() -> None:
     machine._compare("left")
 
 
-def test_what_differs_is_found() -> None:
+def test_differences_are_found() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1])
     machine._bring_up_to_date("left", "by hand")

@@ -11,12 +11,12 @@ from tests.gsum import simulations
 RANDOM = np.random.default_rng(0)
 
 
-def test_the_examples_are_right() -> None:
+def test_docstring_examples_are_correct() -> None:
     assert doctest.testmod(statistics) == (0, 5)
 
 
 @pytest.mark.parametrize("n", [2, 4, 9, 12])
-def test_p_is_that_of_the_exact_permutation_test(n: int) -> None:
+def test_p_value_equals_the_exact_permutation_test(n: int) -> None:
     first, second = RANDOM.random(n), RANDOM.random(n)
     exact = permutation_test(
         (first - second,),
@@ -27,7 +27,7 @@ def test_p_is_that_of_the_exact_permutation_test(n: int) -> None:
     assert compare(first, second).p_value == pytest.approx(exact.pvalue)
 
 
-def test_many_questions_are_sampled_near_the_t_test() -> None:
+def test_sampled_p_value_is_close_to_the_t_test() -> None:
     first, second = RANDOM.normal(0.2, 1, 200), RANDOM.normal(0, 1, 200)
     found, t = compare(first, second), ttest_1samp(first - second, 0)
     assert found.p_value == pytest.approx(t.pvalue, abs=0.01)
@@ -39,7 +39,7 @@ def test_four_equal_signs_are_not_significant() -> None:
     assert compare([1, 1, 1, 1], [0.5, 0.1, 0.9, 0.2]).p_value == 0.125
 
 
-def test_exchanging_the_methods_turns_the_sign() -> None:
+def test_swapping_methods_flips_the_sign() -> None:
     first, second = RANDOM.random(40), RANDOM.random(40)
     forth, back = compare(first, second), compare(second, first)
     assert (forth.difference, forth.low, forth.high) == (-back.difference, -back.high, -back.low)
@@ -52,31 +52,31 @@ def test_equal_methods_do_not_differ() -> None:
     assert found == (0, 0, 0, 1, 30)
 
 
-def test_one_question_says_nothing_of_the_difference() -> None:
+def test_one_question_is_insufficient() -> None:
     found = compare([1.0], [0.0])
     assert (found.low, found.high, found.p_value) == (-np.inf, np.inf, 1)
 
 
-def test_ten_wins_of_ten_are_not_certain() -> None:
+def test_ten_wins_of_ten_are_uncertain() -> None:
     wilson = binomtest(10, 10).proportion_ci(method="wilson")
     assert intervals(np.ones(10))[0] == pytest.approx([wilson.low, 1])
 
 
-def test_shares_get_wilsons_interval_and_ties_count_half() -> None:
+def test_shares_have_a_wilson_interval_and_ties_count_half() -> None:
     wilson = binomtest(7, 20).proportion_ci(method="wilson")
     assert intervals(np.repeat([1.0, 0.0], [7, 13]))[0] == pytest.approx([wilson.low, wilson.high])
     half = binomtest(5, 10).proportion_ci(method="wilson")
     assert intervals(np.full(10, 0.5))[0] == pytest.approx([half.low, half.high])
 
 
-def test_columns_do_not_depend_on_one_another_and_the_seed_decides() -> None:
+def test_columns_are_independent_and_the_seed_decides() -> None:
     values = RANDOM.random((30, 3))
     together = intervals(values, seed=5)
     assert together.tolist() == [intervals(values[:, i], seed=5)[0].tolist() for i in range(3)]
     assert intervals(values, seed=6).tolist() != together.tolist()
 
 
-def test_grades_that_are_all_equal_have_no_spread() -> None:
+def test_equal_grades_have_no_spread() -> None:
     assert intervals(np.full(8, 4.0)).tolist() == [[4, 4]]
 
 
@@ -86,13 +86,13 @@ def test_marks() -> None:
     assert marks(hardness + noise + [0, 0.5, 0.49]) == [WORSE, BEST, TIED]
 
 
-def test_a_method_alone_or_too_few_questions_are_tied() -> None:
+def test_single_method_or_too_few_questions_are_tied() -> None:
     assert marks(RANDOM.random((30, 1))) == [TIED]
     assert marks(np.array([[1.0, 0.0]] * 5)) == [TIED, TIED]
     assert marks(np.array([[1.0, 0.0]] * 6)) == [BEST, WORSE]
 
 
-def test_the_correction_lies_between_none_and_holms() -> None:
+def test_correction_lies_between_none_and_holm() -> None:
     values = RANDOM.random((25, 1)) + RANDOM.normal(0, 0.2, (25, 6)) + np.arange(6) / 20
     found = pairwise(values)
     pairs = np.triu_indices(6, 1)
@@ -101,33 +101,33 @@ def test_the_correction_lies_between_none_and_holms() -> None:
     assert (together <= np.array(holm(alone.tolist())) + 0.01).all()
 
 
-def test_a_copy_of_a_method_costs_no_power() -> None:
+def test_copy_of_a_method_costs_no_power() -> None:
     values = RANDOM.random((20, 1)) + RANDOM.normal([0, 0.2], 0.2, (20, 2))
     copied = pairwise(np.column_stack([values, values[:, 1], values[:, 1]]))
     assert copied.p_adjusted[0, 1] == pairwise(values).p_adjusted[0, 1]
 
 
-def test_holm_by_hand() -> None:
+def test_holm_known_values() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 
-def test_a_few_simulations_keep_their_promises() -> None:
+def test_few_simulations_keep_the_error_rate() -> None:
     false_marks, coverage = simulations.measure("skewed", 10, n_trials=150).mean(axis=0)
     assert false_marks <= 0.1
     assert coverage >= 0.85
 
 
 @pytest.mark.parametrize("values", [np.empty((0, 2)), np.zeros((2, 2, 2))])
-def test_not_one_row_a_question_is_an_error(values: np.ndarray) -> None:
+def test_not_one_row_per_question_raises(values: np.ndarray) -> None:
     with pytest.raises(ValueError, match="shape"):
         intervals(values)
 
 
-def test_a_value_that_is_no_number_is_an_error() -> None:
+def test_nan_raises() -> None:
     with pytest.raises(ValueError, match="value nan of question 1; leave out"):
         marks(np.array([[0.5, 0.1], [0.2, np.nan]]))
 
 
-def test_unequal_lengths_are_an_error() -> None:
+def test_unequal_lengths_raise() -> None:
     with pytest.raises(ValueError, match="2 and 1 values; keep the questions"):
         compare([1.0, 2.0], [1.0])

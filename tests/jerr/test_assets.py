@@ -15,19 +15,20 @@ from gsum_assets.run import RunReport, refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging
+from tests.fast_runs import tables_only
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
-    asked_of,
     contents,
     copy_of,
     house_at,
+    requests_by_asset,
     write_lines,
 )
-from tests.quick import without_what_no_table_shows
 from tests.servers.replies import wanted_schema
+from tests.tales import PEOPLE, PLACES, paragraphs
 
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
 NEW = document_in(2, 1)
@@ -50,8 +51,6 @@ n_units = 2
 """
 METHODS = ["jerr", "readagent"]
 OTHERS = ["jerr-600", "jerr-pagerank", "longrag"]
-PEOPLE = ["Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk", "Bram Aldous"]
-PLACES = ["Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule", "Hethering"]
 OWN = [name for name in TABLES if name.startswith("jerr.")]
 ANSWERED_FROM = [*OWN, "jerr.rankings", "jerr.contexts"]
 READ = [*READ_TOGETHER, "jerr.line_chunks", "jerr.synopses"]
@@ -63,21 +62,7 @@ COMPARED += ["rankings", "contexts", *OWN]
 QUESTION = "Which jetty did Marit Olsen close at Tarnholt?"
 
 
-def tale(number: int, n_paragraphs: int = 6) -> str:
-    """Who met whom where, so that names recur in some documents and not in others."""
-    paragraphs = []
-    for i in range(n_paragraphs):
-        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
-        place = PLACES[(number * 2 + i) % len(PLACES)]
-        paragraphs.append(
-            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty number "
-            f"{number * i} was closed. {other} carried the brass lamp from {place} to the old "
-            f"boathouse, and {one} wept."
-        )
-    return "\n\n".join(paragraphs)
-
-
-def make_only(house: House, methods: list[str], tables: list[str]) -> RunReport:
+def materialize_only(house: House, methods: list[str], tables: list[str]) -> RunReport:
     """Make some tables of methods: what follows would take most of the time."""
     keys = [dg.AssetKey(name.split(".")) for name in tables]
     with house.instance() as instance:
@@ -90,9 +75,8 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with house_at(tmp_path_factory.mktemp("synopses")) as house:
         house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
         for number, document_id in enumerate(DOCUMENTS):
-            house.write_document(document_id, tale(number))
+            house.write_document(document_id, paragraphs(number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("first", DOCUMENTS[0])]
         write_lines(
             house.folder / "queries.jsonl",
             [
@@ -102,7 +86,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                     "document_id": document_id,
                     "references": ["The first one."],
                 }
-                for query_id, document_id in asked
+                for query_id, document_id in (("all", None), ("first", DOCUMENTS[0]))
             ]
             + [
                 {
@@ -136,7 +120,7 @@ def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
     assert sizes == {120, 600}
 
 
-def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) -> None:
+def test_single_document_question_reads_no_other_document(indexed: House) -> None:
     for table in ("contexts", "jerr.reread_contexts"):
         rows = [r for r in indexed.table(table).to_pylist() if r["query_id"] == "first"]
         assert {row["method"] for row in rows} == set(METHODS)
@@ -144,7 +128,7 @@ def test_a_question_about_one_document_reads_nothing_of_another(indexed: House) 
         assert not any(f"day {n}" in row["text"] for row in rows for n in (10, 20, 30))
 
 
-def test_what_is_read_again_is_the_text_of_a_line_chunk_or_page(indexed: House) -> None:
+def test_reread_text_is_that_of_its_line_chunk_or_page(indexed: House) -> None:
     rows = indexed.table("jerr.reread_contexts").to_pylist()
     texts = {r["chunk_id"]: r["text"] for r in indexed.table("jerr.line_chunks").to_pylist()}
     texts |= {r["page_id"]: r["text"] for r in indexed.table("jerr.pages").to_pylist()}
@@ -154,7 +138,7 @@ def test_what_is_read_again_is_the_text_of_a_line_chunk_or_page(indexed: House) 
     assert all(row["text"] == texts[row["node_id"]] for row in again)
 
 
-def test_a_question_costs_what_its_steps_take(indexed: House) -> None:
+def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     calls = {
         (r["method"], r["query_id"]): r["calls"] for r in indexed.table("summaries").to_pylist()
     }
@@ -163,56 +147,56 @@ def test_a_question_costs_what_its_steps_take(indexed: House) -> None:
         assert calls["jerr", query_id] == 3  # keywords too
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
-    asked = asked_of(indexed)
-    assert made_by(indexed.run(METHODS)) == []
-    assert asked_of(indexed) == asked
+def test_second_run_materializes_nothing(indexed: House) -> None:
+    counts = requests_by_asset(indexed)
+    assert materialized_by(indexed.run(METHODS)) == []
+    assert requests_by_asset(indexed) == counts
     n_synopses = indexed.table("jerr.synopses").num_rows
-    assert asked["jerr/synopses"] + asked["jerr/atomic_facts"] <= 2 * n_synopses
+    assert counts["jerr/synopses"] + counts["jerr/atomic_facts"] <= 2 * n_synopses
 
 
-def test_an_update_equals_a_rebuild_and_asks_for_what_changed(
+def test_update_equals_rebuild_and_requests_only_changes(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     house = changeable
     known = {row["chunk_id"] for row in house.table("jerr.line_chunks").to_pylist()}
-    house.write_document(NEW, tale(7))
-    house.write_document(DOCUMENTS[2], tale(2) + "\n\nWren Tarry wept at Hethering.")
+    house.write_document(NEW, paragraphs(7))
+    house.write_document(DOCUMENTS[2], paragraphs(2) + "\n\nWren Tarry wept at Hethering.")
     (house.folder / f"{DOCUMENTS[3]}.txt").unlink()
-    asked = asked_of(house)
-    assert make_only(house, METHODS, ALL_READ).is_complete
-    asked = asked_of(house) - asked
+    counts = requests_by_asset(house)
+    assert materialize_only(house, METHODS, ALL_READ).is_complete
+    counts = requests_by_asset(house) - counts
     with house.instance() as instance:
-        last = {(told.asset_key, told.check_name): told for told in evaluations(instance)}
-    assert [told.description for told in last.values() if not told.passed] == []
+        last = {(e.asset_key, e.check_name): e for e in evaluations(instance)}
+    assert [e.description for e in last.values() if not e.passed] == []
     chunks = house.table("jerr.line_chunks").to_pylist()
     new = {row["chunk_id"] for row in chunks} - known
-    assert 0 < asked["jerr/synopses"] <= len(new) < len(chunks) / 2
-    assert 0 < asked["jerr/atomic_facts"] <= len(new)
+    assert 0 < counts["jerr/synopses"] <= len(new) < len(chunks) / 2
+    assert 0 < counts["jerr/atomic_facts"] <= len(new)
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         fresh.model = house.model
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
-        with without_what_no_table_shows():
-            assert make_only(fresh, METHODS, ALL_READ).is_complete
+        with tables_only():
+            assert materialize_only(fresh, METHODS, ALL_READ).is_complete
         rebuilt, updated = contents(fresh), contents(house)
     assert {name: rebuilt[name] for name in COMPARED} == {name: updated[name] for name in COMPARED}
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_steps_that_read_it(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_simulations = 100", "n_simulations = 50"))
-    assert made_by(make_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
+    assert materialized_by(materialize_only(changeable, METHODS, OWN)) == ["jerr/searches[jerr]"]
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_other_methods_share_the_index_and_a_size_it_lacks_is_an_error_that_names_the_setting(
+@pytest.mark.usefixtures("only_tables_here")
+def test_methods_share_the_index_and_a_missing_size_names_the_setting(
     changeable: House,
 ) -> None:
-    report = make_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
-    made = {name.split("[")[0] for name in made_by(report)}
-    assert not made & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
+    report = materialize_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
+    materialized = {name.split("[")[0] for name in materialized_by(report)}
+    assert not materialized & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
     found = changeable.table("jerr.reread_contexts")["method"].to_pylist()
     assert set(found) == {*METHODS, *OTHERS}
     assert any("add 4000 to `ablations` in corpus.toml" in error for error in report.errors)
@@ -224,7 +208,7 @@ def test_other_methods_share_the_index_and_a_size_it_lacks_is_an_error_that_name
         assert ("read again (" in answer.explanation) == (method != "longrag")
 
 
-def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path) -> None:
+def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Path) -> None:
     ill = [True]
 
     def says(body: dict) -> str:
@@ -247,19 +231,19 @@ def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path
         judging(tmp_path, says, max_repairs=0) as (model, _),
     ):
         house.model = model  # type: ignore[assignment]
-        house.write_document(DOCUMENTS[0], tale(0))
+        house.write_document(DOCUMENTS[0], paragraphs(0))
         (house.folder / "corpus.toml").write_text(SETTINGS.replace("ablations = [600]", ""))
         house.write_queries([{"query_id": "all", "text": QUESTION, "references": ["The first."]}])
-        report = make_only(house, ["jerr"], READ)
+        report = materialize_only(house, ["jerr"], READ)
         assert not report.errors
         assert any("jerr/atomic_facts" in gap for gap in report.gaps)
         assert "jerr/elements:every_synopsis_has_some" in failing(house)
-        asked = asked_of(house)
+        counts = requests_by_asset(house)
         ill.clear()
-        assert make_only(house, ["jerr"], ALL_READ).is_complete
-        asked = asked_of(house) - asked
-        assert asked["jerr/synopses"] == 0
-        assert asked["jerr/atomic_facts"] == 1
+        assert materialize_only(house, ["jerr"], ALL_READ).is_complete
+        counts = requests_by_asset(house) - counts
+        assert counts["jerr/synopses"] == 0
+        assert counts["jerr/atomic_facts"] == 1
         assert {name for name in failing(house) if name.startswith("jerr/e")} == set()
         assert [bool(row["chunk_ids"]) for row in house.table("jerr.look_ups").to_pylist()] == [
             True
@@ -268,19 +252,19 @@ def test_over_http_a_bad_reply_costs_its_chunk_and_is_asked_again(tmp_path: Path
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[1]])
-def test_a_question_is_answered_and_explained_from_the_stored_index(
+def test_question_is_answered_and_explained_from_the_stored_index(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, QUESTION, method, document_id, explain=True)
     assert answer.text
     assert answer.passages
-    told = answer.explanation
-    assert ("keywords: " in told) == ("best path: " in told) == (method == "jerr")
-    assert "read again (" in told
+    explanation = answer.explanation
+    assert ("keywords: " in explanation) == ("best path: " in explanation) == (method == "jerr")
+    assert "read again (" in explanation
     shown = "\n".join(answer_lines(answer, Path("gsum.toml")))
-    assert 0 < shown.index(told) < shown.index("\nsources:\n")
+    assert 0 < shown.index(explanation) < shown.index("\nsources:\n")
 
 
-def test_only_what_has_something_to_explain_explains(indexed: House) -> None:
+def test_only_methods_with_an_explanation_explain(indexed: House) -> None:
     with pytest.raises(CorpusError, match="leave --explain out, or ask jerr"):
         ask(indexed.pipeline(), CORPUS, QUESTION, "bm25", explain=True)

@@ -12,9 +12,9 @@ from gsum_assets.evaluation.short_answers import chosen_option
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import failing
 from tests.conftest import House
-from tests.jerr.test_assets import PEOPLE, PLACES, tale
 from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
+from tests.tales import PEOPLE, PLACES, paragraphs
 
 METHODS = ["jerr", "readagent"]
 SETTINGS = f"""
@@ -27,13 +27,13 @@ max_words = 120
 
 
 def quality(folder: Path) -> None:
-    """Two articles; two writers asked about each, so each comes twice."""
+    """Two articles; two writers have questions on each, so each comes twice."""
     rows = [
         {
             "article_id": str(51000 + number),
             "set_unique_id": f"{51000 + number}_{writer}",
             "title": f"Tale {number}",
-            "article": tale(number, 24),
+            "article": paragraphs(number, 24),
             "questions": [
                 {
                     "question": f"Who wept on day {number}{day}?",
@@ -56,9 +56,9 @@ def musique(folder: Path) -> None:
     """Two questions over twenty paragraphs each, two of which hold the answer."""
     rows = []
     for number in (1, 2):
-        told = tale(number, 18).split("\n\n")
-        told.insert(3, f"{PEOPLE[number]} was born in {PLACES[number]} and never learned to swim.")
-        told.insert(11, f"{PLACES[number]} lies at the mouth of the river Esk.")
+        parts = paragraphs(number, 18).split("\n\n")
+        parts.insert(3, f"{PEOPLE[number]} was born in {PLACES[number]} and never learned to swim.")
+        parts.insert(11, f"{PLACES[number]} lies at the mouth of the river Esk.")
         rows.append(
             {
                 "id": f"2hop__{number}_9",
@@ -69,7 +69,7 @@ def musique(folder: Path) -> None:
                         "paragraph_text": text,
                         "is_supporting": i in (3, 11),
                     }
-                    for i, text in enumerate(told)
+                    for i, text in enumerate(parts)
                 ],
                 "question": f"At which river was {PEOPLE[number]} born?",
                 "answer": "Esk",
@@ -82,20 +82,20 @@ def musique(folder: Path) -> None:
 
 def narrativeqa(folder: Path) -> None:
     """Two downloaded stories, with a licence in front that the recorded start leaves out."""
-    documents, asked = [], []
+    documents, questions = [], []
     (folder / "tmp").mkdir()
     for number in (1, 2):
-        text = tale(number, 24)
+        text = paragraphs(number, 24)
         words = text.split()
         known = {"document_id": f"{number}" * 40, "set": "valid", "kind": "gutenberg"}
         ends = {"story_start": " ".join(words[:6]), "story_end": " ".join(words[-6:])}
         documents.append({**known, "wiki_title": f"Tale {number}", **ends})
-        asked.append(
+        questions.append(
             {**known, "question": "Who wept ?", "answer1": PEOPLE[number], "answer2": "a skipper"}
         )
         page = f"<html><pre>Licence of this book.\n\n{text}\n\nThe end.</pre></html>"
         (folder / "tmp" / f"{known['document_id']}.content").write_text(page)
-    for name, rows in (("documents.csv", documents), ("qaps.csv", asked)):
+    for name, rows in (("documents.csv", documents), ("qaps.csv", questions)):
         with (folder / name).open("w", newline="") as stream:
             writer = csv.DictWriter(stream, rows[0])
             writer.writeheader()
@@ -111,7 +111,7 @@ BENCHMARKS: dict[str, Callable[[Path], None]] = {
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """All three imported, and asked in one corpus, as every corpus more costs a run more."""
+    """All three imported into one corpus, since every further corpus costs a run."""
     with house_at(tmp_path_factory.mktemp("benchmarks")) as house:
         house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
         for name, written in BENCHMARKS.items():
@@ -126,12 +126,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def test_every_question_of_every_form_is_answered_by_both_methods(answered: House) -> None:
+def test_both_methods_answer_every_form_of_question(answered: House) -> None:
     rows = answered.table("summaries").to_pylist()
-    asked = {row["query_id"]: row["form"] for row in answered.table("queries").to_pylist()}
-    assert Counter(asked.values()) == {"choice": 8, "short": 4}
+    questions = {row["query_id"]: row["form"] for row in answered.table("queries").to_pylist()}
+    assert Counter(questions.values()) == {"choice": 8, "short": 4}
     assert {(row["method"], row["query_id"]) for row in rows if row["text"]} == {
-        (method, query_id) for method in METHODS for query_id in asked
+        (method, query_id) for method in METHODS for query_id in questions
     }
 
 
@@ -139,20 +139,20 @@ def test_no_check_of_the_family_fails(answered: House) -> None:
     assert {name for name in failing(answered) if name.startswith("jerr")} == set()
 
 
-def test_a_choice_is_one_of_the_options_and_right_or_wrong(answered: House) -> None:
+def test_choice_is_one_of_the_options_and_correct_or_wrong(answered: House) -> None:
     found = scores(answered, "accuracy")
-    asked = of_form(answered, "choice")
-    assert len(found) == len(METHODS) * len(asked)
+    questions = of_form(answered, "choice")
+    assert len(found) == len(METHODS) * len(questions)
     for row in answered.table("summaries").to_pylist():
-        if question := asked.get(row["query_id"]):
+        if question := questions.get(row["query_id"]):
             chosen = chosen_option(row["text"], question["options"])
             is_right = chosen is not None and question["options"][chosen] in question["references"]
             assert found[row["method"], row["query_id"], "accuracy"] == is_right
 
 
-def test_a_short_answer_is_short_and_scored(answered: House) -> None:
-    asked = of_form(answered, "short")
-    rows = [r for r in answered.table("summaries").to_pylist() if r["query_id"] in asked]
+def test_short_answer_is_short_and_scored(answered: House) -> None:
+    questions = of_form(answered, "short")
+    rows = [r for r in answered.table("summaries").to_pylist() if r["query_id"] in questions]
     assert all(len(row["text"].split()) <= 20 for row in rows)
     assert scores(answered, "token_f1", "exact_match").keys() == {
         (row["method"], row["query_id"], metric)

@@ -1,4 +1,4 @@
-"""What a model is shown before it reads again."""
+"""Contexts shown to the model before the second reading."""
 
 import pyarrow as pa
 import pytest
@@ -30,7 +30,7 @@ def shown(words: list[str], document_id: str | None = None, **of_room: int) -> l
     return context_rows(queries({"q": QUESTION}, document_id=document_id), choose).to_pylist()
 
 
-def test_the_best_nodes_then_the_synopses_that_they_point_to() -> None:
+def test_best_nodes_come_before_their_synopses() -> None:
     rows = shown(["ferry"])
     assert [(row["node_kind"], row["node_id"]) for row in rows] == [
         ("node", "n-ferry"),
@@ -42,7 +42,7 @@ def test_the_best_nodes_then_the_synopses_that_they_point_to() -> None:
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
 
 
-def test_a_node_is_told_by_its_relations_and_facts() -> None:
+def test_node_is_described_by_its_relations_and_facts() -> None:
     (ferry, lamp, *_) = shown(["ferry"])
     assert ferry["text"] == "ferry: storm – sinks – ferry. The storm sinks the ferry."
     assert lamp["text"] == (
@@ -51,14 +51,14 @@ def test_a_node_is_told_by_its_relations_and_facts() -> None:
     )
 
 
-def test_a_question_about_a_document_is_shown_nothing_of_another() -> None:
+def test_document_question_sees_only_its_document() -> None:
     rows = shown(["storm"], "a")
     assert {row["node_id"] for row in rows if row["node_kind"] == "synopsis"} == {"a1", "a2"}
     storm = next(row for row in rows if row["node_id"] == "n-storm")
     assert storm["text"] == "storm: storm – breaks – lamp. The storm breaks the lamp's glass."
 
 
-def test_half_of_a_short_prompt_is_kept_for_what_is_read_again() -> None:
+def test_half_of_a_short_prompt_is_reserved_for_reread_text() -> None:
     (query,) = queries({"q": QUESTION}).to_pylist()
     bare = answer_request(query, (), MAX_WORDS)
     own = sum(n_word_pieces([bare.instructions, bare.render()]))
@@ -90,7 +90,7 @@ PAGES = pa.Table.from_pylist(
 
 
 @pytest.mark.parametrize("document_id", ["d", None])
-def test_gists_come_in_the_order_of_the_passages_and_empty_ones_not_at_all(
+def test_gists_follow_passage_order_without_empty_ones(
     document_id: str | None,
 ) -> None:
     chunks = pa.table(

@@ -10,15 +10,15 @@ KEYS = st.lists(st.text("ab ", max_size=5) | st.text(max_size=8))
 
 
 @given(KEYS, st.sampled_from([(8, 1), (8, 3), (1, 1), (4096, 7)]))
-def test_a_filter_in_which_all_collides_merges_nothing(keys: list[str], size) -> None:
+def test_filter_full_of_collisions_merges_nothing(keys: list[str], size) -> None:
     seen = ExactSet(BloomFilter(*size))
-    places = [seen.add(key) for key in keys]
+    indices = [seen.add(key) for key in keys]
     different = list(dict.fromkeys(keys))
     assert seen.keys == different
-    assert places == [different.index(key) for key in keys]
+    assert indices == [different.index(key) for key in keys]
 
 
-def test_a_full_filter_knows_everything_and_the_trie_still_decides() -> None:
+def test_full_filter_defers_to_the_trie() -> None:
     bloom = BloomFilter(8, 3)
     seen = ExactSet(bloom)
     numbers = [str(number) for number in range(200)]
@@ -26,17 +26,17 @@ def test_a_full_filter_knows_everything_and_the_trie_still_decides() -> None:
     assert "never added" in bloom
 
 
-def test_the_trie_is_asked_only_for_what_the_filter_seems_to_know(monkeypatch) -> None:
-    asked, get = [], Trie.get
-    monkeypatch.setattr(Trie, "get", lambda trie, key: [asked.append(key), get(trie, key)][1])
+def test_trie_is_queried_only_if_the_filter_matches(monkeypatch) -> None:
+    lookups, get = [], Trie.get
+    monkeypatch.setattr(Trie, "get", lambda trie, key: [lookups.append(key), get(trie, key)][1])
     seen = ExactSet(BloomFilter(1 << 20, 7))
     for key in ["lamp", "boat", "lamp", "red boat"]:
         seen.add(key)
-    assert asked == ["lamp"]
+    assert lookups == ["lamp"]
 
 
 @given(KEYS, st.integers(1, 64), st.integers(1, 9))
-def test_the_filter_misses_nothing(keys: list[str], n_bits: int, n_hashes: int) -> None:
+def test_filter_has_no_false_negatives(keys: list[str], n_bits: int, n_hashes: int) -> None:
     bloom = BloomFilter(n_bits, n_hashes)
     assert not any(key in bloom for key in keys)
     for key in keys:
@@ -45,7 +45,7 @@ def test_the_filter_misses_nothing(keys: list[str], n_bits: int, n_hashes: int) 
 
 
 @pytest.mark.parametrize("error_rate", [0.1, 0.01])
-def test_the_filter_errs_as_seldom_as_promised(error_rate: float) -> None:
+def test_filter_keeps_its_false_positive_rate(error_rate: float) -> None:
     n = 20_000
     bloom = BloomFilter.sized_for(n, error_rate)
     for number in range(n):
@@ -55,7 +55,7 @@ def test_the_filter_errs_as_seldom_as_promised(error_rate: float) -> None:
 
 
 @given(st.dictionaries(st.text("ab ", max_size=5), st.integers()), st.text("ab ", max_size=5))
-def test_the_trie_is_a_dictionary(numbers: dict[str, int], other: str) -> None:
+def test_trie_equals_a_dictionary(numbers: dict[str, int], other: str) -> None:
     trie = Trie()
     for key, number in numbers.items():
         trie.put(key, number)
@@ -64,12 +64,12 @@ def test_the_trie_is_a_dictionary(numbers: dict[str, int], other: str) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: BloomFilter(0, 1), lambda: BloomFilter(8, 0)])
-def test_a_filter_without_bits_is_refused(make) -> None:
+def test_filter_without_bits_raises(make) -> None:
     with pytest.raises(ValueError, match="give 1 or more"):
         make()
 
 
 @pytest.mark.parametrize("rate", [0, 1, -0.5])
-def test_an_error_rate_is_a_share(rate: float) -> None:
+def test_error_rate_must_be_a_share(rate: float) -> None:
     with pytest.raises(ValueError, match=f"error_rate is {rate}"):
         BloomFilter.sized_for(10, rate)

@@ -11,7 +11,7 @@ from tests.jerr.tower import EDGES
 NOTHING = {name: TABLES[f"jerr.{name}"].empty() for name in ("keywords", "searches", "look_ups")}
 
 
-def told(variant: str, words: list[str]) -> list[str]:
+def lines_of(variant: str, words: list[str]) -> list[str]:
     searches = pa.Table.from_pylist(found(variant, words), TABLES["jerr.searches"].schema)
     row = {"query_id": "q", "chunk_ids": ["b1", "a1"], "n_shown": 3, "model": "", "calls": 1}
     row |= {"tokens_in": 0, "tokens_out": 0, "latency_s": 0.0, "cost_usd": 0.0}
@@ -22,8 +22,8 @@ def told(variant: str, words: list[str]) -> list[str]:
     return text.splitlines()
 
 
-def test_everything_is_told_in_order() -> None:
-    lines = told("jerr", ["storm", "ferry"])
+def test_explanation_lists_everything_in_order() -> None:
+    lines = lines_of("jerr", ["storm", "ferry"])
     assert lines[0] == "keywords: storm, ferry"
     assert lines[2].startswith("nodes visited (")
     assert lines[3].split() == ["visits", "mean", "reward", "node"]
@@ -32,20 +32,20 @@ def test_everything_is_told_in_order() -> None:
     (best,) = (row for row in found("jerr", ["storm", "ferry"]) if row["place"] == 1)
     assert (name, int(visits), mean) == (best["name"], best["visits"], f"{best['mean_reward']:.3f}")
     assert "best path: storm -[sinks]-> ferry" in lines
-    place = lines.index("read again (2 of 3):")
-    assert lines[place + 1 :] == ["      b, line chunk 0 (b1)", "      a, line chunk 0 (a1)"]
+    start = lines.index("read again (2 of 3):")
+    assert lines[start + 1 :] == ["      b, line chunk 0 (b1)", "      a, line chunk 0 (a1)"]
 
 
 def test_pagerank_has_no_visits_and_no_path() -> None:
-    lines = told("jerr-ppr", ["ferry"])
+    lines = lines_of("jerr-ppr", ["ferry"])
     assert lines[3].split() == ["PageRank", "node"]
     assert not any("best path" in line for line in lines)
 
 
-def test_a_question_about_everything_says_so() -> None:
-    assert told("jerr", [])[0] == "keywords: none: it asks for everything"
+def test_question_without_keywords_is_explained() -> None:
+    assert lines_of("jerr", [])[0] == "keywords: none: it asks for everything"
 
 
-def test_a_method_without_search_tells_what_it_read_again() -> None:
+def test_method_without_search_explains_what_it_reread() -> None:
     rows = NOTHING["keywords"], NOTHING["searches"], NOTHING["look_ups"], again([])
     assert explained(*rows, edges=EDGES) == ""

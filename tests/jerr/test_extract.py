@@ -1,4 +1,4 @@
-"""Facts, elements and relations as a model gives them, made clean."""
+"""Facts, elements and relations of a model's reply, cleaned."""
 
 import json
 
@@ -19,7 +19,7 @@ def reply(facts: list[str], elements: list[str], *relations: tuple[str, str, str
     return json.dumps({"facts": facts, "elements": elements, "relations": named})
 
 
-def test_elements_spelt_alike_count_once_and_the_first_three_are_taken() -> None:
+def test_equal_spellings_count_once_and_the_first_three_are_used() -> None:
     said = reply([], ["The Lamp", "lamp", "**Ada**", "...", "storm", "night"])
     found = extract(ONE, Scripted(lambda _: said), SETTINGS).beside["elements"]
     assert found["element"].to_pylist() == ["The Lamp", "Ada", "storm"]
@@ -27,7 +27,7 @@ def test_elements_spelt_alike_count_once_and_the_first_three_are_taken() -> None
     assert found["position"].to_pylist() == [0, 1, 2]
 
 
-def test_relations_join_two_different_elements_in_three_words() -> None:
+def test_relations_join_two_distinct_elements_in_three_words() -> None:
     said = reply(
         ["Ada lights  the lamp.", "Ada lights the lamp.", "It is dark.", "A third."],
         ["Ada", "the lamp"],
@@ -50,7 +50,7 @@ def test_relations_join_two_different_elements_in_three_words() -> None:
     ]
 
 
-def test_a_failure_is_told_and_the_rest_is_kept() -> None:
+def test_failure_is_reported_and_the_rest_is_kept() -> None:
     replies = iter([None, reply(["A fact."], ["storm"]), reply([], [])])
     found = extract(SYNOPSES, Scripted(lambda _: next(replies)), SETTINGS)
     assert found.beside["elements"]["chunk_id"].to_pylist() == ["a2"]
@@ -63,7 +63,7 @@ names = st.lists(st.text(max_size=12), max_size=6)
 
 
 @given(names, st.lists(st.tuples(*[st.text(max_size=12)] * 3), max_size=6))
-def test_whatever_is_replied_relations_join_elements_of_the_same_synopsis(
+def test_relations_join_elements_of_the_same_synopsis_for_any_reply(
     elements: list[str], relations: list[tuple[str, str, str]]
 ) -> None:
     said = reply(elements, elements, *relations)

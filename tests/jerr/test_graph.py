@@ -40,14 +40,14 @@ STORY: list[Synopsis] = [
 ]
 
 
-def rows(name: str, synopses: list[Synopsis], parts) -> pa.Table:
-    """Rows of a table of one size, from what `parts` makes of a synopsis."""
-    made = [
-        {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | part
+def rows(name: str, synopses: list[Synopsis], columns_of) -> pa.Table:
+    """Rows of a table of one size, from the values that `parts` returns for a synopsis."""
+    table_rows = [
+        {"document_id": synopsis[0], "chunk_id": synopsis[1], "model": "m", "position": i} | columns
         for synopsis in synopses
-        for i, part in enumerate(parts(synopsis))
+        for i, columns in enumerate(columns_of(synopsis))
     ]
-    return pa.Table.from_pylist(made, of_one_size(f"jerr.{name}"))
+    return pa.Table.from_pylist(table_rows, of_one_size(f"jerr.{name}"))
 
 
 def tables(synopses: list[Synopsis]) -> list[pa.Table]:
@@ -76,7 +76,7 @@ def by_name(graph: Graph) -> dict[str, dict]:
     return {row["name"]: row for row in graph.nodes.to_pylist()}
 
 
-def test_nodes_say_where_they_are_mentioned_and_what_is_told_of_them():
+def test_nodes_list_their_mentions_and_descriptions():
     nodes = by_name(graph(STORY))
     assert nodes.keys() == {"Korvin", "Tr'en", "ship", "ruler", "shipyard"}
     korvin = nodes["Korvin"]
@@ -94,7 +94,7 @@ def test_nodes_say_where_they_are_mentioned_and_what_is_told_of_them():
     assert nodes["Tr'en"]["n_mentions"] == 3
 
 
-def test_relations_of_one_pair_are_one_edge_that_is_as_heavy_as_synopses_tell_it():
+def test_relations_of_a_pair_are_one_edge_weighted_by_synopses():
     edges = graph(STORY).edges.to_pylist()
     assert [(row["source_id"], row["target_id"]) for row in edges] == sorted(
         (node_id(a), node_id(b))
@@ -107,7 +107,7 @@ def test_relations_of_one_pair_are_one_edge_that_is_as_heavy_as_synopses_tell_it
     assert captive["document_ids"] == ["sequel", "story"]
 
 
-def test_what_would_close_a_cycle_is_left_out_with_the_cycle():
+def test_edge_closing_a_cycle_is_dropped_and_the_cycle_recorded():
     back, itself = sorted(graph(STORY).left_out_edges.to_pylist(), key=lambda row: row["cycle"])
     assert back["cycle"] == "Tr'en -[fear]-> Korvin -[captive of]-> Tr'en"
     assert back["cycle_ids"] == [node_id("tr'en"), node_id("korvin")]
@@ -116,16 +116,16 @@ def test_what_would_close_a_cycle_is_left_out_with_the_cycle():
     assert itself["cycle_ids"] == [node_id("ruler")]
 
 
-def test_of_relations_named_equally_often_the_first_of_the_alphabet_stands():
+def test_equally_frequent_relations_use_alphabetical_order():
     named = [("x", "c1", ["a", "b"], [("a", "owns", "b")], [])]
     named.append(("x", "c2", ["a", "b"], [("a", "holds", "b")], []))
     (edge,) = graph(named).edges.to_pylist()
     assert (edge["relation"], edge["weight"]) == ("holds", 2)
 
 
-def test_a_line_chunk_counts_once_whatever_forms_of_a_node_it_relates():
-    told = [("x", "c1", ["a", "b", "c"], [("a", "owns", "b"), ("c", "holds", "b")], [])]
-    *read, merges = tables(told)
+def test_line_chunk_counts_once_for_all_forms_of_a_node():
+    synopses = [("x", "c1", ["a", "b", "c"], [("a", "owns", "b"), ("c", "holds", "b")], [])]
+    *read, merges = tables(synopses)
     near = {"node_id": node_id("a"), "merged_into": "a"}
     merged = [row | (near if row["element"] == "c" else {}) for row in merges.to_pylist()]
     found = graph_of(*read, pa.Table.from_pylist(merged, merges.schema))
@@ -134,7 +134,7 @@ def test_a_line_chunk_counts_once_whatever_forms_of_a_node_it_relates():
     assert [row["n_mentions"] for row in found.nodes.to_pylist()] == [1, 1]
 
 
-def test_an_end_that_is_no_element_is_named():
+def test_unknown_endpoint_is_named():
     elements, facts, relations, merges = tables(STORY)
     elements = elements.filter(
         pa.array([key != "ship" for key in elements["element_key"].to_pylist()])
@@ -143,14 +143,14 @@ def test_an_end_that_is_no_element_is_named():
         graph_of(elements, facts, relations, merges)
 
 
-def test_an_element_that_is_not_merged_is_named():
+def test_unmerged_element_is_named():
     elements, facts, relations, merges = tables(STORY)
     merges = merges.filter(pa.array([key != "ship" for key in merges["element_key"].to_pylist()]))
     with pytest.raises(ValueError, match=r"1 of 5 elements are not merged \(first: 'ship'\)"):
         graph_of(elements, facts, relations, merges)
 
 
-def test_a_corpus_without_elements_is_an_empty_graph():
+def test_corpus_without_elements_gives_an_empty_graph():
     empty = graph([])
     for name in ("nodes", "edges", "left_out_edges"):
         table = getattr(empty, name)
@@ -163,7 +163,7 @@ RELATIONS = st.tuples(
     st.sampled_from(NAMES), st.sampled_from(["sees", "helps"]), st.sampled_from(NAMES)
 )
 SYNOPSES = st.lists(st.lists(RELATIONS, max_size=5), max_size=8).map(
-    lambda told: [
+    lambda lists: [
         (
             f"d{i % 3}",
             f"c{i}",
@@ -171,38 +171,38 @@ SYNOPSES = st.lists(st.lists(RELATIONS, max_size=5), max_size=8).map(
             sorted({(element_key(a), element_key(b)): (a, by, b) for a, by, b in some}.values()),
             [f"{a} {by} {b}." for a, by, b in some],
         )
-        for i, some in enumerate(told)
+        for i, some in enumerate(lists)
     ]
 )
 
 
 @given(SYNOPSES, st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_that_of_line_chunks_matters(synopses, random):
+def test_row_and_line_chunk_order_do_not_matter(synopses, random):
     read = tables(synopses)
     shuffled = []
     for table in read:
         some = table.take(np.array(random.sample(range(len(table)), len(table)), int))
         if "position" in table.column_names:
-            places = pa.array(random.choices(range(9), k=len(some)), pa.int32())
-            some = some.set_column(some.column_names.index("position"), "position", places)
+            positions = pa.array(random.choices(range(9), k=len(some)), pa.int32())
+            some = some.set_column(some.column_names.index("position"), "position", positions)
         shuffled.append(some)
     assert graph_of(*shuffled) == graph_of(*read)
 
 
 @given(SYNOPSES)
-def test_every_related_pair_is_an_edge_or_left_out_and_every_edge_leads_on(synopses):
+def test_every_related_pair_is_a_forward_edge_or_dropped(synopses):
     found = graph(synopses)
-    place = {row["node_id"]: row["place"] for row in found.nodes.to_pylist()}
-    assert sorted(place.values()) == list(range(len(place)))
+    order = {row["node_id"]: row["place"] for row in found.nodes.to_pylist()}
+    assert sorted(order.values()) == list(range(len(order)))
     edges, left_out = (
         {(row["source_id"], row["target_id"]): row for row in table.to_pylist()}
         for table in (found.edges, found.left_out_edges)
     )
-    told = {(a, b) for it in synopses for a, _, b in it[3]}
-    pairs = {tuple(node_id(element_key(end)) for end in pair) for pair in told}
+    named = {(a, b) for it in synopses for a, _, b in it[3]}
+    pairs = {tuple(node_id(element_key(end)) for end in pair) for pair in named}
     assert edges.keys() | left_out.keys() == pairs
     assert not edges.keys() & left_out.keys()
-    assert all(place[source] < place[target] for source, target in edges)
+    assert all(order[source] < order[target] for source, target in edges)
     assert nx.is_directed_acyclic_graph(nx.DiGraph(list(edges)))
     for pair, row in left_out.items():
         cycle = row["cycle_ids"]

@@ -39,7 +39,7 @@ def inputs(model: LanguageModel, *sizes: int, documents: pa.Table = DOCUMENTS) -
     return Inputs({**given, "corpus_settings": Settings(*sizes)}, "tales", variant="jerr")
 
 
-def test_sizes_stand_side_by_side_and_each_is_as_if_alone() -> None:
+def test_sizes_are_independent() -> None:
     model = ExtractiveModel(HashEmbedder())
     both = run(INDEX, inputs(model, 50, 100))
     assert set(both) == {name for step in INDEX for name in step.writes}
@@ -50,16 +50,16 @@ def test_sizes_stand_side_by_side_and_each_is_as_if_alone() -> None:
             assert rows_of_size(both[name], size).equals(alone[name]), name
 
 
-def test_no_document_gives_all_tables_without_rows() -> None:
-    made = run(INDEX, inputs(FirstWords(), 50, documents=DOCUMENTS.slice(0, 0)))
-    assert {name for step in INDEX for name in step.writes} == set(made)
-    assert not any(rows.num_rows for rows in made.values())
+def test_no_documents_give_all_tables_without_rows() -> None:
+    written = run(INDEX, inputs(FirstWords(), 50, documents=DOCUMENTS.slice(0, 0)))
+    assert {name for step in INDEX for name in step.writes} == set(written)
+    assert not any(rows.num_rows for rows in written.values())
 
 
-def test_what_is_missing_is_told_for_every_size() -> None:
+def test_missing_items_are_reported_for_every_size() -> None:
     step = next(step for step in INDEX if step.table == "synopses")
     there = inputs(FirstWords(refuses="bridge"), 50, 100)
-    found = step.result(there.with_made(run(INDEX[:1], there)))
+    found = step.result(there.with_tables(run(INDEX[:1], there)))
     chunks = run(INDEX[:1], there)["line_chunks"]
     assert len(found.failures) == chunks.num_rows - found.rows.num_rows > 0
     refused = [row["max_tokens"] for row in chunks.to_pylist() if "bridge" in row["text"]]
@@ -67,9 +67,9 @@ def test_what_is_missing_is_told_for_every_size() -> None:
     assert len(found.failures) == len(refused)
 
 
-def test_a_picture_of_each_size() -> None:
+def test_plot_of_each_size() -> None:
     there = inputs(ExtractiveModel(HashEmbedder()), 50, 100)
     step = next(step for step in INDEX if step.table == "nodes")
-    shown = step.result(there.with_made(run(INDEX[:4], there))).shown()
+    shown = step.result(there.with_tables(run(INDEX[:4], there))).shown()
     assert list(shown["nodes"]) == ["graph_of_50", "graph_of_100"]
     assert all(picture.png.startswith(b"\x89PNG") for picture in shown["nodes"].values())

@@ -14,21 +14,21 @@ def test_keywords_are_distinct_and_at_most_ten() -> None:
     assert found.rows["calls"].to_pylist() == [1]
 
 
-def test_the_options_of_a_choice_are_searched_for_too() -> None:
+def test_options_of_a_choice_are_searched_for() -> None:
     model = Scripted(lambda _: json.dumps({"keywords": []}))
-    asked = queries({"q": "Who broke the lamp?"}, form="choice", options=["Ada", "the storm"])
-    assert ask_keywords(asked, model).rows["keywords"].to_pylist() == [[]]
-    assert "(B) the storm" in model.asked[0].passages[0]
+    questions = queries({"q": "Who broke the lamp?"}, form="choice", options=["Ada", "the storm"])
+    assert ask_keywords(questions, model).rows["keywords"].to_pylist() == [[]]
+    assert "(B) the storm" in model.requests[0].passages[0]
 
 
-def test_it_is_the_text_for_retrieval_that_is_searched_for() -> None:
+def test_retrieval_text_is_searched_for() -> None:
     model = Scripted(lambda _: json.dumps({"keywords": []}))
-    asked = queries({"q": "Summarize it."}, retrieval_text="Summarize it. Topics: the lamp")
-    ask_keywords(asked, model)
-    assert model.asked[0].passages == ("Summarize it. Topics: the lamp",)
+    questions = queries({"q": "Summarize it."}, retrieval_text="Summarize it. Topics: the lamp")
+    ask_keywords(questions, model)
+    assert model.requests[0].passages == ("Summarize it. Topics: the lamp",)
 
 
-def test_without_a_valid_reply_a_question_is_searched_for_by_its_words() -> None:
+def test_without_a_valid_reply_the_words_of_a_question_are_keywords() -> None:
     found = ask_keywords(queries({"q": "Who broke it?"}), Scripted(lambda _: None))
     assert found.rows["keywords"].to_pylist() == [["Who", "broke", "it?"]]
     assert found.failures == ["question 'q': no keywords: the server is tired"]

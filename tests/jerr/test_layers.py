@@ -12,7 +12,7 @@ PAIRS = st.lists(st.sampled_from(list(combinations(NODES, 2))), unique=True, max
 
 
 @given(PAIRS)
-def test_each_node_has_one_place_and_every_edge_leads_to_a_later_layer(edges):
+def test_each_node_has_one_position_and_edges_point_to_later_layers(edges):
     found = layers(NODES, edges)
     assert sorted(node for some in found for node in some) == sorted(NODES)
     assert all(found)
@@ -21,24 +21,24 @@ def test_each_node_has_one_place_and_every_edge_leads_to_a_later_layer(edges):
 
 
 @given(PAIRS, st.randoms(use_true_random=False))
-def test_the_order_of_edges_does_not_matter(edges, random):
+def test_edge_order_does_not_matter(edges, random):
     assert layers(NODES, random.sample(edges, len(edges))) == layers(NODES, edges)
 
 
-def test_edges_side_by_side_do_not_cross():
+def test_parallel_edges_do_not_cross():
     edges = [("a", "z"), ("b", "y"), ("c", "x")]
     assert layers(list("abcxyz"), edges) == [["a", "b", "c"], ["z", "y", "x"]]
 
 
-def test_what_no_edge_leads_to_stands_just_before_what_it_leads_to():
+def test_node_without_predecessors_stands_just_before_its_successors():
     assert layers(list("abcd"), [("a", "b"), ("b", "c"), ("d", "c")]) == [["a"], ["b", "d"], ["c"]]
 
 
-def test_nodes_without_an_edge_fill_up_the_shortest_layers():
+def test_isolated_nodes_fill_the_shortest_layers():
     assert layers(list("abcde"), [("a", "c"), ("b", "c")]) == [["a", "b", "e"], ["c", "d"]]
     assert [len(some) for some in layers(NODES, [])] == [8, 4]
 
 
-def test_heights_are_around_0_and_one_apart():
+def test_heights_are_centred_at_0_with_unit_distance():
     assert heights(3).tolist() == [-1, 0, 1]
     assert heights(2).tolist() == [-0.5, 0.5]

@@ -17,7 +17,7 @@ class Everything:
         return list(passages)
 
 
-def test_without_a_search_nodes_stand_by_what_they_match() -> None:
+def test_without_a_search_nodes_rank_by_their_match() -> None:
     space = SearchSpace(NODE_ROWS, EDGES, LINE_CHUNKS, WORDS).scope(None)
     found = by_match(space.match(["lamp"], WORDS, 0.6))
     assert [space.names[node] for node in found.nodes] == ["lamp", "Ada", "storm"]
@@ -33,15 +33,15 @@ def test_bm25_ranks_the_line_chunks_of_the_scope() -> None:
         queries({"q": "the storm and the ferry"}, document_id="a"), LINE_CHUNKS, WORDS
     )
     assert inside == {"q": ["a2", "a1"]}
-    gone = ranked_lines(queries({"q": "storm"}, document_id="gone"), LINE_CHUNKS, WORDS)
-    assert gone == {}
+    unknown = ranked_lines(queries({"q": "storm"}, document_id="gone"), LINE_CHUNKS, WORDS)
+    assert unknown == {}
 
 
-def test_the_best_are_read_in_full_without_asking_a_model() -> None:
-    asked = queries({"q": "the storm and the ferry"})
-    found = ranked_lines(asked, LINE_CHUNKS, WORDS)
+def test_best_line_chunks_are_read_without_a_request() -> None:
+    questions = queries({"q": "the storm and the ferry"})
+    found = ranked_lines(questions, LINE_CHUNKS, WORDS)
     choose = line_contexts(found, SYNOPSES, Everything())  # type: ignore[arg-type]
-    passages = choose(asked.to_pylist()[0])
+    passages = choose(questions.to_pylist()[0])
     assert [p.node_id for p in passages] == list(found["q"])
     assert {p.node_kind for p in passages} == {"synopsis"}
     rows = [
@@ -49,6 +49,6 @@ def test_the_best_are_read_in_full_without_asking_a_model() -> None:
         for rank, p in enumerate(passages, 1)
     ]
     contexts = pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-    (look_up,) = first_in_full(contexts, asked, 2).to_pylist()
-    assert look_up["chunk_ids"] == list(found["q"][:2])
-    assert look_up["calls"] == 0
+    (lookup,) = first_in_full(contexts, questions, 2).to_pylist()
+    assert lookup["chunk_ids"] == list(found["q"][:2])
+    assert lookup["calls"] == 0

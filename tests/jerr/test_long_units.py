@@ -1,4 +1,4 @@
-"""Long units against answers worked out by hand, and what holds of them whatever the chunks are."""
+"""Long units against answers worked out by hand, and invariants for any chunks."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from gsum_assets.jerr.long_units import (
 from gsum_assets.jerr.settings import LongSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.tables import TABLES
-from tests.retrieval.toys import CHUNKS, collection, questions
+from tests.retrieval.toys import CHUNKS, collection, toy_questions
 
 Lengths = dict[str, list[int]]
 
@@ -47,7 +47,7 @@ def units_of(lengths: Lengths, unit_tokens: int = 100) -> list[Unit]:
     return long_units(*cut(lengths), LongSettings(unit_tokens=unit_tokens))
 
 
-def test_chunks_are_packed_as_long_as_they_fit() -> None:
+def test_chunks_are_packed_up_to_the_limit() -> None:
     units = units_of({"a": [60, 40, 30, 80], "b": [10], "c": [20, 150, 20]})
     assert [(unit.document_id, unit.position, unit.chunk_ids) for unit in units] == [
         ("a", 0, ("a0", "a1")),  # 100 fit
@@ -66,7 +66,7 @@ SIZES = st.lists(st.integers(1, 250), min_size=1, max_size=12)
 
 
 @given(SIZES, st.integers(100, 400), SIZES)
-def test_units_hold_every_chunk_once_in_order_whatever_else_there_is(sizes, most, others) -> None:
+def test_units_hold_every_chunk_once_in_order_independently(sizes, most, others) -> None:
     units = units_of({"d": sizes}, most)
     (text,), chunks = cut({"d": sizes})[0]["text"].to_pylist(), cut({"d": sizes})[1]
     assert [i for unit in units for i in unit.chunk_ids] == chunks["chunk_id"].to_pylist()
@@ -83,14 +83,14 @@ def test_units_hold_every_chunk_once_in_order_whatever_else_there_is(sizes, most
     assert len({unit.unit_id for unit in more}) == len(more)
 
 
-def test_the_order_of_rows_does_not_matter() -> None:
+def test_row_order_does_not_matter() -> None:
     documents, chunks = cut({"a": [60, 60], "b": [60, 60]})
     settings = LongSettings(unit_tokens=120)
     backwards = chunks.take(list(range(chunks.num_rows))[::-1])
     assert long_units(documents, chunks, settings) == long_units(documents, backwards, settings)
 
 
-def test_real_chunks_that_overlap_are_never_packed_too_long() -> None:
+def test_overlapping_chunks_are_never_packed_too_long() -> None:
     text = "\n".join(f"Line {i} tells of {'boats and ' * (i % 7)}the harbour." for i in range(200))
     cuts = chunk_by_tokens("d", text, default_tokenizer(), 64, 16)
     chunks = pa.Table.from_pylist([vars(chunk) for chunk in cuts], TABLES["chunks"].schema)
@@ -103,7 +103,7 @@ def test_real_chunks_that_overlap_are_never_packed_too_long() -> None:
     assert all(before.end >= after.start for before, after in pairwise(units))
 
 
-def test_chunks_without_a_document_are_refused() -> None:
+def test_chunks_without_a_document_raise() -> None:
     documents, chunks = cut({"a": [1], "b": [1]})
     with pytest.raises(ValueError, match="document 'b' has chunks but is not in `documents`"):
         long_units(documents.slice(0, 1), chunks, LongSettings())
@@ -123,12 +123,12 @@ UNITS = [
 ]
 
 
-def ranked(asked: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
-    return rank_units(collection(), asked, units, LongSettings())
+def ranked(questions: Questions, units: Sequence[Unit] = UNITS) -> pa.Table:
+    return rank_units(collection(), questions, units, LongSettings())
 
 
-def test_a_chunk_is_as_good_as_its_unit_and_comes_behind_better_ones_of_it() -> None:
-    rows = ranked(questions(("?", None, 0))).to_pylist()
+def test_chunk_takes_the_score_of_its_unit_and_follows_better_ones() -> None:
+    rows = ranked(toy_questions(("?", None, 0))).to_pylist()
     nodes = [(row["item_id"], row["score"]) for row in rows if row["level"] == "node"]
     assert [item for item, _ in nodes] == [
         "c-apple-1",
@@ -144,7 +144,7 @@ def test_a_chunk_is_as_good_as_its_unit_and_comes_behind_better_ones_of_it() -> 
 
 
 @given(st.data())
-def test_the_trace_of_a_chunk_never_reorders_units(data) -> None:
+def test_chunk_scores_never_reorder_units(data) -> None:
     n = data.draw(st.integers(2, 6))
     # cosines that differ by the last decimal that counts, or by less
     steps = data.draw(st.lists(st.integers(0, 25), min_size=n, max_size=n))
@@ -153,8 +153,8 @@ def test_the_trace_of_a_chunk_never_reorders_units(data) -> None:
     ids = [f"c{i}" for i in range(n)]
     scope = Collection(["d"], [""], ids, ids, np.array([0, n]), vectors)
     owners = data.draw(st.lists(st.sampled_from("xyz"), min_size=n, max_size=n))
-    asked = Questions(["q"], ["?"], [None], np.array([[1.0, 0.0]]))
-    scores = LongUnits(scope, dict(zip(ids, owners, strict=True))).scores(asked).nodes[0]
+    questions = Questions(["q"], ["?"], [None], np.array([[1.0, 0.0]]))
+    scores = LongUnits(scope, dict(zip(ids, owners, strict=True))).scores(questions).nodes[0]
     rounded = np.round(cosines, 6)
     best = {owner: max(rounded[np.array(owners) == owner]) for owner in owners}
     for i, one in enumerate(owners):
@@ -165,14 +165,14 @@ def test_the_trace_of_a_chunk_never_reorders_units(data) -> None:
 
 def test_units_must_hold_every_chunk() -> None:
     with pytest.raises(ValueError, match=r"1 of 5 chunks are in no unit \(first: 'c-cloud-1'\)"):
-        ranked(questions(("?", None, 0)), UNITS[:-1])
+        ranked(toy_questions(("?", None, 0)), UNITS[:-1])
 
 
 QUERIES = pa.table({"query_id": ["q1", "q0"]})
 
 
-def test_the_best_units_within_the_scope_are_read() -> None:
-    rankings = ranked(questions(("?", None, 0), ("?", "boats", 1)))
+def test_best_units_within_the_scope_are_read() -> None:
+    rankings = ranked(toy_questions(("?", None, 0), ("?", "boats", 1)))
     rankings = rankings.take(list(range(rankings.num_rows))[::-1])  # rows come in any order
     rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=2)).to_pylist()
     assert [(row["query_id"], row["rank"], row["node_id"], row["score"]) for row in rows] == [
@@ -189,21 +189,21 @@ def test_the_best_units_within_the_scope_are_read() -> None:
     ]
 
 
-def test_a_question_without_a_ranking_reads_nothing() -> None:
-    rankings = ranked(questions(("?", None, 2)))  # q0 alone
+def test_question_without_ranking_reads_nothing() -> None:
+    rankings = ranked(toy_questions(("?", None, 2)))  # q0 alone
     rows = unit_contexts(QUERIES, UNITS, rankings, LongSettings(n_units=1))
     assert rows["query_id"].to_pylist() == ["q0"]
     assert rows["node_id"].to_pylist() == ["u-clouds-0"]
 
 
-def test_a_ranked_chunk_of_no_unit_is_told() -> None:
-    rankings = ranked(questions(("?", None, 2)))
+def test_ranked_chunk_of_no_unit_raises() -> None:
+    rankings = ranked(toy_questions(("?", None, 2)))
     with pytest.raises(ValueError, match=r"1 ranked nodes are in no long unit .*'c-cloud-1'"):
         unit_contexts(QUERIES, UNITS[:-1], rankings, LongSettings())
 
 
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=8), st.integers(1, 6), st.randoms())
-def test_a_ranking_that_is_deep_enough_reaches_all_units_wanted(sizes, n_units, random) -> None:
+def test_deep_enough_ranking_reaches_all_requested_units(sizes, n_units, random) -> None:
     ids = [[f"{i}-{j}" for j in range(size)] for i, size in enumerate(sizes)]
     units = [replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(of)) for i, of in enumerate(ids)]
     settings = LongSettings(n_units=n_units)
@@ -224,7 +224,7 @@ def test_a_ranking_that_is_deep_enough_reaches_all_units_wanted(sizes, n_units, 
     assert len(order) >= min(100, sum(sizes))
 
 
-def test_rankings_are_as_deep_as_the_units_wanted_need() -> None:
+def test_ranking_depth_covers_the_requested_units() -> None:
     ids = [f"c{i:03}" for i in range(300)]
     vectors = np.tile([1.0, 0.0], (300, 1))
     scope = Collection(["d"], [""], ids, ids, np.array([0, 300]), vectors)
@@ -232,8 +232,8 @@ def test_rankings_are_as_deep_as_the_units_wanted_need() -> None:
         replace(UNITS[0], unit_id=f"u{i}", chunk_ids=tuple(ids[i * 75 : (i + 1) * 75]))
         for i in range(4)
     ]
-    asked = Questions(["q0"], ["?"], [None], np.array([[1.0, 0.0]]))
-    rankings = rank_units(scope, asked, units, LongSettings(n_units=4))
+    questions = Questions(["q0"], ["?"], [None], np.array([[1.0, 0.0]]))
+    rankings = rank_units(scope, questions, units, LongSettings(n_units=4))
     assert rankings.num_rows == 1 + 226
     found = unit_contexts(QUERIES, units, rankings, LongSettings(n_units=4))
     assert found["node_id"].to_pylist() == ["u0", "u1", "u2", "u3"]

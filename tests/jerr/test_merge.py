@@ -39,7 +39,7 @@ def merged(*mentions: Mention, near_bits: int = 3) -> dict[str, dict]:
 
 def each(*forms: str) -> list[Mention]:
     """A mention of each form, in a synopsis of its own."""
-    return [(f"c{place}", form) for place, form in enumerate(forms)]
+    return [(f"c{i}", form) for i, form in enumerate(forms)]
 
 
 def nodes_of(rows: dict[str, dict]) -> list[str]:
@@ -51,7 +51,7 @@ def distance(one: str, other: str) -> int:
     return hamming(hashes[:1], hashes[1:]).item()
 
 
-def test_equal_keys_are_one_node_called_as_most_synopses_write_it() -> None:
+def test_equal_keys_are_one_node_named_by_most_synopses() -> None:
     rows = merged(*each("The Lamp", "lamp", "lamp", "LAMP", "Boat"))
     assert rows["LAMP"] == {
         "element": "LAMP",
@@ -71,13 +71,13 @@ def test_equal_keys_are_one_node_called_as_most_synopses_write_it() -> None:
     assert rows["Boat"]["node_id"] == node_id("boat") != node_id("lamp")
 
 
-def test_a_synopsis_counts_once() -> None:
+def test_synopsis_counts_once() -> None:
     rows = merged(("c1", "lamp"), ("c1", "lamp"), ("c1", "lamp"), ("c1", "Lamp"), ("c2", "Lamp"))
     assert {name: row["n_mentions"] for name, row in rows.items()} == {"lamp": 1, "Lamp": 2}
     assert rows["lamp"]["merged_into"] == "Lamp"
 
 
-def test_near_keys_are_one_node_called_by_the_key_of_most_synopses() -> None:
+def test_near_keys_are_one_node_with_the_key_of_most_synopses() -> None:
     # one form of "by-law" is written most, but more synopses have some form of "bylaw"
     mentions = [("a", "by-law"), ("b", "by-law"), ("a", "Bylaw"), ("b", "bylaw"), ("c", "BYLAW")]
     rows = merged(*mentions)
@@ -100,11 +100,11 @@ def test_near_keys_are_one_node_called_by_the_key_of_most_synopses() -> None:
         (["the lamp", "lamp"], "lamp"),
     ],
 )
-def test_of_equals_the_shorter_form_is_the_name_then_the_first(forms: list[str], name: str) -> None:
+def test_ties_use_the_shorter_then_the_first_form(forms: list[str], name: str) -> None:
     assert {row["merged_into"] for row in merged(*each(*forms)).values()} == {name}
 
 
-def test_bits_are_those_from_the_name() -> None:
+def test_bits_equal_those_of_the_name() -> None:
     forms = "harbour signal keeper", "Harbour Signal Keepers"
     bits = distance(*forms)
     assert 0 < bits < 3
@@ -145,17 +145,17 @@ MEETING = "Minutes of the harbour committee meeting number {}"
     ],
     ids=lambda forms: forms[0][-8:],
 )
-def test_what_bears_different_numbers_is_not_one(forms: list[str]) -> None:
+def test_different_numbers_are_never_merged(forms: list[str]) -> None:
     assert {row["rule"] for row in merged(*each(*forms)).values()} == {"own"}
 
 
-def test_some_of_these_numbers_are_near() -> None:
+def test_some_pairs_of_numbers_are_near() -> None:
     years = [element_key(MEETING.format(year)) for year in range(1900, 1960)]
     assert len(near_pairs(simhashes(years)).left) > 100
     assert distance("1 973", "1973") == distance("1.5 m", "15 m") == 0
 
 
-def test_a_number_bars_only_other_numbers() -> None:
+def test_number_excludes_only_other_numbers() -> None:
     assert len(set(nodes_of(merged(*each("Covid-19", "Covid 19", "U-Boat 7", "u boat 7"))))) == 2
 
 
@@ -170,19 +170,19 @@ MENTIONS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(POOL)), m
 
 
 @given(MENTIONS, st.integers(0, 3), st.randoms(use_true_random=False))
-def test_neither_the_order_of_rows_nor_their_chunks_matter(
+def test_row_and_chunk_order_do_not_matter(
     mentions: list[Mention], near_bits: int, draw: random.Random
 ) -> None:
     expected = merge_elements(elements_of(mentions), near_bits)
     shuffled = elements_of(draw.sample(mentions, len(mentions)))
-    parts = pa.concat_tables([shuffled.slice(0, 3), shuffled.slice(3)])
-    assert merge_elements(parts, near_bits).equals(expected)
+    chunked = pa.concat_tables([shuffled.slice(0, 3), shuffled.slice(3)])
+    assert merge_elements(chunked, near_bits).equals(expected)
     renamed = [({"a": "d", "b": "c", "c": "b", "d": "a"}[chunk], form) for chunk, form in mentions]
     assert merge_elements(elements_of(renamed), near_bits).equals(expected)
 
 
 @given(MENTIONS, st.integers(1, 3))
-def test_nodes_are_the_components_of_a_slow_comparison(
+def test_nodes_equal_components_of_a_brute_force_comparison(
     mentions: list[Mention], near_bits: int
 ) -> None:
     rows = merged(*mentions, near_bits=near_bits)
@@ -196,11 +196,11 @@ def test_nodes_are_the_components_of_a_slow_comparison(
         and re.findall(r"\d+", one) == re.findall(r"\d+", other)
         and LABEL.findall(one) == LABEL.findall(other)
     )
-    expected = {frozenset(part) for part in nx.connected_components(graph)}
+    expected = {frozenset(component) for component in nx.connected_components(graph)}
     found: dict[str, set[str]] = {}
     for row in rows.values():
         found.setdefault(row["node_id"], set()).add(row["element_key"])
-    assert {frozenset(part) for part in found.values()} == expected
+    assert {frozenset(component) for component in found.values()} == expected
     for row in rows.values():
         name = rows[row["merged_into"]]
         assert (name["rule"], name["node_id"]) == ("own", row["node_id"])
@@ -210,5 +210,5 @@ def test_nodes_are_the_components_of_a_slow_comparison(
         assert (row["rule"] == "own") == (row["element"] == row["merged_into"])
 
 
-def test_no_elements_no_nodes() -> None:
+def test_no_elements_give_no_nodes() -> None:
     assert merged() == merged(near_bits=0) == {}

@@ -8,13 +8,13 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 
 
-def spans(**places: tuple[str, int, int]) -> pa.Table:
+def spans(**slices: tuple[str, int, int]) -> pa.Table:
     columns = ("chunk_id", "document_id", "start", "end")
-    rows = [dict(zip(columns, (i, *place), strict=True)) for i, place in places.items()]
+    rows = [dict(zip(columns, (i, *values), strict=True)) for i, values in slices.items()]
     return pa.Table.from_pylist(rows)
 
 
-def test_a_passage_lies_in_what_it_shares_most_with() -> None:
+def test_passage_belongs_to_the_line_chunk_with_most_overlap() -> None:
     found = Overlapping(
         spans(one=("d", 0, 60), both=("d", 50, 150), equal=("d", 90, 110), other=("e", 0, 10)),
         spans(first=("d", 0, 100), second=("d", 100, 200)),
@@ -22,7 +22,7 @@ def test_a_passage_lies_in_what_it_shares_most_with() -> None:
     assert found == {"one": "first", "both": "first", "equal": "first"}
 
 
-def test_line_chunks_come_first_and_another_retriever_orders_their_passages() -> None:
+def test_line_chunks_rank_first_and_another_retriever_orders_their_passages() -> None:
     class Given:
         def scores(self, questions: Questions) -> Scores:
             return Scores(np.array([[0.1, 0.2, 0.3, 0.9]] * len(questions)), np.zeros((2, 2)))

@@ -23,23 +23,23 @@ LAST = 99  # a number that no passage has
 
 @dataclass
 class Reader:
-    """A language model that pauses where it is told and shortens to the first three words.
+    """A language model with scripted pauses that shortens to the first three words.
 
     Attributes
     ----------
-    pauses : from a request's place among those for a pause, what is replied; None: an error.
-    asked : the batches, in order.
+    pauses : from a request's index among those for a pause to its reply; None: an error.
+    batches : requests of each call, in order.
     """
 
     pauses: Callable[[int], int | None] = lambda _: 1
     identity: str = "reader"
-    asked: list[Sequence[Request]] = field(default_factory=list)
+    batches: list[Sequence[Request]] = field(default_factory=list)
     n_pauses: int = 0
     n_wrong: int = 0
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         assert requests
-        self.asked.append(requests)
+        self.batches.append(requests)
         return [self._reply(request) for request in requests]
 
     def _reply(self, request: Request) -> Reply:
@@ -54,7 +54,7 @@ class Reader:
 
     def shown(self) -> list[list[tuple[str, ...]]]:
         """The passages that each round showed to ask for a pause."""
-        rounds = [[r.passages for r in batch if r.schema] for batch in self.asked]
+        rounds = [[r.passages for r in batch if r.schema] for batch in self.batches]
         return [passages for passages in rounds if passages]
 
 
@@ -75,7 +75,7 @@ def paragraphs(n: int, n_words: int = 3, between: str = "\n\n") -> str:
 
 @pytest.mark.parametrize("between", ["\n\n", "\n", "\n \n\n"])
 @pytest.mark.parametrize("said", [1, 2, 3])
-def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) -> None:
+def test_page_ends_after_the_named_passage(said: int, between: str) -> None:
     text = paragraphs(10, between=between)
     reader = Reader(lambda _: said)
     paged = paginate(documents(text), reader, SMALL)
@@ -84,12 +84,12 @@ def test_a_page_ends_after_the_passage_that_is_named(said: int, between: str) ->
     parts = text.split(between)
     assert texts_of(paged)[0] == between.join(parts[: said + 1])
     assert reader.shown()[0] == [(between.join(parts[:2]), parts[2], parts[3])]
-    assert reader.asked[0][0].max_words < 20
+    assert reader.batches[0][0].max_words < 20
     assert all(words <= 12 for words in paged.rows["n_words"].to_pylist())
 
 
 @pytest.mark.parametrize("said", [LAST, None])
-def test_without_a_valid_pause_a_page_is_as_long_as_can_be_and_said_to_be(said: int | None) -> None:
+def test_without_a_valid_pause_a_page_is_full_length_and_flagged(said: int | None) -> None:
     paged = paginate(documents(paragraphs(6)), Reader(lambda _: said), SMALL)
     assert paged.rows["n_words"].to_pylist() == [12, 6]
     (problem,) = paged.failures
@@ -97,7 +97,7 @@ def test_without_a_valid_pause_a_page_is_as_long_as_can_be_and_said_to_be(said: 
     assert ("no number in it" if said is None else f"names passage {LAST} of 3") in problem
 
 
-def test_nobody_is_asked_where_there_is_one_place_to_pause() -> None:
+def test_single_possible_pause_needs_no_request() -> None:
     # What is left fits; a long paragraph follows; a paragraph is a page by itself.
     fits, long_follows = paragraphs(4), f"{paragraphs(1)}\n\n{paragraphs(1, 12)}\n\n{paragraphs(1)}"
     reader = Reader()
@@ -106,7 +106,7 @@ def test_nobody_is_asked_where_there_is_one_place_to_pause() -> None:
     assert reader.shown() == []
 
 
-def test_a_long_paragraph_falls_into_lines_sentences_and_words() -> None:
+def test_long_paragraph_is_split_into_lines_sentences_and_words() -> None:
     lines = "\n".join(["one two three four five"] * 3)
     sentences = 'He said: "One two three four." Then five six seven. Eight, nine and ten followed!'
     words = " ".join(f"w{i}" for i in range(30))
@@ -120,18 +120,18 @@ def test_a_long_paragraph_falls_into_lines_sentences_and_words() -> None:
     ]
 
 
-def test_documents_advance_together_and_in_any_order_to_the_same_pages() -> None:
+def test_documents_advance_together_with_pages_in_any_order() -> None:
     table = documents(paragraphs(9), paragraphs(5), "", paragraphs(12))
     reader = Reader()
     paged = paginate(table, reader, SMALL)
     assert [len(passages) for passages in reader.shown()] == [3, 2, 2, 1]
-    assert len(reader.asked) == 4 + 1  # all gists at once
+    assert len(reader.batches) == 4 + 1  # all gists at once
     turned = paginate(table.take([3, 1, 0, 2]), Reader(), SMALL)
     assert turned.rows.equals(paged.rows)
     assert set(paged.rows["document_id"].to_pylist()) == {"d0", "d1", "d3"}
 
 
-def test_gists_are_asked_for_where_a_page_is_longer_than_one() -> None:
+def test_gists_are_requested_for_pages_longer_than_a_gist() -> None:
     class Silent(Reader):
         def _reply(self, request: Request) -> Reply:
             if request.schema or "w0" in request.passages[0]:
@@ -146,7 +146,7 @@ def test_gists_are_asked_for_where_a_page_is_longer_than_one() -> None:
     assert "document 'd0', page 1: no gist: the reply is empty" in problem
 
 
-def test_the_extractive_model_paginates_without_problems() -> None:
+def test_extractive_model_paginates_without_failures() -> None:
     boat = [f"The engine of the boat burns {what}." for what in ("coal", "oil", "wood")]
     moon = [f"The moon rose over the red {what}." for what in ("desert", "dune", "rock")]
     settings = PageSettings(min_words=10, max_words=40, gist_words=10)
@@ -177,7 +177,7 @@ def test_pages_are_exact_slices_that_cover_everything_once(
     texts: list[str], pauses: list[int | None], least: int, more: int
 ) -> None:
     settings = PageSettings(min_words=least, max_words=least + more, gist_words=10)
-    reader = Reader(lambda place: pauses[place % len(pauses)])
+    reader = Reader(lambda index: pauses[index % len(pauses)])
     paged = paginate(documents(*texts), reader, settings)
     assert paged.rows.schema.equals(TABLES["jerr.pages"].schema)
     pages = paged.rows.to_pylist()

@@ -1,4 +1,4 @@
-"""The picture of the graph: small, the same for the same rows, whatever the names."""
+"""The plot of the graph: small, reproducible, for any names."""
 
 import io
 import warnings
@@ -12,7 +12,7 @@ from gsum_assets.jerr.plots import graph_picture
 from gsum_assets.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 120_000  # it stands in the event log
+MAX_BYTES = 120_000  # it is stored in the event log
 
 
 def ids(n: int) -> list[str]:
@@ -70,7 +70,7 @@ NAMES = [f"Captain {i}" for i in range(60)]
 RELATIONS = ["commands", "is afraid of", "part of"]
 
 
-def test_the_same_rows_in_any_order_give_the_same_picture():
+def test_row_order_does_not_change_the_plot():
     some, among = nodes(30, NAMES), edges(30, 40, RELATIONS)
     png = draw(some, among)
     check(png)
@@ -84,11 +84,11 @@ def test_each_edge_and_its_relation_are_drawn():
     fewer = among.slice(1)
     assert draw(some, fewer) != png
     renamed = pa.array(["rules", *among["relation"].to_pylist()[1:]])
-    place = among.column_names.index("relation")
-    assert draw(some, among.set_column(place, "relation", renamed)) != png
+    column = among.column_names.index("relation")
+    assert draw(some, among.set_column(column, "relation", renamed)) != png
 
 
-def test_what_is_not_shown_changes_nothing_but_its_number():
+def test_hidden_elements_change_only_their_count():
     png = draw(nodes(60, NAMES), chain(60))
     check(png)
     other = NAMES[:40] + ["hidden"] * 20
@@ -98,23 +98,23 @@ def test_what_is_not_shown_changes_nothing_but_its_number():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9, 40])
-def test_nodes_without_an_edge(n):
+def test_isolated_nodes(n):
     check(draw(nodes(n, NAMES), edges(n, 0, RELATIONS)))
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 40])
-def test_a_chain(n):
+def test_chain(n):
     check(draw(nodes(n, NAMES), chain(n)))
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_odd_names_and_relations(name):
+def test_unusual_names_and_relations(name):
     check(draw(nodes(4, [name, "Ann"]), edges(4, 4, [name]), name))
 
 
-def test_a_dense_graph_of_odd_names():
+def test_dense_graph_of_unusual_names():
     check(draw(nodes(400, ODD_NAMES), edges(400, 20_000, ODD_NAMES)))
 
 
-def test_without_nodes_there_is_nothing_to_show():
+def test_no_nodes_give_an_empty_plot():
     assert Image.open(io.BytesIO(draw(nodes(0, NAMES), chain(1)))).height < 100

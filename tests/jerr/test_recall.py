@@ -2,12 +2,12 @@
 
 import pyarrow as pa
 
-from benchmarks.jerr.recall import beside
+from benchmarks.jerr.recall import compared_recall
 from benchmarks.jerr.stories import Stories
 from gsum_assets.corpus.queries import Query
 
 
-def test_bm25_reads_as_many_line_chunks_as_the_nodes_lead_to() -> None:
+def test_bm25_reads_as_many_line_chunks_as_the_search() -> None:
     questions = {
         query_id: (Query(query_id, "?", "?", "specific", "story", [], [], "dev"), right)
         for query_id, right in (("first", "b"), ("second", "a"), ("none", "a"))
@@ -22,7 +22,7 @@ def test_bm25_reads_as_many_line_chunks_as_the_nodes_lead_to() -> None:
         ]
     )
     ranked = {"first": ["a", "b"], "second": ["c", "a", "b"], "none": ["a"]}
-    found = beside(Stories([], questions, {}), searches, ranked, k=2)
+    found = compared_recall(Stories([], questions, {}), searches, ranked, k=2)
     assert found.n_chunks.tolist() == [1, 2, 0]
     assert found.found.tolist() == [1, 0, 0]
     assert found.by_bm25.tolist() == [0, 1, 0]

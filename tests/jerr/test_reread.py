@@ -59,10 +59,10 @@ def again(chunk_ids: list[str], prompt_tokens: int = 16_000) -> pa.Table:
     return reread(contexts(), rows, TEXTS, ASKED, settings, MAX_WORDS, n_word_pieces)
 
 
-def test_synopses_are_shown_in_reading_order_and_nodes_after_them() -> None:
+def test_synopses_are_shown_in_reading_order_before_nodes() -> None:
     model = Scripted(lambda _: '{"references": []}')
     look_ups(contexts(), ASKED, model, AnswerSettings(), n_word_pieces)
-    assert model.asked[0].passages == (
+    assert model.requests[0].passages == (
         SYNOPSES["a1"],
         SYNOPSES["a2"],
         SYNOPSES["b1"],
@@ -70,24 +70,24 @@ def test_synopses_are_shown_in_reading_order_and_nodes_after_them() -> None:
     )
 
 
-def test_numbers_name_synopses_and_others_are_passed_over() -> None:
+def test_numbers_refer_to_synopses_and_others_are_ignored() -> None:
     assert named([2, 4, 0, 2, 1, -3])[0]["chunk_ids"] == ["a2", "a1"]
     assert named([2, 1, 3], n_reread=2)[0]["chunk_ids"] == ["a2", "a1"]
     assert named([])[0]["chunk_ids"] == []
-    assert named([1], n_reread=0) == []  # nobody is asked
+    assert named([1], n_reread=0) == []  # no request is sent
 
 
-def test_where_not_all_fit_the_best_are_shown() -> None:
+def test_best_synopses_are_shown_if_not_all_fit() -> None:
     model = Scripted(lambda _: '{"references": [1]}')
     long = contexts().set_column(8, "text", pa.array(["word " * 250] * 4))
     settings = AnswerSettings(prompt_tokens=700)
     (row,) = look_ups(long, ASKED, model, settings, n_word_pieces).rows.to_pylist()
     assert (row["chunk_ids"], row["n_shown"]) == (["a2"], 1)
-    request = model.asked[0]
+    request = model.requests[0]
     assert sum(n_word_pieces([request.instructions, request.render()])) <= 700
 
 
-def test_without_a_valid_reply_nothing_is_read_again() -> None:
+def test_invalid_reply_rereads_nothing() -> None:
     found = look_ups(contexts(), ASKED, Scripted(lambda _: None), AnswerSettings(), n_word_pieces)
     assert found.rows.num_rows == 0
     assert found.failures == ["question 'q': nothing is read again: the server is tired"]
@@ -97,7 +97,7 @@ def test_without_a_valid_reply_nothing_is_read_again() -> None:
     assert {row["fate"] for row in rows} == {"as found"}
 
 
-def test_what_is_read_again_stands_in_place_of_its_synopsis() -> None:
+def test_reread_text_replaces_its_synopsis() -> None:
     rows = again(["b1", "a1"]).to_pylist()
     assert [(r["node_id"], r["node_kind"], r["fate"], r["text"]) for r in rows] == [
         ("n", "node", "as found", "storm: storm – breaks – lamp."),
@@ -108,11 +108,11 @@ def test_what_is_read_again_stands_in_place_of_its_synopsis() -> None:
 
 
 @pytest.mark.parametrize("prompt_tokens", range(500, 1100, 50))
-def test_the_prompt_keeps_to_its_length_and_the_first_named_come_first(prompt_tokens: int) -> None:
+def test_prompt_keeps_its_length_and_starts_with_the_first_named(prompt_tokens: int) -> None:
     rows = again(["b1", "a1", "a2"], prompt_tokens)
     model = Scripted(lambda _: "The storm.")
     answer_questions(ASKED, rows, model, MAX_WORDS)
-    request = model.asked[0]
+    request = model.requests[0]
     length = sum(n_word_pieces([request.instructions, request.render()]))
     assert length <= prompt_tokens
     fates = {row["node_id"]: row["fate"] for row in rows.to_pylist()}
@@ -132,5 +132,5 @@ def test_long_units_are_cut_to_the_prompt() -> None:
     assert rows["fate"].to_pylist() == ["as found", "cut", "over budget", "over budget"]
     model = Scripted(lambda _: "The storm.")
     answer_questions(ASKED, rows, model, MAX_WORDS)
-    request = model.asked[0]
+    request = model.requests[0]
     assert sum(n_word_pieces([request.instructions, request.render()])) <= 700

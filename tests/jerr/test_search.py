@@ -1,4 +1,4 @@
-"""What a question's keywords match, and which nodes a search finds for it."""
+"""Matches of a question's keywords, and the nodes that a search finds."""
 
 import math
 
@@ -28,12 +28,12 @@ def keywords(words: dict[str, list[str]]) -> pa.Table:
 
 
 def found(variant: str, words: list[str], document_id: str | None = None) -> list[dict]:
-    asked = queries({"q": "?"}, document_id=document_id)
-    rows = search(asked, keywords({"q": words}), SPACE, VARIANTS[variant], SETTINGS, WORDS)
+    questions = queries({"q": "?"}, document_id=document_id)
+    rows = search(questions, keywords({"q": words}), SPACE, VARIANTS[variant], SETTINGS, WORDS)
     return rows.to_pylist()
 
 
-def test_a_name_counts_beside_the_text() -> None:
+def test_name_counts_in_addition_to_the_text() -> None:
     scope = SPACE.scope(None)
     matched = scope.match(["lamp"], WORDS, 0.6)
     by_name = {scope.names[node]: own for node, own in matched.gains.items()}
@@ -47,7 +47,7 @@ def test_a_name_counts_beside_the_text() -> None:
     assert matched.coverage.tolist() == [0.5, 0.5, 0]
 
 
-def test_what_is_seldom_weighs_more_and_all_weights_sum_to_one() -> None:
+def test_rare_keywords_weigh_more_and_weights_sum_to_one() -> None:
     scope = SPACE.scope(None)
     matched = scope.match(["storm", "ferry", "dragon"], WORDS, 1.0)
     storm, ferry = math.log(1 + 3 / 2), math.log(1 + 3)  # in 2 and 1 of 3 line chunks
@@ -58,7 +58,7 @@ def test_what_is_seldom_weighs_more_and_all_weights_sum_to_one() -> None:
     assert matched.coverage.tolist() == pytest.approx(expected)
 
 
-def test_of_a_keyword_of_two_words_each_counts_half() -> None:
+def test_words_of_a_two_word_keyword_count_half_each() -> None:
     scope = SPACE.scope("b")
     matched = scope.match(["ferry captain"], WORDS, 0.5)
     assert {scope.names[node]: own for node, own in matched.gains.items()} == {
@@ -67,14 +67,14 @@ def test_of_a_keyword_of_two_words_each_counts_half() -> None:
     }
 
 
-def test_a_node_is_worth_its_best_line_chunk_not_all_of_them_together() -> None:
+def test_node_scores_as_its_best_line_chunk() -> None:
     scope = SPACE.scope("a")
     matched = scope.match(["keeper", "glass"], WORDS, 1.0)  # in a1, and in a2
     lamp = matched.gains[scope.names.index("lamp")]  # in both
     assert lamp == [(0, 0.25)]
 
 
-def test_a_document_holds_its_own_nodes_edges_and_line_chunks() -> None:
+def test_document_scope_has_only_its_nodes_edges_and_line_chunks() -> None:
     scope = SPACE.scope("a")
     assert scope.names == ["Ada", "lamp", "storm"]
     assert scope.children == [[1], [], [1]]
@@ -82,7 +82,7 @@ def test_a_document_holds_its_own_nodes_edges_and_line_chunks() -> None:
     assert scope.chunks == [[0], [0, 1], [1]]
 
 
-def test_where_nothing_matches_nodes_count_by_their_line_chunks() -> None:
+def test_without_matches_nodes_score_by_their_line_chunks() -> None:
     scope = SPACE.scope("a")
     matched = scope.match(["dragon"], WORDS, 0.5)
     assert matched.gains == {0: [(0, 0.5)], 1: [(0, 1.0)], 2: [(0, 0.5)]}
@@ -91,7 +91,7 @@ def test_where_nothing_matches_nodes_count_by_their_line_chunks() -> None:
     assert (best["name"], best["keywords"]) == ("lamp", [])
 
 
-def test_the_best_path_joins_what_two_keywords_ask_for() -> None:
+def test_best_path_covers_both_keywords() -> None:
     rows = found("jerr", ["storm", "ferry"])
     path = sorted((row for row in rows if row["step"]), key=lambda row: row["step"])
     assert [row["name"] for row in path] == ["storm", "ferry"]
@@ -101,7 +101,7 @@ def test_the_best_path_joins_what_two_keywords_ask_for() -> None:
     assert rows[0]["score"] == max(row["score"] for row in rows)
 
 
-def test_nodes_of_a_line_chunk_take_turns_and_what_matches_nothing_is_met_last() -> None:
+def test_nodes_of_a_line_chunk_alternate_and_unmatched_come_last() -> None:
     rows = found("jerr", ["storm", "ferry", "keeper"])
     assert [(row["name"], row["chunk_ids"][0]) for row in rows] == [
         ("storm", "b1"),
@@ -115,13 +115,13 @@ def test_nodes_of_a_line_chunk_take_turns_and_what_matches_nothing_is_met_last()
     assert (last["name"], last["keywords"], last["mean_reward"]) == ("Ada", [], 0)
 
 
-def test_line_chunks_of_a_node_come_best_first() -> None:
+def test_line_chunks_of_a_node_are_ordered_by_score() -> None:
     lamp = next(row for row in found("jerr", ["storm", "lamp"]) if row["name"] == "lamp")
-    assert lamp["chunk_ids"] == ["a2", "a1"]  # a2 tells of both
+    assert lamp["chunk_ids"] == ["a2", "a1"]  # a2 mentions both
     assert lamp["keywords"] == ["storm", "lamp"]
 
 
-def test_pagerank_does_not_know_the_question() -> None:
+def test_pagerank_does_not_depend_on_the_question() -> None:
     one, other = (
         {row["name"]: row["score"] for row in found("jerr-pagerank", [word])}
         for word in ("ferry", "ada")
@@ -131,7 +131,7 @@ def test_pagerank_does_not_know_the_question() -> None:
     assert one["lamp"] > one["ferry"] > one["Ada"] == one["storm"] > 0
 
 
-def test_personalized_pagerank_visits_nothing_and_follows_the_keywords() -> None:
+def test_personalized_pagerank_follows_the_keywords_without_visits() -> None:
     rows = found("jerr-ppr", ["ferry"])
     assert rows[0]["name"] == "ferry"
     assert {row["visits"] for row in rows} == {row["step"] for row in rows} == {None}
@@ -139,11 +139,11 @@ def test_personalized_pagerank_visits_nothing_and_follows_the_keywords() -> None
 
 
 @pytest.mark.parametrize(("variant", "n"), [("jerr-top1", 1), ("jerr-top3", 3), ("jerr-top10", 4)])
-def test_ablations_choose_as_many_nodes_as_they_say(variant: str, n: int) -> None:
+def test_ablations_choose_the_configured_number_of_nodes(variant: str, n: int) -> None:
     assert sum(row["is_chosen"] for row in found(variant, ["storm", "ferry", "ada"])) == n
 
 
-def test_the_same_seed_finds_the_same_and_other_questions_change_nothing() -> None:
+def test_search_depends_on_its_seed_and_question_only() -> None:
     words = {"q": ["storm"], "r": ["ada"]}
     both = search(
         queries({"q": "?", "r": "?"}), keywords(words), SPACE, VARIANTS["jerr"], SETTINGS, WORDS
@@ -152,18 +152,18 @@ def test_the_same_seed_finds_the_same_and_other_questions_change_nothing() -> No
     assert [row for row in both.to_pylist() if row["query_id"] == "q"] == alone
 
 
-def test_order_of_rows_changes_nothing() -> None:
+def test_row_order_does_not_matter() -> None:
     shuffled = SearchSpace(
         NODE_ROWS.take([3, 1, 0, 2]), EDGES.take([2, 0, 1]), LINE_CHUNKS.take([1, 2, 0]), WORDS
     )
-    asked = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
+    questions = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
     one, other = (
-        search(*asked, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
+        search(*questions, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
     )
     assert one == other
 
 
-def test_no_node_at_all_is_no_error() -> None:
+def test_no_nodes_give_no_error() -> None:
     empty = SearchSpace(*(t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS)), WORDS)
     for variant in ("jerr", "jerr-pagerank", "jerr-ppr"):
         rows = search(
@@ -172,7 +172,7 @@ def test_no_node_at_all_is_no_error() -> None:
         assert rows.num_rows == 0
 
 
-def test_nodes_take_turns_with_their_line_chunks() -> None:
+def test_nodes_alternate_with_their_line_chunks() -> None:
     rows = [
         {"query_id": "q", "place": 1, "chunk_ids": ["a2", "b1"]},
         {"query_id": "q", "place": 2, "chunk_ids": ["a2", "a1"]},

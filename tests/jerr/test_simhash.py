@@ -1,4 +1,4 @@
-"""Near pairs are those of a scan of all pairs, whatever the hashes look like."""
+"""Near pairs equal those of a scan of all pairs, for any hashes."""
 
 from collections import Counter
 from hashlib import blake2b
@@ -36,19 +36,19 @@ def planted(n: int, most_bits: int) -> np.ndarray:
     """Random hashes, a quarter of them copies of others with up to so many bits flipped."""
     random = np.random.default_rng(0)
     hashes = random.integers(0, 2**64, n, dtype=np.uint64)
-    for place in range(0, n, 4):
+    for index in range(0, n, 4):
         flipped = random.choice(64, random.integers(0, most_bits + 1), replace=False)
-        hashes[place] = hashes[random.integers(n)] ^ np.uint64(sum(1 << int(b) for b in flipped))
+        hashes[index] = hashes[random.integers(n)] ^ np.uint64(sum(1 << int(b) for b in flipped))
     return hashes
 
 
 @given(st.lists(st.text(max_size=12) | st.text("ab -", max_size=12), max_size=8))
-def test_hashes_are_those_of_the_definition(texts: list[str]) -> None:
+def test_hashes_equal_the_definition(texts: list[str]) -> None:
     assert simhashes(texts).tolist() == [slow_simhash(text) for text in texts]
     assert simhashes(texts).dtype == np.uint64
 
 
-def test_hashes_are_the_same_in_every_process() -> None:
+def test_hashes_are_equal_in_every_process() -> None:
     assert simhashes(["lamp", "brass lamp", "北京大学"]).tolist() == [
         3097374708458783851,
         1028185490308147552,
@@ -65,18 +65,18 @@ def test_hashes_are_the_same_in_every_process() -> None:
         ("ユリ・ロス", "ユリロス"),
     ],
 )
-def test_what_stands_between_letters_does_not_count(one: str, other: str) -> None:
+def test_separators_are_ignored(one: str, other: str) -> None:
     assert shingles(one) == shingles(other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("c#", "c"), ("c++", "c"), ("が", "か"), ("की", "का"), ("é", "e")]
 )
-def test_what_makes_another_word_counts(one: str, other: str) -> None:
+def test_different_words_have_different_hashes(one: str, other: str) -> None:
     assert shingles(one) != shingles(other)
 
 
-def test_short_texts_and_marks_alone_have_a_shingle() -> None:
+def test_short_texts_and_punctuation_have_a_shingle() -> None:
     assert [shingles(text) for text in ("a", "ab", "abcd", "abcde", "-", "")] == [
         ["a"],
         ["ab"],
@@ -95,7 +95,7 @@ def test_hamming_counts_bits(pairs: list[tuple[int, int]]) -> None:
     assert table.tolist() == [[(a ^ b).bit_count() for _, b in pairs] for a, _ in pairs]
 
 
-def test_near_pairs_of_10_000_elements_are_those_of_a_scan() -> None:
+def test_near_pairs_of_10_000_elements_equal_a_full_scan() -> None:
     keys = keys_of_elements(10_000)
     hashes = simhashes(keys)
     found = tuples(near_pairs(hashes))
@@ -103,21 +103,21 @@ def test_near_pairs_of_10_000_elements_are_those_of_a_scan() -> None:
     assert {bits for _, _, bits in found} == {0, 1, 2, 3}
 
 
-def test_near_pairs_of_planted_neighbours_are_those_of_a_scan() -> None:
+def test_near_pairs_of_planted_neighbours_equal_a_full_scan() -> None:
     hashes = planted(10_000, most_bits=5)
     found = tuples(near_pairs(hashes))
     assert found == tuples(scan(hashes, 3))
     assert {bits for _, _, bits in found} == {0, 1, 2, 3}
 
 
-# bits from few places make hashes that are equal in most blocks, and often altogether
+# bits from few positions give hashes that are equal in most blocks, and often altogether
 _CROWDED = st.lists(st.sampled_from([0, 1, 15, 16, 40, 63]), max_size=6).map(
     lambda bits: sum({1 << bit for bit in bits})
 )
 
 
 @given(st.lists(HASH | _CROWDED, max_size=40), st.integers(0, 8))
-def test_near_pairs_of_any_hashes(numbers: list[int], n_bits: int) -> None:
+def test_near_pairs_of_random_hashes_equal_a_full_scan(numbers: list[int], n_bits: int) -> None:
     hashes = np.array(numbers, np.uint64)
     assert tuples(near_pairs(hashes, n_bits)) == [
         (i, j, (numbers[i] ^ numbers[j]).bit_count())
@@ -128,6 +128,6 @@ def test_near_pairs_of_any_hashes(numbers: list[int], n_bits: int) -> None:
 
 
 @pytest.mark.parametrize("n_bits", [-1, 63])
-def test_a_distance_out_of_range_is_refused(n_bits: int) -> None:
+def test_distance_out_of_range_raises(n_bits: int) -> None:
     with pytest.raises(ValueError, match=f"n_bits is {n_bits}; give 0 to 62"):
         near_pairs(np.zeros(2, np.uint64), n_bits)

@@ -27,24 +27,24 @@ def line_chunks(texts: list[str], n_tokens: int = 1000) -> pa.Table:
     return pa.Table.from_pylist(rows, of_one_size("jerr.line_chunks"))
 
 
-def test_length_is_in_proportion_to_the_chunk() -> None:
+def test_length_is_proportional_to_the_chunk() -> None:
     model = Scripted(lambda _: "In short.")
     for n_tokens, words in ((1000, 100), (2000, 200), (10, 20)):
         found = synopses(line_chunks([LONG], n_tokens), model, SETTINGS)
         assert found.rows["synopsis"].to_pylist() == ["In short."]
-        assert model.asked[-1].max_words == words
-        assert f"at most {words} words" in model.asked[-1].instructions
+        assert model.requests[-1].max_words == words
+        assert f"at most {words} words" in model.requests[-1].instructions
 
 
-def test_a_chunk_as_short_as_a_synopsis_is_its_own() -> None:
+def test_chunk_shorter_than_a_synopsis_is_its_own_synopsis() -> None:
     model = Scripted(lambda _: "In short.")
     found = synopses(line_chunks(["The ferry leaves at noon.", LONG]), model, SETTINGS)
     assert found.rows["synopsis"].to_pylist() == ["The ferry leaves at noon.", "In short."]
     assert found.rows["model"].to_pylist() == ["", "scripted"]
-    assert [request.passages for request in model.asked] == [(LONG,)]
+    assert [request.passages for request in model.requests] == [(LONG,)]
 
 
-def test_without_a_valid_reply_there_is_no_row_and_the_rest_is_kept() -> None:
+def test_invalid_reply_gives_no_row_and_keeps_the_rest() -> None:
     replies = iter([None, " ", "In short."])
     found = synopses(
         line_chunks([LONG + "1", LONG + "2", LONG]), Scripted(lambda _: next(replies)), SETTINGS

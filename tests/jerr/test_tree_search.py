@@ -28,8 +28,8 @@ def graphs(draw: Any) -> Graph:
     order = draw(st.permutations(range(draw(st.integers(0, 8)))))
     is_edge = iter(draw(st.lists(st.booleans(), min_size=28, max_size=28)))
     children: list[list[int]] = [[] for _ in order]
-    for place, node in enumerate(order):
-        children[node] = [later for later in order[place + 1 :] if next(is_edge)]
+    for i, node in enumerate(order):
+        children[node] = [later for later in order[i + 1 :] if next(is_edge)]
     shares = st.dictionaries(st.integers(0, 3), st.sampled_from([0.1, 0.5, 1]))
     found = {node: draw(shares) for node in order}
     gains = {
@@ -75,7 +75,7 @@ def shuffled(children: Sequence[Sequence[int]], draws: random.Random) -> list[li
     st.sampled_from([0.5, 0.8, 1.0]),
     st.sampled_from([0.1, 2.0]),
 )
-def test_the_best_path_is_that_of_exhaustive_search(graph, depth, exploration, discount, widening):
+def test_best_path_equals_exhaustive_search(graph, depth, exploration, discount, widening):
     settings = SearchSettings(
         n_simulations=ALL_PATHS,
         depth=depth,
@@ -95,7 +95,7 @@ def test_the_best_path_is_that_of_exhaustive_search(graph, depth, exploration, d
 
 
 @given(graphs(), st.integers(1, 4), st.integers(1, 60))
-def test_visited_is_what_roots_lead_to(graph, depth, n_simulations):
+def test_visited_nodes_are_reachable_from_the_roots(graph, depth, n_simulations):
     children, gains = graph
     found = tree_search(*graph, SearchSettings(n_simulations=n_simulations, depth=depth), seed=1)
     assert set(found.visits) <= {node for path in all_paths(*graph, depth) for node in path}
@@ -110,7 +110,7 @@ def test_visited_is_what_roots_lead_to(graph, depth, n_simulations):
 
 
 @given(graphs(), st.integers(0, 9))
-def test_neither_run_nor_order_of_children_matters(graph, seed):
+def test_runs_and_child_order_do_not_matter(graph, seed):
     children, gains = graph
     settings = SearchSettings(n_simulations=50)
     found = tree_search(children, gains, settings, seed)
@@ -119,7 +119,7 @@ def test_neither_run_nor_order_of_children_matters(graph, seed):
     assert tree_search(other, dict(reversed(gains.items())), settings, seed) == found
 
 
-def test_the_seed_decides_among_equals():
+def test_seed_breaks_ties():
     graph = [[] for _ in range(100)], {node: [(0, 1.0)] for node in range(100)}
     settings = SearchSettings(n_simulations=5)
     assert len({frozenset(tree_search(*graph, settings, seed).visits) for seed in range(5)}) > 1
@@ -143,23 +143,23 @@ CELL, KEY = 0, 1
     ("of_the_key", "path", "worth"),
     [
         ([(KEY, 0.5)], (0, 1), 0.5 + 0.8 * 0.5),  # the dream: 0.5 + 0.2
-        ([(CELL, 0.5)], (3,), 0.5 + 0.2),  # counts once, so two steps tell no more than one
+        ([(CELL, 0.5)], (3,), 0.5 + 0.2),  # counts once, so two steps gain no more than one
     ],
 )
-def test_two_steps_win_only_where_they_cover_more_keywords(of_the_key, path, worth):
+def test_two_steps_win_only_if_they_cover_more_keywords(of_the_key, path, worth):
     gains = {0: [(CELL, 0.5)], 1: of_the_key, 3: [(CELL, 0.5), (KEY, 0.2)]}
     found = tree_search(STORY, gains, SearchSettings(), seed=1)
     assert found.path == path
     assert found.best_reward == pytest.approx(worth)
 
 
-def test_a_keyword_counts_where_it_is_worth_most():
+def test_keyword_counts_at_its_best_node():
     gains = {0: [(0, 0.1)], 1: [(0, 1.0)]}
     found = tree_search([[1], []], gains, SearchSettings(depth=2, discount=0.5), seed=1)
     assert (found.path, found.best_reward) == ((1,), 1.0)
 
 
-def test_the_whole_path_is_credited_to_its_nodes():
+def test_reward_is_credited_to_the_whole_path():
     # Every way from 0 is 0, 1, 2 and gains 1; from 2, which is a root, too, it gains a half
     gains = {0: [(0, 0.5)], 2: [(1, 0.5)]}
     found = tree_search([[1], [2], []], gains, SearchSettings(depth=3, discount=1), seed=1)
@@ -170,7 +170,7 @@ def test_the_whole_path_is_credited_to_its_nodes():
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.5, 1.4])
-def test_visits_are_those_of_ucb(exploration):
+def test_visits_equal_ucb(exploration):
     worth = [0.9, 0.3, 0.2]  # in the order in which they are tried
     gains = {node: [(0, gain)] for node, gain in enumerate(worth)}
     expected = [1, 1, 1]
@@ -185,14 +185,14 @@ def test_visits_are_those_of_ucb(exploration):
     assert found.visits[0] > 900
 
 
-def test_the_best_child_is_tried_first():
+def test_best_child_is_tried_first():
     graph = [[], [], []], {0: [(0, 0.4)], 1: [(0, 0.3), (1, 0.3)], 2: [(1, 0.5)]}
     for n_simulations, visited in ((1, {1}), (2, {1, 2}), (3, {0, 1, 2})):
         settings = SearchSettings(n_simulations=n_simulations, widening=2)
         assert set(tree_search(*graph, settings, seed=1).visits) == visited
 
 
-def test_children_are_as_many_as_visits_warrant():
+def test_number_of_children_follows_visits():
     # As all of 200 roots lead to 200 ends, no root is ever seen to the end
     children = [list(range(200, 400))] * 200 + [[]] * 200
     for n_simulations, widening in ((101, 2.0), (101, 0.5), (50, 1.0)):
@@ -216,13 +216,13 @@ def none() -> list[list[int]]:
         ([[]], {0: [(0, 1.0)]}, (0,)),
         ([[], [], []], {1: [(0, 1.0)]}, (1,)),
         (none(), {MANY - 1: [(0, 1.0)]}, (MANY - 1,)),
-        ([[place + 1] for place in range(MANY - 1)] + [[]], {}, (0,)),
-        ([[place + 1] for place in range(MANY - 1)] + [[]], {9: [(0, 1.0)]}, (9,)),
+        ([[i + 1] for i in range(MANY - 1)] + [[]], {}, (0,)),
+        ([[i + 1] for i in range(MANY - 1)] + [[]], {9: [(0, 1.0)]}, (9,)),
         ([list(range(1, MANY)), *none()[1:]], {}, (0,)),
     ],
     ids=["none", "one", "one-match", "isolated", "many", "chain", "chain-match", "star"],
 )
-def test_it_ends(children, gains, path, depth, n_simulations):
+def test_search_terminates(children, gains, path, depth, n_simulations):
     settings = SearchSettings(n_simulations=n_simulations, depth=depth)
     found = tree_search(children, gains, settings, seed=1)
     assert found.path == path
@@ -231,7 +231,7 @@ def test_it_ends(children, gains, path, depth, n_simulations):
 
 
 @pytest.mark.parametrize("is_matched", [False, True])
-def test_it_ends_where_every_node_is_a_root(is_matched):
+def test_search_terminates_if_every_node_is_a_root(is_matched):
     gains: Mapping[int, list[tuple[int, float]]] = (
         {node: [(node % 8, 1 / 8)] for node in range(MANY)} if is_matched else {}
     )

@@ -1,4 +1,4 @@
-"""An index of two small documents, made by hand: who broke the lamp of the tower.
+"""An index of two small documents, written by hand: who broke the lamp of the tower.
 
 Document a, in two line chunks: the keeper lights the lamp, the storm breaks the lamp. Document b,
 in one: the storm sinks the ferry.
@@ -100,13 +100,13 @@ NODE_ROWS = rows_of(
         {
             "node_id": node_id,
             "name": name,
-            "place": place,
+            "place": index,
             "n_mentions": len(chunk_ids),
             "facts": facts,
             "chunk_ids": chunk_ids,
             "document_ids": documents_of(chunk_ids),
         }
-        for place, (node_id, (name, chunk_ids, facts)) in enumerate(NODES.items())
+        for index, (node_id, (name, chunk_ids, facts)) in enumerate(NODES.items())
     ],
 )
 EDGES = rows_of(

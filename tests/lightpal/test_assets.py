@@ -1,4 +1,4 @@
-"""Passage graphs as assets: made when asked for, and after a change no more than it concerns."""
+"""Passage graphs as assets: materialized on request, and after a change only what it affects."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_resources.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, made_by, text_of
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
@@ -31,7 +31,7 @@ WALK = ["passage_walk"]
 
 
 class CountingScorer(UnigramScorer):
-    """Keeps the pairs that it was asked for; `mute` words get no score."""
+    """Records the requested pairs; `mute` words get no score."""
 
     def __init__(self, mu: float = 1000.0, mute: str = "") -> None:
         super().__init__(mu)
@@ -45,29 +45,29 @@ class CountingScorer(UnigramScorer):
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
         rows = super().score(contexts, candidates)
-        for place, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
+        for index, (context, texts) in enumerate(zip(contexts, candidates, strict=True)):
             self.pairs.extend((context, text) for text in texts)
             if self.mute and self.mute in context:
-                rows[place][:] = np.nan
+                rows[index][:] = np.nan
             if on_row:
-                on_row(place, rows[place])
+                on_row(index, rows[index])
         return rows
 
 
 @pytest.fixture(scope="module")
 def without_graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """Six documents, a question about all of them and one about the first; no method is asked."""
+    """Six documents, a question about all of them and one about the first; no method requested."""
     with house_at(tmp_path_factory.mktemp("passages")) as house:
         house.scorer = CountingScorer()
         for number, document_id in enumerate(DOCUMENTS):
             house.write_document(document_id, text_of(document_id, 4 + number))
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        asked = [("all", None), ("first", DOCUMENTS[0])]
+        questions = [("all", None), ("first", DOCUMENTS[0])]
         write_lines(
             house.folder / "queries.jsonl",
             [
                 {"query_id": q, "text": "Who met the Boat?", "document_id": d, "references": ["A."]}
-                for q, d in asked
+                for q, d in questions
             ],
         )
         assert house.run([]).is_complete
@@ -117,14 +117,14 @@ def test_every_method_ranks_every_question(indexed: House) -> None:
     assert not [name for name in failing(indexed) if name.startswith("lightpal")]
 
 
-def test_nothing_is_made_twice(indexed: House) -> None:
+def test_second_run_materializes_nothing(indexed: House) -> None:
     pairs = len(indexed.scorer.pairs)
-    assert made_by(indexed.run(METHODS)) == []
+    assert materialized_by(indexed.run(METHODS)) == []
     assert len(indexed.scorer.pairs) == pairs
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_a_new_document_scores_changed_lists_only(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_new_document_scores_only_changed_lists(changeable: House) -> None:
     house = changeable
     known = scored_rows(house)
     house.write_document(NEW, text_of(NEW, 5))
@@ -134,10 +134,8 @@ def test_a_new_document_scores_changed_lists_only(changeable: House) -> None:
     assert 0 < len(house.scorer.pairs) < sum(len(row) - 1 for row in rows)
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_an_update_equals_a_rebuild(
-    indexed: House, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     with copy_of(indexed, tmp_path_factory.mktemp("updated")) as house:
         house.scorer = CountingScorer()
         known = scored_rows(house)
@@ -155,26 +153,26 @@ def test_an_update_equals_a_rebuild(
         assert contents(fresh) == contents(house)
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_another_scorer_scores_anew(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_another_scorer_scores_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=50.0)
-    made = made_by(house.run(WALK))
-    assert "lightpal/context_scores[]" in made
-    assert "lightpal/candidates[]" not in made
+    materialized = materialized_by(house.run(WALK))
+    assert "lightpal/context_scores[]" in materialized
+    assert "lightpal/candidates[]" not in materialized
     assert house.scorer.pairs
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_a_setting_concerns_the_methods_that_read_it(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_setting_affects_only_the_methods_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 20\npower = 2.0"))
-    ranked = [name for name in made_by(changeable.run(WALK)) if "rankings" in name]
+    ranked = [name for name in materialized_by(changeable.run(WALK)) if "rankings" in name]
     assert ranked == ["lightpal/rankings[passage_walk]"]
 
 
-@pytest.mark.usefixtures("tables_alone_here")
-def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
+@pytest.mark.usefixtures("only_tables_here")
+def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     house = changeable
     house.scorer = CountingScorer(mu=60.0, mute=DOCUMENTS[3])
     report = house.run(WALK)
@@ -191,7 +189,7 @@ def test_pairs_without_a_score_are_asked_for_again(changeable: House) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("document_id", [None, DOCUMENTS[5]])
-def test_a_question_is_answered_from_the_stored_graph(
+def test_question_is_answered_from_the_stored_graph(
     indexed: House, method: str, document_id: str | None
 ) -> None:
     answer = ask(indexed.pipeline(), CORPUS, "Who met the boat?", method, document_id)
@@ -201,12 +199,12 @@ def test_a_question_is_answered_from_the_stored_graph(
         assert {passage["document_id"] for passage in answer.passages} == {document_id}
 
 
-def test_asking_before_there_is_a_graph_names_the_remedy(without_graph: House) -> None:
+def test_question_before_the_first_graph_names_the_remedy(without_graph: House) -> None:
     with pytest.raises(CorpusError, match=r"lightpal\.passage_edges.*--methods passage_walk"):
         ask(without_graph.pipeline(), CORPUS, "Who met the boat?", "passage_walk")
 
 
-def test_a_wrong_setting_names_table_and_key(changeable: House) -> None:
+def test_wrong_setting_names_table_and_key(changeable: House) -> None:
     (changeable.folder / "corpus.toml").write_text("[lightpal.graph]\nn_edge = 5\n")
     errors = "; ".join(changeable.run(WALK).errors)
     assert re.search(r"\[lightpal\].*graph\.n_edge.*n_edges", errors)

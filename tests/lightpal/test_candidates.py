@@ -21,7 +21,7 @@ def by_passage(rows: pa.Table, level: str) -> dict[str, list[str]]:
     return found
 
 
-def test_toys_by_hand():
+def test_toys_known_values():
     # vectors lie on axes: both of `apples`' chunks on two, those of `boats` on the second of them
     rows = candidates(collection(), 2)
     assert rows.schema.equals(TABLES["lightpal.candidates"].schema)
@@ -38,7 +38,7 @@ def test_toys_by_hand():
     assert documents["rank"].to_pylist() == [1, 2] * 3
 
 
-def test_none_is_its_own_candidate_and_ranks_are_consecutive():
+def test_no_passage_is_its_own_candidate_and_ranks_are_consecutive():
     here = Collection.from_tables(*topic_tables(2, 3, 4))
     rows = candidates(here, 100)
     for level, ids in (("document", here.document_ids), ("node", here.chunk_ids)):
@@ -49,7 +49,7 @@ def test_none_is_its_own_candidate_and_ranks_are_consecutive():
     assert ranks.tolist() == [*[*range(1, 6)] * 6, *[*range(1, 24)] * 24]
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_row_order_does_not_matter():
     in_order = tables()
     turned = [shuffled(table) for table in in_order]
     assert candidates(Collection.from_tables(*turned), 3).equals(
@@ -58,14 +58,14 @@ def test_the_order_of_rows_does_not_matter():
 
 
 @pytest.mark.parametrize("here", [EMPTY, collection().document(2)])
-def test_no_passage_or_one_has_no_candidates(here):
+def test_fewer_than_two_passages_have_no_candidates(here):
     rows = candidates(here, 5)
     assert rows.equals(TABLES["lightpal.candidates"].empty())
     lists = candidate_lists(rows, "node", here.chunk_ids, "similarity")
     assert lists.indices.shape == lists.values.shape == (len(here.chunk_ids), 0)
 
 
-def test_lists_give_back_what_candidates_found():
+def test_lists_reproduce_the_candidates():
     here = collection()
     lists = candidate_lists(candidates(here, 3), "document", here.document_ids, "similarity")
     assert lists.indices.tolist() == [[1, 2], [0, 2], [0, 1]]
@@ -73,7 +73,7 @@ def test_lists_give_back_what_candidates_found():
     assert candidate_lists(candidates(here, 3), "node", here.chunk_ids).values.shape == (5, 0)
 
 
-def test_lists_take_passages_in_any_order():
+def test_lists_accept_passages_in_any_order():
     here = collection()
     rows = candidates(here, 3)
     blocks = [rows.slice(start, 3) for start in range(6, 21, 3)]
@@ -84,7 +84,7 @@ def test_lists_take_passages_in_any_order():
     np.testing.assert_array_equal(found.values, expected.values)
 
 
-def test_lists_of_other_passages_are_told():
+def test_lists_of_other_passages_are_reported():
     rows = candidates(collection(), 3)
     ids = collection().chunk_ids
     wrong = [["another", *ids[1:]], ids[:-1], [*ids, "another"], []]
@@ -93,7 +93,7 @@ def test_lists_of_other_passages_are_told():
             candidate_lists(rows, "node", passages)
 
 
-def test_lists_that_would_fit_by_their_number_alone_are_told():
+def test_lists_of_equal_length_for_other_passages_are_reported():
     # 3 passages with 2 candidates each are as many rows as 6 with 1 or as 2 with 3 would be
     rows = candidates(collection(), 2)
     ids = [*collection().document_ids, "dunes", "eels", "fens"]

@@ -12,7 +12,7 @@ from tests.lightpal.toys import EMPTY, TableScorer, topic_tables
 from tests.retrieval.toys import collection
 
 
-def test_a_score_is_that_of_the_candidate_after_the_passage():
+def test_score_is_of_the_candidate_given_the_passage():
     here, scorer = collection(), TableScorer(lambda context, text: len(context) - len(text) / 64)
     found = candidates(here, 3)
     rows = context_scores(found, here, scorer)
@@ -26,7 +26,7 @@ def test_a_score_is_that_of_the_candidate_after_the_passage():
         assert row["score"] == len(passage) - len(candidate) / 64
 
 
-def test_a_score_that_is_not_to_be_had_is_null():
+def test_unavailable_score_is_null():
     here = collection()
     silent = TableScorer(lambda context, text: np.nan if "clouds" in text else -1.0)
     rows = context_scores(candidates(here, 2), here, silent).to_pylist()
@@ -37,7 +37,7 @@ def test_a_score_that_is_not_to_be_had_is_null():
     }
 
 
-def test_the_default_scorer_prefers_what_shares_words():
+def test_default_scorer_prefers_shared_words():
     here = Collection.from_tables(*topic_tables(2, 3, 4))
     rows = context_scores(candidates(here, 100), here, UnigramScorer()).to_pylist()
     same = [r["score"] for r in rows if r["passage_id"][:3] == r["candidate_id"][:3]]
@@ -46,7 +46,7 @@ def test_the_default_scorer_prefers_what_shares_words():
 
 
 @pytest.mark.parametrize("here", [EMPTY, collection().document(0), collection().document(2)])
-def test_no_passages_or_few(here):
+def test_few_or_no_passages(here):
     found = candidates(here, 5)
     rows = context_scores(found, here, UnigramScorer())
     assert rows.num_rows == found.num_rows == (2 if len(here.chunk_ids) == 2 else 0)

@@ -49,7 +49,7 @@ def keep(store: ParquetStore, rows: pa.Table) -> None:
 
 @pytest.mark.parametrize("n", [5, 100])
 @pytest.mark.parametrize("change", CHANGES)
-def test_equal_to_all_compared(store, monkeypatch, change, n):
+def test_equals_a_full_comparison(store, monkeypatch, change, n):
     then = a_collection(SIZES)
     rows = candidates(then, n)
     note(store, CORPUS, rows, then)
@@ -61,7 +61,7 @@ def test_equal_to_all_compared(store, monkeypatch, change, n):
     assert candidates(now, n, earlier=read_earlier(store, CORPUS)).equals(expected)
 
 
-def test_a_list_of_another_file_counts_for_nothing(store):
+def test_list_of_another_file_is_ignored(store):
     then = a_collection(SIZES)
     rows = candidates(then, 5)
     assert read_earlier(store, CORPUS) is None
@@ -73,7 +73,7 @@ def test_a_list_of_another_file_counts_for_nothing(store):
     assert read_earlier(store, CORPUS) is not None
 
 
-def test_fewer_or_more_candidates_wanted_than_before(store):
+def test_changed_number_of_candidates(store):
     then = a_collection(SIZES)
     rows = candidates(then, 5)
     note(store, CORPUS, rows, then)

@@ -59,13 +59,13 @@ def targets(rows: list[dict], graph: str, scope: str = "corpus") -> list[tuple[s
     ]
 
 
-def test_the_published_graph_follows_the_scores_and_its_ablation_the_similarity():
+def test_published_graph_uses_scores_and_its_ablation_similarity():
     rows = edges(n_edges=2)
     assert targets(rows, "context") == [("b1", 1, 1.0), ("a2", 2, 1.0)]
     assert targets(rows, "embedding") == [("b2", 1, 1.0), ("a2", 2, 1.0)]
 
 
-def test_the_walked_graph_adds_both_in_standard_deviations():
+def test_walked_graph_adds_both_in_standard_deviations():
     # similarities: mean .5, deviation of .4 and 0: z = s, 0, -s with s = sqrt(3/2)
     s = math.sqrt(3 / 2)
     rows = edges({"b2": -1.0, "a2": -3.0, "b1": -2.0})  # z = s, -s, 0
@@ -79,20 +79,20 @@ def test_the_walked_graph_adds_both_in_standard_deviations():
     )
 
 
-def test_equally_strong_edges_come_in_the_order_of_similarity():
+def test_equally_strong_edges_are_ordered_by_similarity():
     rows = edges(dict.fromkeys(SCORES, -1.0))
     assert [target for target, _, _ in targets(rows, "context")] == ["b2", "a2", "b1"]
     assert [target for target, _, _ in targets(rows, "walk")] == ["b2", "a2", "b1"]
 
 
-def test_within_a_document_edges_lead_to_its_passages_alone():
+def test_within_document_edges_lead_to_its_passages_only():
     rows = edges(n_edges=1)
     for graph in GRAPHS:
         ((target, rank, _),) = targets(rows, graph, "document")
         assert (target, rank) == ("a2", 1)
 
 
-def test_a_pair_without_a_score_has_no_edge_where_one_is_needed():
+def test_pair_without_required_score_has_no_edge():
     rows = edges({"b2": -3.0, "a2": None, "b1": -1.0})
     assert [target for target, _, _ in targets(rows, "context")] == ["b1", "b2"]
     assert [target for target, _, _ in targets(rows, "embedding")] == ["b2", "a2", "b1"]
@@ -125,7 +125,7 @@ def test_every_passage_has_its_best_edges_in_every_graph(n_edges):
             assert len(counts[graph, "document", "corpus", own]) == min(n_edges, 5)
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_row_order_does_not_matter():
     in_order = tables()
     turned = Collection.from_tables(*(shuffled(table) for table in in_order))
     here = Collection.from_tables(*in_order)
@@ -134,7 +134,7 @@ def test_the_order_of_rows_does_not_matter():
     assert passage_edges(found, scores, turned, 2).equals(passage_edges(found, scores, here, 2))
 
 
-def test_scores_of_other_candidates_are_told():
+def test_scores_of_other_candidates_are_reported():
     here = collection()
     scores = context_scores(candidates(here, 2), here, UnigramScorer())
     with pytest.raises(ValueError, match="materialize lightpal/"):
@@ -147,7 +147,7 @@ def test_scores_of_other_candidates_are_told():
         passage_edges(candidates(other, 2), scores, here, 2)
 
 
-def test_an_empty_corpus_has_no_edges():
+def test_empty_corpus_has_no_edges():
     found = candidates(EMPTY, 3)
     rows = passage_edges(found, context_scores(found, EMPTY, UnigramScorer()), EMPTY, 2)
     assert rows.equals(TABLES["lightpal.passage_edges"].empty())

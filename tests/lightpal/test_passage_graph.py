@@ -34,14 +34,14 @@ def weights(graph: WalkGraph) -> dict[tuple[int, int], float]:
     return steps
 
 
-def test_edges_of_one_graph_between_passages_that_are_there():
+def test_edges_belong_to_one_graph_of_existing_passages():
     graphs = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
     assert weights(graphs.nodes) == {(0, 2): 4.0, (2, 0): 1.0, (2, 4): 2.0}
     assert weights(graphs.documents) == {(2, 0): 5.0}
     assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
 
 
-def test_both_ways_an_edge_and_the_one_back_add_up():
+def test_opposite_edges_add_up_in_both_directions():
     graphs = PassageGraphs.of(edge_table(), "walk", both_ways=True).walked(collection(), "corpus")
     steps = {(0, 2): 5.0, (2, 0): 5.0, (2, 4): 2.0, (4, 2): 2.0}
     assert weights(graphs.nodes) == steps
@@ -49,7 +49,7 @@ def test_both_ways_an_edge_and_the_one_back_add_up():
     assert graphs.nodes.is_symmetric
 
 
-def test_a_document_alone_has_edges_of_its_own():
+def test_document_graph_has_its_own_edges():
     boats = collection().document(1)
     graphs = PassageGraphs.of(edge_table(), "walk").walked(boats, "document")
     assert weights(graphs.nodes) == {(0, 1): 3.0}
@@ -57,14 +57,14 @@ def test_a_document_alone_has_edges_of_its_own():
     assert weights(graphs.documents) == {}
 
 
-def test_a_graph_without_an_edge_has_its_nodes():
+def test_graph_without_edges_has_its_nodes():
     graphs = PassageGraphs.of(edge_table(), "embedding").walked(collection(), "corpus")
     assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
     assert len(graphs.nodes.sources) == len(graphs.documents.sources) == 0
     assert graphs.nodes.weights.dtype == np.float64
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_row_order_does_not_matter():
     turned = PassageGraphs.of(shuffled(edge_table()), "walk").walked(collection(), "corpus")
     expected = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
     assert weights(turned.nodes) == weights(expected.nodes)

@@ -1,4 +1,4 @@
-"""The picture of a passage graph: small, the same for the same rows, whatever the names."""
+"""The plot of a passage graph: small, reproducible, for any names."""
 
 import io
 import warnings
@@ -13,7 +13,7 @@ from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 60_000  # it stands in the event log
+MAX_BYTES = 60_000  # it is stored in the event log
 
 
 def chunks(documents: list[str], n_each: int = 1) -> pa.Table:
@@ -68,7 +68,7 @@ NAMES = [f"story {i}" for i in range(60)]
 
 
 @pytest.mark.parametrize("n_groups", [1, 3, 9])
-def test_the_same_rows_in_any_order_give_the_same_picture(n_groups):
+def test_row_order_does_not_change_the_plot(n_groups):
     rows = edges(groups(NAMES, n_groups), "document")
     png = draw(rows, chunks(NAMES))
     check(png)
@@ -78,7 +78,7 @@ def test_the_same_rows_in_any_order_give_the_same_picture(n_groups):
     assert draw(rows.slice(0, 40), chunks(NAMES)) != png
 
 
-def test_only_the_graph_that_is_walked_is_drawn():
+def test_only_the_walked_graph_is_drawn():
     rows = edges(groups(NAMES, 3), "document")
     other = edges(groups(NAMES, 2), "document", "context")
     of_chunks = edges(groups(NAMES, 2), "node")
@@ -98,7 +98,7 @@ def test_chunks_of_few_documents_are_drawn():
 
 
 @pytest.mark.parametrize("n_each", [1, 3])  # documents, or chunks
-def test_odd_names(n_each):
+def test_unusual_names(n_each):
     names = [f"{name}{i}" for i, name in enumerate(with_names(ODD_NAMES, 7 if n_each > 1 else 16))]
     of = chunks(names, n_each)
     level, ids = ("document", names) if n_each == 1 else ("node", of["chunk_id"].to_pylist())
@@ -106,20 +106,20 @@ def test_odd_names(n_each):
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_without_an_edge_there_is_nothing_to_show(n):
+def test_no_edges_give_an_empty_plot(n):
     png = draw(edges([], "node"), chunks(["a"] * n))
     assert Image.open(io.BytesIO(png)).height < 100
     assert Image.open(io.BytesIO(draw(edges([], "document"), chunks(NAMES)))).height < 100
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
-def test_the_smallest_graphs(n):
+def test_smallest_graphs(n):
     of = chunks(["a"], n)
     ids = of["chunk_id"].to_pylist()
     check(draw(edges([(ids[0], other) for other in ids[1:]], "node"), of))
 
 
-def test_of_a_large_graph_the_greatest_hub_and_its_neighbours_are_shown(monkeypatch):
+def test_largest_hub_of_a_large_graph_is_shown_with_its_neighbours(monkeypatch):
     monkeypatch.setattr(plots, "_MOST_SHOWN", 50)
     star = [(NAMES[0], name) for name in NAMES[1:]]
     others = [f"note {i}" for i in range(40)]

@@ -11,7 +11,7 @@ from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.settings import PromptRankSettings
 from gsum_assets.retrieval.collection import Collection
 from tests.lightpal.toys import Fixed, TableScorer, walk_graph
-from tests.retrieval.toys import asking
+from tests.retrieval.toys import toy_question
 
 TEXTS = [*"abcdef"]
 COLLECTION = Collection(TEXTS, TEXTS, TEXTS, TEXTS, np.arange(7))
@@ -39,60 +39,60 @@ def read(
         PromptRankSettings.model_validate({"beam": 2, **settings}),
         n_first,
     )
-    found = method.scores(asking("what?"))
+    found = method.scores(toy_question("what?"))
     np.testing.assert_array_equal(found.nodes, found.documents)
     paths = [context.replace("\n\n", "") for context in scorer.contexts]
     assert paths[: len(paths) // 2] == paths[len(paths) // 2 :]  # for chunks, then for documents
     return "".join(TEXTS[i] for i in np.argsort(-found.nodes[0])), paths[: len(paths) // 2]
 
 
-def test_a_passage_is_worth_the_best_path_that_it_lies_on():
+def test_passage_scores_as_its_best_path():
     # b, f: -1 by b-f; a, d: -3 by a-d; e: -6 by a-e; c is on no path
     assert read() == ("bfadec", ["a", "b", "ad", "ae", "bf"])
 
 
-def test_one_hop_reads_the_first_passages_alone():
+def test_one_hop_scores_only_the_first_passages():
     assert read(hops=1) == ("abcdef", ["a", "b"])
     assert read({"a": -2.0, "b": -1.0}, hops=1)[0] == "bacdef"
 
 
-def test_more_hops_read_longer_paths():
+def test_more_hops_score_longer_paths():
     assert read(hops=3) == ("bcfade", ["a", "b", "ad", "ae", "bf", "bfc"])
 
 
-def test_paths_beside_the_beam_are_not_made_longer():
+def test_paths_outside_the_beam_are_not_extended():
     assert read(beam=1) == ("adbecf", ["a", "b", "ad", "ae"])  # a is better than b
 
 
-def test_a_path_meets_no_passage_twice():
+def test_path_visits_no_passage_twice():
     there_and_back = walk_graph(6, (0, 1), both_ways=True)
     assert read(graph=there_and_back, hops=4)[1] == ["a", "b", "ab", "ba"]
 
 
-def test_a_graph_without_edges_reads_no_paths():
+def test_graph_without_edges_has_no_paths():
     assert read(graph=walk_graph(6), hops=3)[1] == ["a", "b"]
 
 
-def test_the_initial_share_stays():
+def test_initial_share_is_kept():
     assert read(share=1.0)[0] == "abcdef"
     # K = 1: a; 2: and b, the best by paths; 3: two of the first, and f; 4: and d
     assert read(share=0.6)[0][:4] == "abfc"
 
 
-def test_a_path_that_no_score_could_be_had_of_is_the_worst_of_its_hop():
+def test_path_without_a_score_ranks_last_in_its_hop():
     # b is worth one less than a, -5, and b-f one less than a-e, -7
     assert read({**WORTH, "b": np.nan, "bf": np.nan})[0] == "adbefc"
     assert read(dict.fromkeys(WORTH, np.nan))[0][-1] == "c"
 
 
 def test_questions_are_scored_after_the_texts_of_the_path():
-    asked = []
-    scorer = TableScorer(lambda context, text: asked.append((context, text)) or -1.0)
+    pairs = []
+    scorer = TableScorer(lambda context, text: pairs.append((context, text)) or -1.0)
     graphs = ScopeGraphs(GRAPH, walk_graph(6))
     settings = PromptRankSettings(beam=1)
     method = PromptRank(COLLECTION, Fixed([3, 2, 1, 0, 0, 0]), graphs, scorer, 0.6, settings, 1)
-    method.scores(asking("who?"))
-    assert asked == [("a", "who?"), ("a\n\nd", "who?"), ("a\n\ne", "who?"), ("a", "who?")]
+    method.scores(toy_question("who?"))
+    assert pairs == [("a", "who?"), ("a\n\nd", "who?"), ("a\n\ne", "who?"), ("a", "who?")]
 
 
 @pytest.mark.parametrize("n", [1, 6])
@@ -101,4 +101,4 @@ def test_few_passages(n):
     scorer, graph = TableScorer(lambda context, text: -1.0), walk_graph(n)
     initial, settings = Fixed(np.arange(n)), PromptRankSettings()
     found = PromptRank(here, initial, ScopeGraphs(graph, graph), scorer, 0.6, settings, 20)
-    assert np.argsort(-found.scores(asking("?")).nodes[0]).tolist() == [*range(n)][::-1]
+    assert np.argsort(-found.scores(toy_question("?")).nodes[0]).tolist() == [*range(n)][::-1]

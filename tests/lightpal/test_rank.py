@@ -31,7 +31,7 @@ SETTINGS = LightpalSettings()
 
 
 class Corpus(NamedTuple):
-    """A corpus of 160 chunks, its graphs, and what is asked of it."""
+    """A corpus of 160 chunks, its graphs and questions."""
 
     collection: Collection
     questions: Questions
@@ -40,7 +40,7 @@ class Corpus(NamedTuple):
 
 @cache
 def corpus(turned: bool = False) -> Corpus:
-    """A question about each topic and two about documents; all tables turned over if asked for."""
+    """A question about each topic and two about documents; all tables reversed on request."""
     changed: Callable[[pa.Table], pa.Table] = shuffled if turned else pa.Table.combine_chunks
     whole = topic_tables(N_TOPICS, N_DOCUMENTS, N_CHUNKS)
     straight = Collection.from_tables(*whole)
@@ -61,20 +61,20 @@ def corpus(turned: bool = False) -> Corpus:
 
 def ranked(
     variant: str,
-    asked: Corpus | None = None,
+    changed_corpus: Corpus | None = None,
     settings: LightpalSettings = SETTINGS,
     scorer: Callable[[], PassageScorer] = UnigramScorer,
     k: int = DEFAULT_K,
 ) -> pa.Table:
     """Rows of `rankings` without what a clock says."""
-    here = asked or corpus()
+    here = changed_corpus or corpus()
     rows = rank(variant, here.collection, here.questions, here.tables, "en", settings, scorer, k)
     assert rows.schema.equals(TABLES["rankings"].schema)
     return rows.drop_columns("latency_s")
 
 
 def items(rows: pa.Table, query_id: str, level: str = "node") -> list[str]:
-    """What a question finds, best first."""
+    """Return the items that a question finds, best first."""
     of_question = rows.filter(pc.equal(rows["query_id"], query_id))
     return of_question.filter(pc.equal(of_question["level"], level))["item_id"].to_pylist()
 
@@ -98,7 +98,7 @@ def test_every_question_is_ranked(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_topic_is_found(variant):
+def test_topic_is_found(variant):
     rows = ranked(variant)
     for topic in range(N_TOPICS):
         best = items(rows, f"q{topic}", "document")[:N_DOCUMENTS]
@@ -108,12 +108,12 @@ def test_a_topic_is_found(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_order_of_rows_does_not_matter(variant):
+def test_row_order_does_not_matter(variant):
     assert ranked(variant, corpus(turned=True)).equals(ranked(variant))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_question_does_not_depend_on_others(variant):
+def test_question_does_not_depend_on_others(variant):
     here = corpus()
     few = ranked(variant, here._replace(questions=here.questions.take([9, 2, 8])))
     rows = ranked(variant)
@@ -136,7 +136,7 @@ def test_a_question_does_not_depend_on_others(variant):
         (PROMPTRANK, {"initial": "tfidf"}, "tfidf"),
     ],
 )
-def test_six_of_ten_are_the_initial_retrievers(variant, settings, initial):
+def test_six_of_ten_come_from_the_initial_retriever(variant, settings, initial):
     here = corpus()
     rows = ranked(variant, settings=LightpalSettings.model_validate({"retrieval": settings}), k=10)
     baseline = rank_questions(
@@ -153,12 +153,12 @@ def test_six_of_ten_are_the_initial_retrievers(variant, settings, initial):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_ranking_is_made_for_one_k(variant):
+def test_ranking_depends_on_its_k(variant):
     few, many = (ranked(variant, k=k) for k in (3, 20))
     assert few["item_id"].equals(many["item_id"]) == (variant == PASSAGE_WALK)
 
 
-def test_the_walk_follows_what_the_table_says_of_its_graph():
+def test_walk_uses_the_trust_stored_for_its_graph():
     here = corpus()
     trusts = {}
     for trust in (0.0, 1.0):
@@ -171,7 +171,7 @@ def test_the_walk_follows_what_the_table_says_of_its_graph():
     assert not trusts[1.0]["item_id"].equals(seeds["item_id"])
 
 
-def test_a_scorer_that_needs_company_reads_questions_by_the_corpus():
+def test_scorer_with_batch_statistics_scores_questions_by_the_corpus():
     texts = corpus().collection.chunk_texts
     expected = ranked(PROMPTRANK, scorer=lambda: UnigramScorer(background=texts))
     assert ranked(PROMPTRANK).equals(expected)
@@ -181,7 +181,7 @@ def test_a_scorer_that_needs_company_reads_questions_by_the_corpus():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_only_promptrank_asks_for_a_scorer(variant):
+def test_only_promptrank_requests_a_scorer(variant):
     def refuse() -> PassageScorer:
         raise RuntimeError("no scorer")
 
@@ -199,6 +199,6 @@ def test_one_short_document(variant):
     tables = Tables(*(table.slice(0, 0) for table in here.tables))
     assert alone.embeddings is not None
     about = [None, alone.document_ids[0]]
-    asked = Questions(["whole", "part"], ["Who?", "Who?"], about, alone.embeddings[:2])
-    rows = ranked(variant, Corpus(alone, asked, tables))
+    changed_corpus = Questions(["whole", "part"], ["Who?", "Who?"], about, alone.embeddings[:2])
+    rows = ranked(variant, Corpus(alone, changed_corpus, tables))
     assert rows["rank"].to_pylist() == [1, 1, 2, 3, 4, 5] * 2

@@ -45,25 +45,25 @@ def judged(
     return {(row["level"], row["scope"]): row for row in rows.to_pylist()}
 
 
-def led_astray(edges: pa.Table, collection: Collection) -> pa.Table:
-    """The same edges, their targets drawn anew among those of the same level and scope."""
+def with_random_targets(edges: pa.Table, collection: Collection) -> pa.Table:
+    """The same edges, their targets redrawn among those of the same level and scope."""
     random = np.random.default_rng(0)
     owners = np.repeat(np.array(collection.document_ids), np.diff(collection.starts)).tolist()
     owner = dict(zip(collection.chunk_ids, owners, strict=True))
     groups: dict[tuple, list[int]] = {}
-    for place, row in enumerate(edges.to_pylist()):
+    for i, row in enumerate(edges.to_pylist()):
         within = owner[row["source_id"]] if row["scope"] == "document" else ""
-        groups.setdefault((row["graph"], row["level"], within), []).append(place)
+        groups.setdefault((row["graph"], row["level"], within), []).append(i)
     order = np.arange(edges.num_rows)
-    for places in groups.values():
-        order[places] = random.permutation(places)
+    for indices in groups.values():
+        order[indices] = random.permutation(indices)
     targets = edges["target_id"].take(pa.array(order))
     return edges.set_column(edges.schema.get_field_index("target_id"), "target_id", targets)
 
 
-def test_what_joins_topics_is_trusted_and_what_joins_anything_is_not():
+def test_topical_edges_are_trusted_and_random_ones_are_not():
     edges = edges_of(topics())
-    good, poor = judged(topics(), edges), judged(topics(), led_astray(edges, topics()))
+    good, poor = judged(topics(), edges), judged(topics(), with_random_targets(edges, topics()))
     for level in ("document", "node"):
         assert good[level, "corpus"]["trust"] > 0.95
         assert good[level, "corpus"]["walk_evidence"] > good[level, "corpus"]["seed_evidence"]
@@ -73,9 +73,9 @@ def test_what_joins_topics_is_trusted_and_what_joins_anything_is_not():
     assert good["node", "document"]["trust"] == good["node", "document"]["n_probes"] == 0
 
 
-def test_within_documents_as_well():
+def test_trust_within_documents():
     edges = edges_of(books(), 119)
-    good, poor = judged(books(), edges), judged(books(), led_astray(edges, books()))
+    good, poor = judged(books(), edges), judged(books(), with_random_targets(edges, books()))
     assert good["node", "document"]["trust"] > 0.95
     assert good["node", "document"]["n_probes"] == 120
     assert poor["node", "document"]["trust"] < 0.05
@@ -84,19 +84,19 @@ def test_within_documents_as_well():
 
 
 @pytest.mark.parametrize("here", [EMPTY, topics().document(0)])
-def test_too_few_passages_are_no_evidence(here):
+def test_too_few_passages_are_insufficient(here):
     rows = judged(here, edges_of(here))
     assert list(rows) == [("document", "corpus"), ("node", "corpus"), ("node", "document")]
     for row in rows.values():
         assert [row[n] for n in ("n_probes", "walk_evidence", "seed_evidence", "trust")] == [0] * 4
 
 
-def test_without_edges_a_walk_finds_what_the_seeds_find():
+def test_walk_without_edges_equals_the_seeds():
     row = judged(topics(), edges_of(topics()).slice(0, 0))["node", "corpus"]
     assert row["walk_evidence"] == pytest.approx(row["seed_evidence"])
 
 
-def test_trust_by_hand():
+def test_trust_known_values():
     def of(*differences: float) -> float:
         return trust(Evidence(np.array(differences), np.zeros(len(differences))))
 
@@ -108,32 +108,32 @@ def test_trust_by_hand():
 
 
 class Listening:
-    """A retriever that tells what it is asked for."""
+    """A retriever that records its queries."""
 
-    def __init__(self, collection: Collection, told: list[str]) -> None:
+    def __init__(self, collection: Collection, texts: list[str]) -> None:
         self._shape = (len(collection.chunk_ids), len(collection.document_ids))
-        self._told = told
+        self._texts = texts
 
     def scores(self, questions: Questions) -> Scores:
-        self._told += questions.texts
+        self._texts += questions.texts
         return Scores(*(np.zeros((len(questions), n)) for n in self._shape))
 
 
 def probes(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Texts that are searched for, of 20 probes."""
-    told: list[str] = []
+    texts: list[str] = []
 
     def retrievers(collection: Collection, language: str) -> tuple[Retriever, Retriever]:
-        return Listening(collection, told), Listening(collection, [])
+        return Listening(collection, texts), Listening(collection, [])
 
     monkeypatch.setattr(module, "lexical_and_dense", retrievers)
     here = Collection.from_tables(*tables)
     graphs = PassageGraphs.of(TABLES["lightpal.passage_edges"].empty(), "walk", both_ways=True)
     walk_trust(here, graphs, "en", WalkSettings(n_probes=20))
-    return set(told)
+    return set(texts)
 
 
-def test_a_new_document_replaces_few_probes(monkeypatch):
+def test_new_document_replaces_few_probes(monkeypatch):
     whole = topic_tables(10, 6, 3)
     before = [t.filter(pc.not_equal(t["document_id"], "d00-00")) for t in whole]
     with_document, without = probes(whole, monkeypatch), probes(tuple(before), monkeypatch)
@@ -141,7 +141,7 @@ def test_a_new_document_replaces_few_probes(monkeypatch):
     assert len(without - with_document) <= 3  # no more than it has chunks
 
 
-def test_the_order_of_rows_does_not_matter():
+def test_row_order_does_not_matter():
     turned = Collection.from_tables(*(shuffled(table) for table in topic_tables(10, 6, 3)))
     edges = edges_of(topics())
     assert judged(turned, shuffled(edges)) == judged(topics(), edges)

@@ -1,4 +1,4 @@
-"""Slips of form are mended where one reading is possible, and nothing is made up."""
+"""Small mistakes of form are repaired if unambiguous, and nothing is invented."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -88,7 +88,7 @@ def field_of(name: str, value: Any) -> Any:
         ("exact", 4, 4),
     ],
 )
-def test_a_slip_is_mended(name: str, said: Any, meant: Any) -> None:
+def test_small_mistake_is_repaired(name: str, said: Any, meant: Any) -> None:
     found = field_of(name, said)
     assert (found, type(found)) == (meant, type(meant))
 
@@ -114,7 +114,7 @@ def test_a_slip_is_mended(name: str, said: Any, meant: Any) -> None:
         ("exact", "4"),
     ],
 )
-def test_what_has_no_or_several_readings_is_refused(name: str, said: Any) -> None:
+def test_ambiguous_or_unreadable_values_are_rejected(name: str, said: Any) -> None:
     with pytest.raises(StructureError, match=name):
         field_of(name, said)
 
@@ -125,12 +125,12 @@ def test_names_of_fields() -> None:
         said = json.dumps({"Text": "t", name: "x", "nobody": ["asked"]})
         found = read(said, Thing, truncated=False).value
         assert (found.text, found.long_name) == ("t", "x")
-    # the exact name counts, whatever else stands there
+    # the exact name counts
     said = '{"Text": "no", "text": "yes", "extra": 1}'
     assert read(said, Thing, truncated=False).value.text == "yes"
 
 
-def test_a_required_field_is_never_made_up() -> None:
+def test_required_field_is_never_invented() -> None:
     with pytest.raises(StructureError, match="text: Field required"):
         read('{"lines": []}', Thing, truncated=False)
     with pytest.raises(StructureError, match="facts: Input should be a valid list"):
@@ -141,7 +141,7 @@ def test_a_required_field_is_never_made_up() -> None:
         read('{"answer": "x"}', PartialAnswer, truncated=False)
 
 
-def test_a_bare_list_for_an_object_with_one_list() -> None:
+def test_bare_list_becomes_an_object_with_one_list() -> None:
     assert read("[2, 1]", LookUp, truncated=False).value == LookUp(references=[2, 1])
     assert read('```json\n["[2]"]\n```', LookUp, truncated=False).value.references == [2]
     # a mark among prose is no list
@@ -151,27 +151,27 @@ def test_a_bare_list_for_an_object_with_one_list() -> None:
         read('["fact"]', Extraction, truncated=False)  # two lists are required
 
 
-def test_an_object_among_prose_is_mended() -> None:
+def test_object_within_prose_is_repaired() -> None:
     assert read('Sure: {"Score": "8/10"}!', Score, truncated=False).value.score == 8
     with pytest.raises(StructureError, match="2 different"):
         read('{"Score": "8/10"} or {"Score": "9/10"}', Score, truncated=False)
 
 
-def test_bounds_and_items_at_the_top() -> None:
+def test_bounds_and_items_at_the_top_level() -> None:
     class Scores(RootModel[list[Annotated[int, Field(ge=1, le=3)]]]):
         """A list at the top."""
 
     assert read('["2", 7]', Scores, truncated=False).value.root == [2, 3]
 
 
-def finding(place: int, **fields: Any) -> dict:
-    return {"summary": f"s{place}", "explanation": "e", "references": [place]} | fields
+def finding(n: int, **fields: Any) -> dict:
+    return {"summary": f"s{n}", "explanation": "e", "references": [n]} | fields
 
 
-def test_a_list_keeps_its_good_items_where_most_are_good() -> None:
+def test_list_keeps_valid_items_if_most_are_valid() -> None:
     report = {"title": "t", "summary": "s", "rating": 7.5}
     bad = [{"summary": "alone"}, {"summary": "x", "explanation": "y", "references": "none"}]
-    good = [finding(place) for place in range(3)]
+    good = [finding(n) for n in range(3)]
     found = read(json.dumps(report | {"findings": [*bad, *good]}), Report, truncated=False)
     assert [one.summary for one in found.value.findings] == ["s0", "s1", "s2"]
     assert found.value.rating == 8
@@ -184,7 +184,7 @@ def test_a_list_keeps_its_good_items_where_most_are_good() -> None:
         read(json.dumps(report | {"findings": [*bad, *good[:2]]}), Report, truncated=False)
 
 
-def test_what_is_left_out_is_counted_by_kind() -> None:
+def test_dropped_items_are_counted_by_kind() -> None:
     schema = extraction_schema(("person",), False)
     entities = [{"name": f"Lin {i}", "type": "person", "description": None} for i in range(3)]
     ends = [("Lin 1", "Lin 1"), ("Lin 2", "lin 2"), *[("Lin 1", f"Lin {i}") for i in (0, 2, 3)]]
@@ -196,7 +196,7 @@ def test_what_is_left_out_is_counted_by_kind() -> None:
     assert found.slips == ("2 of relationships: is related to itself; name two entities",)
 
 
-def test_what_is_valid_is_never_touched() -> None:
+def test_valid_values_are_unchanged() -> None:
     def shout(text: str) -> str:
         return text.upper()
 
@@ -216,7 +216,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*Thing.model_fields, "Text", "x"]), JSON_VALUES))
-def test_any_value_is_mended_or_refused(value: dict) -> None:
+def test_any_value_is_repaired_or_rejected(value: dict) -> None:
     assert set(coerced(value, Thing)[0]) <= set(Thing.model_fields)
     try:
         found = read(json.dumps(value), Thing, truncated=False).value

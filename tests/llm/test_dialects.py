@@ -1,4 +1,4 @@
-"""Known servers end with a valid structured reply, and are not asked more than they must be."""
+"""Known servers give a valid structured reply with the fewest requests."""
 
 import json
 from collections import Counter
@@ -43,7 +43,7 @@ class Server:
     def format(self) -> str:
         return self.model._dialect.format
 
-    def ask(self, *schemas: type[BaseModel] | None) -> list[Completion]:
+    def complete(self, *schemas: type[BaseModel] | None) -> list[Completion]:
         requests = [
             Request("facts", "Say so.", passages=(f"text {i}",), schema=schema)
             for i, schema in enumerate(schemas)
@@ -98,26 +98,26 @@ def serving(
         (rejections.wordless, "guided_json", [500, 500, 200, 500, 500]),
     ],
 )
-def test_a_format_that_the_server_fails_at_is_lowered(
+def test_format_failing_at_the_server_is_lowered(
     tmp_path: Path, rejects: Rejects, format_: str, statuses: list[int]
 ) -> None:
     with serving(tmp_path, rejects) as server:
         # several at once: the first finds out for all
-        server.ask(*[Note] * 6)
+        server.complete(*[Note] * 6)
         assert server.statuses == [*statuses, *[200] * 6]
-        server.ask(Names)
+        server.complete(Names)
         assert server.statuses == [*statuses, *[200] * 7]
         assert server.format == format_
 
 
-def test_the_schema_goes_along_in_every_form(tmp_path: Path) -> None:
+def test_schema_is_sent_with_every_format(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.llama_cpp_python) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.sent[-1]["response_format"]["schema"]["properties"]["weight"]["maximum"] == 10
         said = server.sent[-1]["messages"][0]["content"]
         assert '{"title": "…", "weight": <1 to 10: weight>}' in said  # words would be copied
     with serving(tmp_path, rejections.wordless) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.sent[-1]["guided_json"] == server.sent[-1]["json_schema"]
 
 
@@ -125,49 +125,49 @@ def most_names(body: dict) -> int | None:
     return body["response_format"]["json_schema"]["schema"]["properties"]["names"].get("maxItems")
 
 
-def test_lists_are_bounded_where_the_room_of_a_reply_is_set(tmp_path: Path) -> None:
+def test_lists_are_bounded_if_reply_tokens_are_limited(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
-        server.ask(Names)
+        server.complete(Names)
         assert most_names(server.sent[-1]) is None
     with serving(tmp_path, max_reply_tokens=400) as server:
-        server.ask(Names)
+        server.complete(Names)
         assert most_names(server.sent[-1]) == 24
     with serving(tmp_path, rejections.azure, max_reply_tokens=400) as server:
-        server.ask(Names)
-        server.ask(Names)
+        server.complete(Names)
+        server.complete(Names)
         assert server.statuses[-3:] == [400, 200, 200]
         assert most_names(server.sent[-1]) is None
         assert server.format == "json_schema"
 
 
-def test_lists_are_bounded_once_a_reply_ran_on(tmp_path: Path) -> None:
+def test_lists_are_bounded_after_a_runaway_reply(tmp_path: Path) -> None:
     endless = '{"names": [' + ", ".join(f'"Name {i}"' for i in range(4000))
 
     def says(body: dict) -> str:
         return '{"names": ["a"]}' if most_names(body) else endless
 
     with serving(tmp_path, says=says) as server:
-        first, second = server.ask(Names)[0], server.ask(Names)[0]
+        first, second = server.complete(Names)[0], server.complete(Names)[0]
         assert (first.calls, second.calls) == (2, 1)
         assert [most_names(body) for body in server.sent] == [None, 24, 24]
 
 
-def test_a_schema_that_the_server_does_not_take_lowers_the_format_for_itself(
+def test_unsupported_schema_lowers_only_its_own_format(
     tmp_path: Path,
 ) -> None:
     with serving(tmp_path, rejections.vllm) as server:
-        server.ask(Names)
-        server.ask(Note)
+        server.complete(Names)
+        server.complete(Note)
         assert server.statuses == [200, 400, 400, 200]
-        server.ask(Names, Note)
+        server.complete(Names, Note)
         assert server.statuses[4:] == [200, 200]
         assert server.format == "json_schema"
 
 
-def test_reasoning_models_of_openai(tmp_path: Path) -> None:
+def test_openai_reasoning_models(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.openai_reasoning) as server:
-        server.ask(Note)
-        server.ask(Names, None)
+        server.complete(Note)
+        server.complete(Names, None)
         assert server.statuses == [400, 400, 200, 200, 200]
         assert server.format == "json_schema"
         assert "max_completion_tokens" in server.sent[-1]
@@ -175,7 +175,7 @@ def test_reasoning_models_of_openai(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ignored", ['{"note": "A boat."}', "A boat of weight {7}.", "A boat."])
-def test_a_format_that_is_ignored_in_silence_is_lowered(tmp_path: Path, ignored: str) -> None:
+def test_silently_ignored_format_is_lowered(tmp_path: Path, ignored: str) -> None:
     """Older servers of Ollama take `json_schema` and pass it over."""
 
     def says(body: dict) -> str:
@@ -184,11 +184,11 @@ def test_a_format_that_is_ignored_in_silence_is_lowered(tmp_path: Path, ignored:
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        assert [reply.calls for reply in server.ask(Note)] == [2]
-        assert [reply.calls for reply in server.ask(Note)] == [1]
+        assert [reply.calls for reply in server.complete(Note)] == [2]
+        assert [reply.calls for reply in server.complete(Note)] == [1]
 
 
-def test_a_schema_that_is_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
+def test_schema_ignored_in_endless_prose_is_lowered(tmp_path: Path) -> None:
     """`transformers serve` 5 takes `response_format` and passes it over; SmolLM2 then rambled."""
     prose = "She read the note under the sugar bowl. " * 400
 
@@ -198,36 +198,36 @@ def test_a_schema_that_is_ignored_in_endless_prose_is_lowered(tmp_path: Path) ->
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says, max_reply_tokens=400) as server:
-        assert [reply.calls for reply in server.ask(Note)] == [2]
+        assert [reply.calls for reply in server.complete(Note)] == [2]
         assert server.format == "json_object_schema"
 
 
-def test_several_replies_of_prose_lower_the_format_by_one(tmp_path: Path) -> None:
-    asked: list[str] = []
+def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
+    formats: list[str] = []
 
     def says(body: dict) -> str:
-        asked.append(body.get("response_format", {}).get("type", ""))
-        if asked[-1] == "json_schema" and len(asked) > 1:
+        formats.append(body.get("response_format", {}).get("type", ""))
+        if formats[-1] == "json_schema" and len(formats) > 1:
             return "A boat."
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        server.ask(Note)
-        server.ask(*[Note] * 6)  # under way together
+        server.complete(Note)
+        server.complete(*[Note] * 6)  # under way together
         assert server.format == "json_object_schema"
 
 
-def test_a_circle_is_not_asked_again_since_prose_lowered_the_format_meanwhile(
+def test_loop_is_not_retried_after_prose_lowered_the_format(
     tmp_path: Path,
 ) -> None:
-    n_asked: Counter[str] = Counter()
+    n_requests: Counter[str] = Counter()
 
     def of(body: dict) -> str:
         return body["messages"][1]["content"].removeprefix("[1]\n")
 
     def rejects(body: dict) -> tuple[int, dict] | None:
-        n_asked[of(body)] += 1
-        return (503, {}) if n_asked["circle"] == 1 and of(body) == "circle" else None
+        n_requests[of(body)] += 1
+        return (503, {}) if n_requests["circle"] == 1 and of(body) == "circle" else None
 
     def says(body: dict) -> str:
         is_first = body.get("response_format", {}).get("type") == "json_schema"
@@ -235,7 +235,7 @@ def test_a_circle_is_not_asked_again_since_prose_lowered_the_format_meanwhile(
         return said or json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, rejects, says=says) as server:
-        server.ask(Note)
+        server.complete(Note)
         requests = [
             Request("facts", "Say.", passages=(text,), schema=Note) for text in ("circle", "prose")
         ]
@@ -244,7 +244,7 @@ def test_a_circle_is_not_asked_again_since_prose_lowered_the_format_meanwhile(
         assert server.format == "json_object_schema"
 
 
-def test_a_model_that_still_reasons_gets_more_room_and_not_another_form(tmp_path: Path) -> None:
+def test_model_that_is_still_reasoning_gets_more_tokens_and_the_same_format(tmp_path: Path) -> None:
     thoughts = "<think>" + " ".join(f"Perhaps it weighs {i}." for i in range(4000))
 
     def says(body: dict) -> str:
@@ -253,12 +253,12 @@ def test_a_model_that_still_reasons_gets_more_room_and_not_another_form(tmp_path
         return json.dumps(value_for(wanted_schema(body) or {}, "d"))
 
     with serving(tmp_path, says=says) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.format == "json_schema"
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-def test_an_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
+def test_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
     words = "The schema service is overloaded." if status == 503 else "Overloaded."
     left = [3]
 
@@ -267,26 +267,26 @@ def test_an_outage_never_lowers_the_format(tmp_path: Path, status: int) -> None:
         return (status, {"error": {"message": words}}) if left[0] >= 0 else None
 
     with serving(tmp_path, rejects) as server:
-        server.ask(Note)
+        server.complete(Note)
         assert server.format == "json_schema"
         assert "response_format" in server.sent[-1]
         assert server.statuses[:3] == [status] * 3
 
 
-def test_an_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
+def test_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
     away = [False]
     with serving(tmp_path, lambda body: (500, {}) if away[0] else None, max_retries=1) as server:
-        server.ask(Note)
+        server.complete(Note)
         away[0] = True
         with pytest.raises(ModelUnavailableError):
             server.model.complete([Request("facts", "Say so.", schema=Note)] * 20)
         away[0] = False
-        server.ask(Note)
+        server.complete(Note)
         assert server.format == "json_schema"
         assert all("response_format" in body for body in server.sent)
 
 
-def test_nobody_there_is_no_rejection(tmp_path: Path) -> None:
+def test_unreachable_server_is_no_rejection(tmp_path: Path) -> None:
     settings = LlmSettings(
         backend="openai_compatible",
         base_url="http://127.0.0.1:9/v1",
@@ -300,7 +300,7 @@ def test_nobody_there_is_no_rejection(tmp_path: Path) -> None:
     assert model._dialect.format == "json_schema"
 
 
-def test_a_prompt_that_is_too_long_is_sent_once(tmp_path: Path) -> None:
+def test_overlong_prompt_is_sent_once(tmp_path: Path) -> None:
     words = "This model's maximum context length is 512 tokens, you requested 900."
 
     def rejects(body: dict) -> tuple[int, dict] | None:
@@ -326,6 +326,6 @@ def test_a_prompt_that_is_too_long_is_sent_once(tmp_path: Path) -> None:
         (0, "grammar", False),
     ],
 )
-def test_what_is_a_rejection(status: int, words: str, rejected: bool) -> None:
+def test_rejections_are_recognized(status: int, words: str, rejected: bool) -> None:
     assert is_rejection(status, words) is rejected
     assert is_unexplained(status) is (status in (500, 501))

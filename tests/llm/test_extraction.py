@@ -51,12 +51,12 @@ def test_noun_phrases(sentence, expected):
     assert bool(cores(sentence)) == bool(expected)
 
 
-def test_phrases_differing_in_number_and_case_have_one_key():
+def test_keys_ignore_number_and_case():
     keys = {noun_phrases(s)[0].key for s in ("The rubber cases.", "In a Rubber Case.")}
     assert len(keys) == 1
 
 
-def test_frequent_phrases_rank_first_and_distinct_ones_share_no_word():
+def test_frequent_phrases_rank_first_without_shared_words():
     ranked = keyphrases(MEETING)
     assert {k.phrase.core for k in ranked[:2]} == {"rubber case", "kinetic battery"}
     words = [set(k.phrase.key.split()) for k in distinct(ranked, 4)]
@@ -72,19 +72,19 @@ def test_question_names_the_leading_speaker_and_is_reproducible():
 
 
 def test_seeds_vary_the_question_at_a_temperature():
-    asked = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
-    assert len(asked) > 3
+    questions = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
+    assert len(questions) > 3
     again = {write_question(MEETING, ones(MEETING), 0.5, seed) for seed in range(12)}
-    assert asked == again
+    assert questions == again
 
 
-def test_prose_is_asked_about_without_a_speaker():
+def test_question_about_prose_names_no_speaker():
     question = write_question(STORY, ones(STORY), 0.0, 0)
     assert "say about" not in question
     assert "Jory Brandt" in question
 
 
-def test_no_keyphrase_no_question():
+def test_no_keyphrase_gives_no_question():
     nothing = read_sentences(["It is what it is."])
     assert write_question(nothing, ones(nothing), 0.0, 0) == ""
 

@@ -37,7 +37,7 @@ def complete(request):
     return completion
 
 
-def test_it_is_a_language_model_that_says_what_it_is():
+def test_implements_language_model_with_identity_and_usage():
     assert isinstance(model(), LanguageModel)
     assert model().identity == model().identity
     assert model().identity.startswith("extractive-")
@@ -48,7 +48,7 @@ def test_it_is_a_language_model_that_says_what_it_is():
     assert completion.latency_s > 0
 
 
-def test_a_question_finds_its_sentence():
+def test_question_finds_its_sentence():
     assert (
         "inclining test" in complete(answer("Which test do the shelves need?", max_words=12)).text
     )
@@ -58,22 +58,22 @@ def test_a_question_finds_its_sentence():
 def test_every_sentence_comes_from_the_passages_in_order():
     text = complete(answer("Summarize the whole meeting.", max_words=60)).text
     source = (BOAT + "\n" + LIBRARY).replace("Um, the", "The")
-    places = [
+    offsets = [
         source.index(sentence)
         for line in text.splitlines()
         for sentence in re.split(r"(?<=[.?!]) ", line.split(": ", 1)[1])
     ]
-    assert len(places) > 3
-    assert places == sorted(places)
+    assert len(offsets) > 3
+    assert offsets == sorted(offsets)
 
 
 @pytest.mark.parametrize("words", [8, 20, 40, 80])
-def test_length_is_kept(words):
+def test_length_limit_is_kept(words):
     text = complete(answer("Summarize the whole meeting.", max_words=words)).text
     assert 0 < len(text.split()) <= 1.1 * words
 
 
-def test_one_sentence_longer_than_wanted_is_cut_visibly():
+def test_single_overlong_sentence_is_visibly_cut():
     long = "The boat " + " ".join(f"and harbour{i}" for i in range(200)) + " was old."
     text = complete(answer("Summarize it.", (long,), max_words=20)).text
     assert text.endswith("…")
@@ -109,7 +109,7 @@ def test_the_cache_is_bounded():
 
 
 @pytest.mark.parametrize("passages", [(), ("",), ("A: Um.\nB: Mm-hmm.\nA: Uh.",)])
-def test_nothing_to_read_is_an_error_that_names_the_remedy(passages):
+def test_nothing_to_read_raises_with_remedy(passages):
     request = Request("answer", "", "Why?", passages, document_id="doc-7")
     error = model().complete([request])[0]
     assert isinstance(error, CompletionError)
@@ -117,7 +117,7 @@ def test_nothing_to_read_is_an_error_that_names_the_remedy(passages):
     assert "retrieve" in error.message
 
 
-def test_one_bad_request_spoils_no_other():
+def test_bad_request_does_not_affect_others():
     replies = model().complete([answer("Why?", ()), answer("Summarize it.")])
     assert isinstance(replies[0], CompletionError)
     assert isinstance(replies[1], Completion)
@@ -133,7 +133,7 @@ def test_one_bad_request_spoils_no_other():
         ("Summarize the meeting.\nthe hull\nthe budget; the libraries", 3),
     ],
 )
-def test_questions_that_ask_for_everything_have_no_aspect(question, searched):
+def test_questions_about_everything_have_no_aspect(question, searched):
     assert len(question_aspects(question)) == searched
 
 
@@ -148,20 +148,20 @@ def test_questions_that_ask_for_everything_have_no_aspect(question, searched):
         ("answer", results.PartialAnswer),
     ],
 )
-def test_schemas_are_filled_and_their_json_is_the_text(task, schema):
+def test_schemas_are_filled_and_the_text_is_their_json(task, schema):
     request = Request(task, "", "What does the boat cost?", (BOAT,), schema=schema)
     completion = complete(request)
     assert isinstance(completion.parsed, schema)
     assert schema.model_validate_json(completion.text) == completion.parsed
 
 
-def test_structured_tasks_without_schema_give_json_of_the_default():
+def test_structured_tasks_without_schema_return_default_json():
     completion = complete(Request("score", "", "What does the boat cost?", (BOAT,)))
     assert completion.parsed is None
     assert 1 <= results.Score.model_validate_json(completion.text).score <= 10
 
 
-def test_scores_order_relevant_before_unrelated():
+def test_scores_rank_relevant_before_unrelated():
     def score(passage):
         request = Request("score", "", "What do the shelves need?", (passage,))
         return results.Score.model_validate_json(complete(request).text).score
@@ -186,7 +186,7 @@ class Verdict(BaseModel):
     winner: Literal["A", "B"]
 
 
-def test_a_foreign_schema_is_filled_by_names():
+def test_unknown_schema_is_filled_by_field_names():
     report = complete(Request("answer", "", "", (BOAT,), schema=Report)).parsed
     assert isinstance(report, Report)
     assert report.title
@@ -195,7 +195,7 @@ def test_a_foreign_schema_is_filled_by_names():
     assert report.note == "none"
 
 
-def test_a_schema_that_cannot_be_filled_is_an_error_that_says_so():
+def test_unfillable_schema_raises():
     error = model().complete([Request("answer", "", "", (BOAT,), schema=Verdict)])[0]
     assert isinstance(error, CompletionError)
     assert "'winner'" in error.message
@@ -226,7 +226,7 @@ class Extraction(BaseModel):
     findings: list[Reference]
 
 
-def test_a_type_that_the_schema_does_not_have_is_its_last():
+def test_type_missing_from_the_schema_becomes_the_last():
     extraction = complete(Request("entities", "", "", (BOAT,), schema=Extraction)).parsed
     kinds = {entity.name: entity.type for entity in extraction.entities}
     assert kinds["Dov"] == kinds["Ines"] == "person"
@@ -252,7 +252,7 @@ def test_claims_are_statements_about_entities():
 
 
 @pytest.mark.parametrize("passages", [(BOAT, LIBRARY), (LIBRARY, BOAT)])
-def test_findings_refer_to_the_passage_that_says_them(passages):
+def test_findings_refer_to_their_passage(passages):
     request = Request("answer", "", "", passages, max_words=80, schema=Extraction)
     findings = complete(request).parsed.findings
     said = {number for finding in findings for number in finding.references}
@@ -263,12 +263,12 @@ def test_findings_refer_to_the_passage_that_says_them(passages):
         assert " ".join(words[1:]) in passages[number - 1]  # the first may have got its capital
 
 
-def test_answers_can_be_read_as_passages_again():
+def test_answers_can_be_read_as_passages():
     first = complete(answer("Summarize the whole meeting.")).text
     second = complete(answer("What was paid to Mrs Aldous?", (first, BOAT), max_words=14)).text
     assert second.startswith("Dov: We paid Mrs Aldous 6,000 pounds")
 
 
 @pytest.mark.parametrize("passage", ["Uh yeah. Mm.", "Okay. Yeah, right. You know, that is so."])
-def test_a_question_about_passages_without_a_keyphrase_is_empty(passage):
+def test_question_about_passages_without_keyphrase_is_empty(passage):
     assert complete(Request("question", "", passages=(passage,))).text == ""

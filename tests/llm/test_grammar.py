@@ -29,7 +29,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def babble(tokenizer: Any, schema: type[BaseModel], seed: int, room: int = ROOM) -> str:
-    """What a model says whose logits are random, under the grammar."""
+    """Return the reply of a model with random logits under the grammar."""
     import torch
 
     end = tokenizer.convert_tokens_to_ids(END)
@@ -54,11 +54,11 @@ def shape(value: Any) -> Any:
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.__name__)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_babble_satisfies_the_schema_within_its_room(tokenizer, schema, seed):
+def test_random_text_satisfies_the_schema_within_its_limit(tokenizer, schema, seed):
     assert schema.model_validate(json.loads(babble(tokenizer, schema, seed)))
 
 
-def test_every_field_of_an_extraction_is_there(tokenizer):
+def test_every_field_of_an_extraction_is_filled(tokenizer):
     said = json.loads(babble(tokenizer, extraction_schema(("person", "place"), True), 3))
     assert list(said) == ["entities", "relationships", "claims"]
     for entity in said["entities"]:
@@ -66,7 +66,7 @@ def test_every_field_of_an_extraction_is_there(tokenizer):
         assert entity["type"] in ("person", "place", "other")
 
 
-def test_a_reply_that_nears_its_room_is_closed(tokenizer):
+def test_reply_near_its_limit_is_closed(tokenizer):
     class Deep(BaseModel):
         lists: list[list[str]]
         number: int
@@ -77,7 +77,7 @@ def test_a_reply_that_nears_its_room_is_closed(tokenizer):
         assert Deep.model_validate_json(babble(tokenizer, Deep, 5, room))
 
 
-def test_bounds_of_the_schema_are_kept_and_missing_ones_added():
+def test_schema_bounds_are_kept_and_missing_ones_added():
     class Bounded(BaseModel):
         short: str = Field(default="", max_length=7)
         long: str
@@ -85,14 +85,14 @@ def test_bounds_of_the_schema_are_kept_and_missing_ones_added():
         many: list[str] = Field(default_factory=list)
 
     schema = bounded_schema(Bounded, max_words=100)
-    parts = schema["properties"]
-    assert (parts["short"]["maxLength"], parts["long"]["maxLength"]) == (7, 800)
-    assert (parts["few"]["maxItems"], parts["many"]["maxItems"]) == (2, 24)
+    properties = schema["properties"]
+    assert (properties["short"]["maxLength"], properties["long"]["maxLength"]) == (7, 800)
+    assert (properties["few"]["maxItems"], properties["many"]["maxItems"]) == (2, 24)
     assert schema["required"] == ["short", "long", "few", "many"]
 
 
 @pytest.mark.parametrize("room", [300, 800, 3000])
-def test_bounds_within_a_room_keep_the_longest_usual_reply_there(room: int):
+def test_bounds_allow_the_longest_usual_reply(room: int):
     class Item(BaseModel):
         name: str
         description: str
@@ -110,7 +110,7 @@ def test_bounds_within_a_room_keep_the_longest_usual_reply_there(room: int):
     assert bounded_schema(Lists, 300)["properties"]["first"]["maxItems"] == 24
 
 
-def test_a_schema_without_a_grammar_is_an_error_that_says_what_to_set(tokenizer):
+def test_schema_without_grammar_raises_naming_the_setting(tokenizer):
     class Odd(BaseModel):
         value: str = Field(json_schema_extra={"pattern": "(?=never)x"})
 
@@ -129,14 +129,14 @@ def test_a_schema_without_a_grammar_is_an_error_that_says_what_to_set(tokenizer)
         ([*range(50), *[*range(100, 120)] * 3], 40),
     ],
 )
-def test_a_loop_is_what_repeats_itself_thrice(ids, repeated):
+def test_loop_is_a_threefold_repetition(ids, repeated):
     repetition = Repetition()
     for token in ids:
         repetition.read([token])
     assert repetition.repeated == repeated
 
 
-def test_a_loop_within_a_reply_closes_it(tokenizer):
+def test_loop_within_a_reply_closes_it(tokenizer):
     import torch
 
     end = tokenizer.convert_tokens_to_ids(END)
@@ -162,5 +162,5 @@ def test_a_loop_within_a_reply_closes_it(tokenizer):
         ("", False),
     ],
 )
-def test_a_text_that_ends_in_a_circle_is_noticed(text: str, repeats: bool) -> None:
+def test_text_ending_in_a_loop_is_detected(text: str, repeats: bool) -> None:
     assert repeats_itself(text) is repeats

@@ -1,4 +1,4 @@
-"""What the extractive model replies to JERR's schemas, on texts with known answers."""
+"""Replies of the extractive model to JERR's schemas, on texts with known answers."""
 
 import numpy as np
 import pytest
@@ -59,33 +59,33 @@ def replied(schema, *passages, question=""):
         ("Why?", set()),
     ],
 )
-def test_keywords_are_what_a_question_names_and_says(question, expected):
+def test_keywords_are_names_and_phrases_of_a_question(question, expected):
     keywords = replied(Keywords, question).keywords
     assert set(keywords) == expected
     assert len(keywords) == len(expected)
 
 
-def test_keywords_of_the_question_come_before_those_of_its_options():
+def test_keywords_of_the_question_precede_those_of_its_options():
     question = "Why did the guards leave the door unlocked?\n(A) They were asleep\n(B) By law"
     keywords = replied(Keywords, question).keywords
     assert set(keywords[:4]) == {"guards", "door", "leave", "unlocked"}
     assert set(keywords[4:]) == {"asleep", "law"}
 
 
-def test_keywords_are_ten_at_most_names_and_phrases_first():
+def test_keywords_are_at_most_ten_with_names_first():
     keywords = replied(Keywords, f"{STORY} {ENGINE} {SHELVES}").keywords
     assert len(keywords) == len(set(keywords)) == 10
     assert {"Nell Kettle", "Jory Brandt", "brass bar"} <= set(keywords)
 
 
 @pytest.mark.parametrize("passages", [(SHELVES, MOON, ENGINE), (MOON, ENGINE, SHELVES)])
-def test_the_passage_that_answers_is_looked_up_first_and_strange_ones_never(passages):
+def test_answering_passage_is_looked_up_first_and_unrelated_ones_never(passages):
     question = "Which test do the shelves need, and what does the engine need?"
     found = replied(LookUp, *passages, question=question).references
     assert [passages[number - 1] for number in found] == [SHELVES, ENGINE]
 
 
-def test_a_question_about_everything_looks_up_the_most_central_passage_first():
+def test_question_about_everything_looks_up_the_most_central_passage_first():
     other = "The shelves of the library need paint. The ceiling of the library leaks."
     passages = (MOON, SHELVES, other)
     found = replied(LookUp, *passages, question="Summarize it.").references
@@ -95,17 +95,17 @@ def test_a_question_about_everything_looks_up_the_most_central_passage_first():
 
 
 @pytest.mark.parametrize("n_before", [1, 2, 3])
-def test_a_pause_is_where_the_text_turns(n_before):
+def test_pause_is_at_a_change_of_topic(n_before):
     said = [f"The engine of the boat burns {what}." for what in ("coal", "oil", "wood", "peat")]
     turned = [f"The moon rose over the {what}." for what in ("desert", "dune", "rock")]
     assert replied(Pause, *said[:n_before], *turned).pause == n_before
 
 
-def test_a_passage_alone_is_paused_after():
+def test_single_passage_is_followed_by_a_pause():
     assert replied(Pause, SHELVES).pause == 1
 
 
-def test_passages_without_a_sentence_are_no_pause():
+def test_passages_without_sentences_are_no_pause():
     assert replied(Pause, "A: Um.", "A: The boat is old.", "A: The moon is new.").pause == 2
 
 
@@ -114,13 +114,13 @@ def test_passages_without_a_sentence_are_no_pause():
         lambda n: st.tuples(st.just(n), st.lists(st.integers(1, n), min_size=1, max_size=12))
     )
 )
-def test_a_pause_leaves_something_to_come(drawn):
+def test_pause_leaves_a_remainder(drawn):
     n_passages, passages = drawn
     vectors = np.ones((len(passages), 2), np.float32)
     assert 1 <= least_alike(vectors, sorted(passages), n_passages) <= max(1, n_passages - 1)
 
 
-def test_the_least_cosine_is_found_exactly():
+def test_minimum_cosine_is_found_exactly():
     angles = np.array([0.0, 0.1, 0.2, 1.2, 1.3])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     assert least_alike(vectors, [1, 2, 3, 4, 5], 5) == 3
@@ -142,18 +142,18 @@ def related(elements, text):
         ("Nell had never been wanted before by Jory.", ("Nell", "had never been", "Jory")),
     ],
 )
-def test_a_relation_leads_from_what_is_named_first(text, expected):
+def test_relation_starts_at_the_first_named_element(text, expected):
     (found,) = related(["Jory", "Nell"], text)
     assert (found.source, found.relation, found.target) == expected
 
 
-def test_elements_are_found_whatever_their_number_and_case():
+def test_elements_are_found_in_any_number_and_case():
     (found,) = related(["rubber case", "Battery"], "Rubber Cases protect the batteries.")
     assert (found.source, found.target) == ("rubber case", "Battery")
     assert related(["rubber case", "Battery"], "A rubber case. A battery.") == []
 
 
-def test_the_words_nearest_to_the_target_tell_the_relation():
+def test_words_nearest_to_the_target_name_the_relation():
     (found,) = related(
         ["battery", "charger"], "I like the battery, as the battery needs a charger."
     )
@@ -164,7 +164,7 @@ class Elements(BaseModel):
     elements: list[str]
 
 
-def test_a_text_is_taken_apart_into_facts_elements_and_their_relations():
+def test_text_is_split_into_facts_elements_and_relations():
     extraction = replied(Extraction, STORY)
     assert extraction.elements == replied(Elements, STORY).elements
     assert "Nell Kettle carried the brass bar to Jory Brandt." in extraction.facts
@@ -175,7 +175,7 @@ def test_a_text_is_taken_apart_into_facts_elements_and_their_relations():
         assert 1 <= len(relation.relation.split()) <= 3
 
 
-def test_a_text_without_elements_has_no_relations():
+def test_text_without_elements_has_no_relations():
     extraction = replied(Extraction, "It is what it is.")
     assert extraction.elements == []
     assert extraction.relations == []
@@ -191,18 +191,18 @@ class OfEntitiesByName(BaseModel):
     relationships: list[Relationship]
 
 
-def test_relations_beside_entities_are_between_these():
+def test_relations_join_the_given_entities():
     found, expected = replied(OfEntities, STORY), replied(OfEntitiesByName, STORY)
     assert found.relations == expected.relationships != []
 
 
-def test_a_server_can_say_the_same(tmp_path):
-    asked = "Which test do the shelves need?"
+def test_server_reply_has_the_same_form(tmp_path):
+    lookup_question = "Which test do the shelves need?"
     requests = [
         Request("facts", "Read.", question, passages, schema=schema)
         for schema, question, passages in (
-            (Keywords, "", (asked,)),
-            (LookUp, asked, (SHELVES, MOON, ENGINE)),
+            (Keywords, "", (lookup_question,)),
+            (LookUp, lookup_question, (SHELVES, MOON, ENGINE)),
             (Pause, "", (SHELVES, MOON, ENGINE)),
             (Extraction, "", (STORY,)),
         )

@@ -1,4 +1,4 @@
-"""What was paid for once is never asked for again, what failed only if it may not fail again, and
+"""Paid replies are never requested again, failures only if they may succeed, and
 every call is on record: also when the run is killed, the model gives up, or text is malformed."""
 
 import threading
@@ -56,9 +56,9 @@ class Fixed:
         self.reply = reply
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        for place in range(len(requests)):
+        for position in range(len(requests)):
             if on_reply:
-                on_reply(place, self.reply)
+                on_reply(position, self.reply)
         return [self.reply] * len(requests)
 
 
@@ -71,9 +71,9 @@ class GivesUp(FirstWords):
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         assert on_reply is not None
-        for place in reversed(range(len(requests) - self.n, len(requests))):
-            self.n_asked += 1
-            on_reply(place, self._one(requests[place]))
+        for position in reversed(range(len(requests) - self.n, len(requests))):
+            self.n_requests += 1
+            on_reply(position, self._one(requests[position]))
         raise self.error
 
 
@@ -82,7 +82,9 @@ class Threaded(FirstWords):
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         replies = [self._one(request) for request in requests]
-        threads = [threading.Thread(target=on_reply, args=told) for told in enumerate(replies)]
+        threads = [
+            threading.Thread(target=on_reply, args=reported) for reported in enumerate(replies)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -96,8 +98,8 @@ def store(request, tmp_path: Path) -> ParquetStore:
     return ParquetStore(str(root), str(tmp_path / "state.db"))
 
 
-def ledgered(store: ParquetStore, model: LanguageModel, **told) -> LedgeredModel:
-    return LedgeredModel(model, store, Ledger(store, TABLE, "tales", "asset"), **told)
+def ledgered(store: ParquetStore, model: LanguageModel, **callbacks) -> LedgeredModel:
+    return LedgeredModel(model, store, Ledger(store, TABLE, "tales", "asset"), **callbacks)
 
 
 def calls(store: ParquetStore) -> list[dict]:
@@ -107,18 +109,18 @@ def calls(store: ParquetStore) -> list[dict]:
         return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
 
 
-def asked(n: int) -> list[Request]:
+def make_requests(n: int) -> list[Request]:
     return [Request("answer", "go", f"q{i}", (f"passage {i}",)) for i in range(n)]
 
 
-def test_answers_are_asked_once_and_failures_every_time(store):
+def test_answers_are_requested_once_and_failures_every_time(store):
     inner = FirstWords(refuses="dynamite")
     assert ledgered(store, inner).complete([]) == []
     first = ledgered(store, inner).complete([GOOD, BAD, GOOD])
     assert [type(reply) for reply in first] == [Completion, CompletionError, Completion]
-    assert inner.n_asked == 2  # equal requests in one batch are asked once
+    assert inner.n_requests == 2  # equal requests in one batch are sent once
     second = ledgered(store, inner).complete([GOOD, BAD])
-    assert inner.n_asked == 3
+    assert inner.n_requests == 3
     assert isinstance(second[0], Completion)
     assert second[0].cached
     assert second[0].text == "a boat on a river"
@@ -140,7 +142,7 @@ def test_equal_requests_cost_once(store):
     assert [row["latency_s"] for row in rows] == [0.5, 0, 0]
 
 
-def test_parsed_replies_come_back_as_their_schema(store):
+def test_parsed_replies_return_as_their_schema(store):
     judge = Fixed(Completion('{"winner": 1}', "judge", 1, 1, 0.0, Verdict(winner=1)))
     request = Request("score", "go", schema=Verdict)
     (first,) = ledgered(store, judge).complete([request])
@@ -151,47 +153,47 @@ def test_parsed_replies_come_back_as_their_schema(store):
     assert second.cached
 
 
-def test_everybody_is_told_of_every_request(store):
+def test_every_request_reports_progress_failure_and_reply(store):
     inner = FirstWords(refuses="dynamite")
     ledgered(store, inner).complete([GOOD])
-    progress, failed, told = [], [], {}
+    progress, failed, received = [], [], {}
     model = ledgered(
         store,
         inner,
-        on_progress=lambda *told: progress.append(told),
+        on_progress=lambda *received: progress.append(received),
         on_failure=failed.append,
     )
-    requests = [BAD, GOOD, *asked(2), BAD]
-    replies = model.complete(requests, told.__setitem__)
+    requests = [BAD, GOOD, *make_requests(2), BAD]
+    replies = model.complete(requests, received.__setitem__)
     assert [done for done, *_ in progress] == [1, 3, 4, 5]  # the known one, `BAD` twice at once
     assert {total for _, total, _ in progress} == {len(requests)}
     assert progress[0][2] == ""  # what was known took nothing
     assert "tokens a second" in progress[-1][2]
     assert failed == ["bad", "bad"]
-    assert [told[place] for place in range(len(requests))] == replies
+    assert [received[position] for position in range(len(requests))] == replies
 
 
-def test_replies_may_come_from_any_thread(store):
-    replies = ledgered(store, Threaded()).complete(asked(60))
+def test_replies_may_arrive_from_any_thread(store):
+    replies = ledgered(store, Threaded()).complete(make_requests(60))
     assert [reply.text for reply in replies] == [f"passage {i}" for i in range(60)]
     assert len({row["prompt_hash"] for row in calls(store)}) == 60
 
 
-def test_what_was_answered_before_a_model_gave_up_is_kept(store):
+def test_replies_before_a_model_gives_up_are_kept(store):
     inner = GivesUp(2, ModelUnavailableError("refused"))
     with pytest.raises(ModelUnavailableError, match="refused"):
-        ledgered(store, inner).complete(asked(5))
+        ledgered(store, inner).complete(make_requests(5))
     assert [row["cached"] for row in calls(store)] == [False, False]
     again = FirstWords()
-    assert len(ledgered(store, again).complete(asked(5))) == 5
-    assert again.n_asked == 3
+    assert len(ledgered(store, again).complete(make_requests(5))) == 5
+    assert again.n_requests == 3
 
 
-def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, monkeypatch):
+def test_calls_are_recorded_once_wherever_writing_is_interrupted(store, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(reply_writer, "export_calls", lambda *_: None)
         with pytest.raises(Killed):
-            ledgered(store, GivesUp(3, Killed())).complete(asked(3))
+            ledgered(store, GivesUp(3, Killed())).complete(make_requests(3))
     assert calls(store) == []
     write = ledgers._write_calls
 
@@ -205,27 +207,29 @@ def test_calls_are_in_the_table_once_wherever_its_writing_was_cut_off(store, mon
             with pytest.raises(Killed):
                 export_calls(store, TABLE)
         before = len(calls(store))
-        ledgered(store, FirstWords()).complete(asked(4))
+        ledgered(store, FirstWords()).complete(make_requests(4))
         assert len(calls(store)) == before + 4  # those that were known, and in the end a new one
         export_calls(store, TABLE)
         assert len(calls(store)) == before + 4
         with monkeypatch.context() as patch:
             patch.setattr(reply_writer, "export_calls", lambda *_: None)
-            ledgered(store, FirstWords()).complete(asked(n))
+            ledgered(store, FirstWords()).complete(make_requests(n))
     rows = calls(store)
     assert sum(not row["cached"] for row in rows) == 4
     assert {(row["asset"], row["error"]) for row in rows} == {("asset", None)}
 
 
-def test_what_cannot_be_stored_is_asked_again(tmp_path, monkeypatch):
+def test_unstorable_reply_is_requested_again(tmp_path, monkeypatch):
     store = ParquetStore(str(tmp_path))
-    told = []
+    reported = []
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "enter", _full)
         with pytest.raises(OSError, match="full"):
-            ledgered(store, FirstWords()).complete(asked(2), lambda *reply: told.append(reply))
-    assert told == calls(store) == []
-    ledgered(store, FirstWords()).complete(asked(2))
+            ledgered(store, FirstWords()).complete(
+                make_requests(2), lambda *reply: reported.append(reply)
+            )
+    assert reported == calls(store) == []
+    ledgered(store, FirstWords()).complete(make_requests(2))
     assert [row["cached"] for row in calls(store)] == [False, False]
 
 
@@ -233,12 +237,14 @@ def _full(*_: object) -> None:
     raise OSError("disk full")
 
 
-def test_a_reply_is_told_when_it_is_stored_and_not_before(tmp_path: Path) -> None:
+def test_reply_is_reported_only_after_it_is_stored(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     model = ledgered(store, Threaded())
-    keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in asked(20)]
+    keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in make_requests(20)]
     stored: list[bool] = []
-    model.complete(asked(20), lambda place, _: stored.append(bool(model.known([keys[place]])[0])))
+    model.complete(
+        make_requests(20), lambda position, _: stored.append(bool(model.known([keys[position]])[0]))
+    )
     assert stored == [True] * 20
 
 
@@ -281,7 +287,7 @@ def test_malformed_text_breaks_neither_memo_nor_ledger(tmp_path, text):
         Request("answer", "go", "q", ("a", "bc"), schema=Verdict),
     ],
 )
-def test_whatever_the_reply_depends_on_tells_requests_apart(other):
+def test_memo_key_covers_everything_a_reply_depends_on(other):
     one = Request("answer", "go", "q", ("a", "bc"))
     assert prompt_hash("model", one) != prompt_hash("model", other)
     assert prompt_hash("model", one) != prompt_hash("model 2", one)
@@ -296,39 +302,41 @@ class FailsAlike(Fixed):
         said = CompletionError("no", "m", calls=3, tokens_in=7, text="half", repeats=repeats)
         super().__init__(said)
         self.failure_scope = scope
-        self.n_asked = 0
+        self.n_requests = 0
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        self.n_asked += len(requests)
+        self.n_requests += len(requests)
         return super().complete(requests, on_reply)
 
 
-def test_a_failure_that_repeats_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_repeatable_failure_is_not_requested_again(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLE, "tales", "a")
     failed: list[str] = []
     first = FailsAlike()
-    asked = LedgeredModel(first, store, ledger).complete([BAD, GOOD])
+    replies = LedgeredModel(first, store, ledger).complete([BAD, GOOD])
     again = FailsAlike()
     model = LedgeredModel(again, store, ledger, on_failure=failed.append)
-    heard: list[Reply] = []
-    assert model.complete([BAD, GOOD], lambda _, reply: heard.append(reply)) == asked == heard
-    assert (first.n_asked, again.n_asked) == (2, 0)
+    received: list[Reply] = []
+    assert (
+        model.complete([BAD, GOOD], lambda _, reply: received.append(reply)) == replies == received
+    )
+    assert (first.n_requests, again.n_requests) == (2, 0)
     assert failed == ["bad", "good"]
     rows = [(row["cached"], row["error"]) for row in calls(store)]
     assert sorted(rows) == [(False, "no")] * 2 + [(True, "no")] * 2
     # other re-asks, or a forgotten prompt, are a new chance
     more = FailsAlike(scope="repairs=3")
     LedgeredModel(more, store, ledger).complete([BAD])
-    assert more.n_asked == 1
+    assert more.n_requests == 1
     with state_of(store).writing() as connection:
         assert ledgers.forget_replies(connection, [prompt_hash("fixed", BAD)]) == 2
     LedgeredModel(again, store, ledger).complete([BAD])
-    assert again.n_asked == 1
+    assert again.n_requests == 1
 
 
 @pytest.mark.parametrize("model", [FailsAlike(repeats=False), Fixed(CompletionError("no", "m"))])
-def test_other_failures_are_asked_for_again(tmp_path: Path, model: LanguageModel) -> None:
+def test_other_failures_are_requested_again(tmp_path: Path, model: LanguageModel) -> None:
     store = ParquetStore(str(tmp_path))
     for _ in range(2):
         ledgered = LedgeredModel(model, store, Ledger(store, TABLE, "tales", "a"))
@@ -336,7 +344,7 @@ def test_other_failures_are_asked_for_again(tmp_path: Path, model: LanguageModel
     assert [row["cached"] for row in calls(store)] == [False, False]
 
 
-def test_slips_are_remembered(tmp_path: Path) -> None:
+def test_repaired_mistakes_are_remembered(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     said = Completion("w", "m", 1, 1, 0.0, Words(words=["w"]), slips=("words: no text",))
     request = Request("facts", "go", schema=Words)

@@ -1,4 +1,4 @@
-"""Replies over real sockets: checked, mended or asked again, and counted."""
+"""Replies over real sockets: checked, repaired or requested again, and counted."""
 
 import json
 from collections.abc import Iterator
@@ -65,13 +65,13 @@ def statuses(server: ScriptedServer) -> list[int]:
     return [line["status"] for line in server.lines()]
 
 
-def test_a_text_is_answered_and_counted(log: Path) -> None:
+def test_text_is_answered_and_counted(log: Path) -> None:
     prices = {"usd_per_million_tokens_in": 2.0, "usd_per_million_tokens_out": 10.0}
     with model_of(log, prices) as (model, server):
         assert isinstance(model, LanguageModel)
-        heard: list[tuple[int, Reply]] = []
-        (reply,) = completed(model.complete([free()], lambda i, r: heard.append((i, r))))
-        assert heard == [(0, reply)]
+        received: list[tuple[int, Reply]] = []
+        (reply,) = completed(model.complete([free()], lambda i, r: received.append((i, r))))
+        assert received == [(0, reply)]
         assert reply.text.endswith("[1] A boat on a river. Question: Who?")
         assert reply.model == "m"
         assert reply.tokens_in == tokens_of("Answer.") + tokens_of(free().render())
@@ -85,7 +85,7 @@ def test_a_text_is_answered_and_counted(log: Path) -> None:
         assert model.complete([]) == []
 
 
-def test_tokens_are_estimated_where_the_server_counts_none(log: Path) -> None:
+def test_tokens_are_estimated_if_the_server_does_not_count(log: Path) -> None:
     with model_of(log, {}, usage=False) as (model, _):
         (reply,) = completed(model.complete([free()]))
         assert reply.tokens_out == tokens_of(reply.text)
@@ -100,7 +100,7 @@ def test_tokens_are_estimated_where_the_server_counts_none(log: Path) -> None:
         (("json_schema", "json_object"), 2),  # `guided_json` is ignored, the prompt has the form
     ],
 )
-def test_structure_is_asked_for_as_the_server_takes_it(
+def test_structure_is_requested_as_the_server_supports(
     log: Path, rejected: tuple[str, ...], settled: int
 ) -> None:
     with model_of(log, {"max_concurrent": 1}, reject_formats=rejected) as (model, server):
@@ -116,7 +116,7 @@ def test_structure_is_asked_for_as_the_server_takes_it(
 
 
 @pytest.mark.parametrize("form", ["json_object", "prompt"])
-def test_structure_is_asked_for_as_the_settings_say(log: Path, form: str) -> None:
+def test_structure_is_requested_as_configured(log: Path, form: str) -> None:
     settings = {"structured_output": form}
     with model_of(log, settings, reject_formats=("json_schema",)) as (model, server):
         completed(model.complete([structured()]))
@@ -128,7 +128,7 @@ def test_structure_is_asked_for_as_the_settings_say(log: Path, form: str) -> Non
 
 
 @pytest.mark.parametrize("rejected", ["seed", "temperature", "max_tokens"])
-def test_a_parameter_that_the_server_rejects_is_left_out(log: Path, rejected: str) -> None:
+def test_rejected_parameter_is_omitted(log: Path, rejected: str) -> None:
     with model_of(log, {"max_concurrent": 1}, reject_parameters=(rejected,)) as (model, server):
         completed(model.complete([free(), structured(), free("again")]))
         assert statuses(server) == [400, 200, 200, 200]
@@ -136,7 +136,7 @@ def test_a_parameter_that_the_server_rejects_is_left_out(log: Path, rejected: st
 
 @pytest.mark.parametrize("fault", ["fence", "partial", "invalid", "empty", "garbage", "truncate"])
 @pytest.mark.parametrize("form", ["auto", "prompt"])
-def test_a_bad_reply_is_mended_or_asked_again(log: Path, fault: str, form: str) -> None:
+def test_bad_reply_is_repaired_or_requested_again(log: Path, fault: str, form: str) -> None:
     with model_of(log, {"structured_output": form}, first=(fault,)) as (model, server):
         (reply,) = completed(model.complete([structured()]))
         assert isinstance(reply.parsed, Note)
@@ -146,7 +146,7 @@ def test_a_bad_reply_is_mended_or_asked_again(log: Path, fault: str, form: str) 
             assert reply.tokens_in + reply.tokens_out == sum(x["tokens"] for x in server.lines())
 
 
-def test_re_asks_are_bounded_and_tell_the_problem(log: Path) -> None:
+def test_repeated_requests_are_bounded_and_state_the_problem(log: Path) -> None:
     with model_of(log, {"max_repairs": 2}, every={"invalid": 1}) as (model, server):
         (reply,) = model.complete([structured()])
         assert isinstance(reply, CompletionError)
@@ -157,10 +157,10 @@ def test_re_asks_are_bounded_and_tell_the_problem(log: Path) -> None:
         # what was of no use costs all the same
         assert reply.tokens_in + reply.tokens_out == sum(x["tokens"] for x in server.lines())
         hashes = [line["messages"] for line in server.lines()]
-        assert hashes[0] != hashes[1] == hashes[2]  # the problem is told as a further turn
+        assert hashes[0] != hashes[1] == hashes[2]  # the problem is sent as a further turn
 
 
-def test_what_was_said_last_is_kept_of_a_reply_that_cannot_be_used(log: Path) -> None:
+def test_last_unusable_reply_is_kept(log: Path) -> None:
     script = {"every": {"invalid": 1}}
     with model_of(log, {"max_repairs": 1}, **script) as (model, _):
         (reply,) = model.complete([structured()])
@@ -177,7 +177,7 @@ def test_what_was_said_last_is_kept_of_a_reply_that_cannot_be_used(log: Path) ->
         assert reply.text == ""
 
 
-def test_an_empty_text_is_no_answer(log: Path) -> None:
+def test_empty_text_is_no_answer(log: Path) -> None:
     with model_of(log, {"max_repairs": 1}, first=("empty", "ok", "empty", "empty")) as (model, _):
         assert completed(model.complete([free()]))[0].calls == 2
         (reply,) = model.complete([free()])
@@ -185,7 +185,7 @@ def test_an_empty_text_is_no_answer(log: Path) -> None:
         assert reply.message == "m: the answer request for document 'd1': it is empty"
 
 
-def test_a_text_cut_off_is_asked_again_with_more_room(log: Path) -> None:
+def test_truncated_text_is_requested_again_with_more_tokens(log: Path) -> None:
     with model_of(log, {}, first=("partial",)) as (model, server):
         (reply,) = completed(model.complete([free()]))
         assert reply.calls == 2
@@ -195,7 +195,7 @@ def test_a_text_cut_off_is_asked_again_with_more_room(log: Path) -> None:
         assert completed(model.complete([long_enough]))[0].calls == 1
 
 
-def test_of_a_list_that_runs_in_a_circle_the_complete_items_are_kept(log: Path) -> None:
+def test_complete_items_of_a_looping_list_are_kept(log: Path) -> None:
     circle = '{"title": "Boats", "lines": [' + '"one of the boats", ' * 4000
 
     with model_of(log, {}, says=lambda body: circle) as (model, server):
@@ -206,7 +206,7 @@ def test_of_a_list_that_runs_in_a_circle_the_complete_items_are_kept(log: Path) 
     assert reply.slips == ("what it repeated, to be cut off",)
 
 
-def test_a_circle_of_which_nothing_can_be_kept_gets_no_more_room(log: Path) -> None:
+def test_loop_without_complete_items_gets_no_more_tokens(log: Path) -> None:
     with model_of(log, {}, says=lambda body: '{"title": "' + "a boat, " * 9000) as (model, server):
         (reply,) = model.complete([structured()])
         assert len(server.lines()) == 1
@@ -224,7 +224,7 @@ def test_a_circle_of_which_nothing_can_be_kept_gets_no_more_room(log: Path) -> N
         "a lone \ud800 surrogate",
     ],
 )
-def test_any_text_goes_through(log: Path, text: str) -> None:
+def test_any_text_is_sent(log: Path, text: str) -> None:
     with model_of(log, {}) as (model, server):
         replies = completed(model.complete([free(text), structured(text)]))
         assert replies[0].text
@@ -233,7 +233,7 @@ def test_any_text_goes_through(log: Path, text: str) -> None:
         replies[0].text.encode()
 
 
-def test_half_characters_in_a_reply_are_replaced(log: Path) -> None:
+def test_lone_surrogates_in_a_reply_are_replaced(log: Path) -> None:
     with model_of(log, {}, first=("invalid",)) as (model, _):
         assert completed(model.complete([free()]))[0].text == "\ufffd lone"
 
@@ -252,7 +252,7 @@ def test_one_failing_text_among_many(log: Path) -> None:
         assert (error.calls, error.retries) == (0, 7)
 
 
-def test_identity_tells_models_apart_and_nothing_else() -> None:
+def test_identity_distinguishes_only_models() -> None:
     def identity(**settings: Any) -> str:
         chosen = LlmSettings(backend="openai_compatible", **{"model": "m"} | settings)
         return OpenAICompatibleModel(chosen, Endpoint(chosen)).identity
@@ -264,7 +264,7 @@ def test_identity_tells_models_apart_and_nothing_else() -> None:
     assert identity(**unchanged, tokens_per_minute=7, max_retries=1) == identity()
 
 
-def test_schemas_are_strict_where_they_can_be() -> None:
+def test_schemas_are_strict_if_possible() -> None:
     chosen = _schema_format("Entities", Entities.model_json_schema())["json_schema"]
     assert chosen["strict"] is True
     relationship = chosen["schema"]["$defs"]["Relationship"]
@@ -277,7 +277,7 @@ def test_schemas_are_strict_where_they_can_be() -> None:
     assert loose["schema"] == Free.model_json_schema()
 
 
-def test_a_dialect_learns_from_complaints_to_the_end() -> None:
+def test_dialect_learns_from_all_rejections() -> None:
     dialect, n_changes = Dialect(), 0
     while change := dialect.adapted("no", may_lower_format=True):
         dialect, n_changes = Dialect(**{**vars(dialect), **change}), n_changes + 1

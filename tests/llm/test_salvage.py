@@ -61,7 +61,7 @@ ALL = [["Lin", "Ann", "York"], ["Lin"], ["Lin"]]
         WHOLE + json.dumps({"entities": [entity("Bo")]}),
     ],
 )
-def test_slips_around_and_between_items_lose_none(text: str) -> None:
+def test_mistakes_around_and_between_items_lose_none(text: str) -> None:
     assert kept(text) == (ALL, [])
 
 
@@ -99,11 +99,11 @@ def test_slips_around_and_between_items_lose_none(text: str) -> None:
         (of(entities=[entity("राम"), entity("Анна & Lin")]), ["राम", "Анна & Lin"], []),
     ],
 )
-def test_good_entities_are_kept(text: str, names: list[str], slips: list[str]) -> None:
-    found, told = kept(text)
+def test_valid_entities_are_kept(text: str, names: list[str], slips: list[str]) -> None:
+    found, messages = kept(text)
     assert found[0] == names
-    assert len(told) == len(slips)
-    assert all(line.startswith(start) for line, start in zip(told, slips, strict=True))
+    assert len(messages) == len(slips)
+    assert all(line.startswith(start) for line, start in zip(messages, slips, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_good_entities_are_kept(text: str, names: list[str], slips: list[str]) -
         ({"source": "Lin", "target": "Ann"}, "relationships, description: Field required"),
     ],
 )
-def test_bad_relationships_alone_are_left_out(relationship: dict, slip: str) -> None:
+def test_only_invalid_relationships_are_dropped(relationship: dict, slip: str) -> None:
     good = related("Ann", "York")
     found, slips = kept(of(entities=[LIN], relationships=[relationship, good]))
     assert found == [["Lin"], ["Ann"], []]
@@ -137,7 +137,7 @@ def test_bad_relationships_alone_are_left_out(relationship: dict, slip: str) -> 
         ("maybe", ""),
     ],
 )
-def test_the_status_of_a_claim(status: Any, taken: str) -> None:
+def test_status_of_a_claim(status: Any, taken: str) -> None:
     claim = {"subject": "Lin", "description": "so", "status": status, "object": "-"}
     found, slips = salvage(of(entities=[LIN], claims=[claim]), SCHEMA)
     assert [one.status for one in found.claims] == ([taken] if taken else [])
@@ -149,7 +149,7 @@ def test_the_status_of_a_claim(status: Any, taken: str) -> None:
     "text",
     ["", " ", "I cannot do that.", "null", "17", '"Lin"', "{}", "[]", '["Lin", "Ann"]', "{", "}{"],
 )
-def test_of_nothing_nothing_is_kept(text: str) -> None:
+def test_empty_text_gives_nothing(text: str) -> None:
     assert salvage(text, SCHEMA)[0] is None
 
 
@@ -157,17 +157,17 @@ def test_of_nothing_nothing_is_kept(text: str) -> None:
     "text",
     ['{"nodes": []}', of(entities=[]), of(entities="Lin"), "<think>{", "\ud800", "[1] says so"],
 )
-def test_of_something_else_nothing_is_kept(text: str) -> None:
+def test_other_json_gives_nothing(text: str) -> None:
     assert salvage(text, SCHEMA)[0] is None
 
 
-def test_claims_that_are_not_wanted_are_passed_over() -> None:
+def test_unrequested_claims_are_ignored() -> None:
     found, slips = salvage(WHOLE, extraction_schema(("person", "place"), False))
     assert not hasattr(found, "claims")
     assert slips == []
 
 
-def test_half_characters_become_the_sign_for_unknown_ones() -> None:
+def test_lone_surrogates_become_replacement_characters() -> None:
     found, _ = salvage(
         '{"entities": [{"name": "L\\ud83d", "type": "person", "description": "\\udc00"}', SCHEMA
     )
@@ -175,13 +175,13 @@ def test_half_characters_become_the_sign_for_unknown_ones() -> None:
 
 
 @pytest.mark.parametrize("text", ["{" * 200_000, '{"' * 90_000, "{'" * 90_000, "[" * 200_000])
-def test_brackets_without_end_are_no_trap(text: str) -> None:
+def test_endless_brackets_terminate(text: str) -> None:
     assert salvage(text, SCHEMA)[0] is None
     assert kept(WHOLE[:-1] + ', "more": ' + text)[0] == ALL
 
 
 @given(st.integers(0, len(WHOLE)))
-def test_a_reply_cut_off_anywhere_keeps_its_whole_items(length: int) -> None:
+def test_truncated_reply_keeps_its_complete_items(length: int) -> None:
     found, _ = kept(WHOLE[:length])
     names = [one["name"] for one in LISTS["entities"]]
     n_whole = sum(
@@ -193,7 +193,7 @@ def test_a_reply_cut_off_anywhere_keeps_its_whole_items(length: int) -> None:
 
 
 @given(st.text(max_size=200) | st.text(st.sampled_from('{}[]":,\\ nametypientrs1'), max_size=200))
-def test_any_text_is_looked_through(text: str) -> None:
+def test_any_text_is_searched(text: str) -> None:
     found, slips = salvage(text, SCHEMA)
     assert found is None or any(vars(found).values())
     assert all(isinstance(line, str) for line in slips)
@@ -204,7 +204,7 @@ REPORT = {"title": "Lin", "summary": "All of it.", "rating": 7, "findings": [FIN
 
 
 @given(st.integers(0, len(json.dumps(REPORT))))
-def test_a_report_cut_off_anywhere_keeps_its_whole_findings(length: int) -> None:
+def test_truncated_report_keeps_its_complete_findings(length: int) -> None:
     text = json.dumps(REPORT)
     one = json.dumps(FINDING)
     n_whole = text[:length].count(one)
@@ -216,7 +216,7 @@ def test_a_report_cut_off_anywhere_keeps_its_whole_findings(length: int) -> None
 
 
 @pytest.mark.parametrize("lacking", ["title", "summary", "rating"])
-def test_of_a_report_without_title_summary_or_rating_nothing_is_kept(lacking: str) -> None:
+def test_report_without_title_summary_or_rating_is_dropped(lacking: str) -> None:
     text = json.dumps({name: value for name, value in REPORT.items() if name != lacking})
     assert salvage(text[:-1], Report)[0] is None
 
@@ -233,13 +233,13 @@ def test_of_a_report_without_title_summary_or_rating_nothing_is_kept(lacking: st
         ('{"answer": "<answer>", "helpfulness": 80}', None),  # the form, not filled in
     ],
 )
-def test_a_partial_answer_is_kept_whole_or_not_at_all(text: str, helpfulness: int | None) -> None:
+def test_partial_answer_is_kept_whole_or_not_at_all(text: str, helpfulness: int | None) -> None:
     partial, _ = salvage(text, PartialAnswer)
     assert (partial and partial.helpfulness) == helpfulness
     assert partial is None or partial.answer == "Ann rules."
 
 
-def test_facts_before_the_cut_are_kept() -> None:
+def test_facts_before_the_truncation_are_kept() -> None:
     facts = ["Ann rules York.", "Lin met Ann."]
     text = json.dumps({"facts": [*facts, "Lin left for the North."]})
     found, _ = salvage(text[: text.index("North")], Extraction)
@@ -247,7 +247,7 @@ def test_facts_before_the_cut_are_kept() -> None:
     assert (found.facts, found.elements, found.relations) == (facts, [], [])
 
 
-def test_a_valid_reply_is_used_as_it_is_and_names_what_was_left_out() -> None:
+def test_valid_reply_is_unchanged_and_lists_its_dropped_items() -> None:
     partial = PartialAnswer(answer="a", helpfulness=1)
     reply = Completion("", "m", 1, 1, 0.0, partial)
     assert usable(reply, PartialAnswer) == (partial, "")
@@ -255,7 +255,7 @@ def test_a_valid_reply_is_used_as_it_is_and_names_what_was_left_out() -> None:
     assert usable(slipped, PartialAnswer) == (partial, "left out: one; two")
 
 
-def test_a_failed_reply_names_its_problem_and_what_became_of_it() -> None:
+def test_failed_reply_states_its_problem_and_outcome() -> None:
     cut = CompletionError("cut off", "m", text='{"answer": "a", "helpfulness": 5, ')
     partial, problem = usable(cut, PartialAnswer)
     assert partial == PartialAnswer(answer="a", helpfulness=5)

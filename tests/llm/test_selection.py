@@ -32,13 +32,13 @@ def select(sentences, max_words, relevant=None):
     return select_sentences(sentences, vectors, relevant, central, max_words, SETTINGS)
 
 
-def test_word_weights_are_the_formula():
+def test_word_weights_equal_the_formula():
     weights = word_weights([frozenset("ab"), frozenset("a")], 2.0)
     assert np.isclose(weights["a"], np.log(3) ** 2)
     assert np.isclose(weights["b"], np.log(2) ** 2)
 
 
-def test_centrality_of_a_star_is_highest_in_its_middle():
+def test_centrality_of_a_star_is_highest_at_its_centre():
     vectors = np.array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]], float)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = centrality(vectors)
@@ -55,7 +55,7 @@ def test_relevance_is_the_nearest_aspect():
     assert np.allclose(relevance(np.eye(3), np.eye(3)[:2]), [1, 1, 0])
 
 
-def test_a_repeated_sentence_is_taken_last():
+def test_repeated_sentence_is_chosen_last():
     sentences = prose(
         "The old boat crossed the wide river slowly.",
         "The old boat crossed the wide river slowly again.",
@@ -65,7 +65,7 @@ def test_a_repeated_sentence_is_taken_last():
     assert len(select(sentences, 17)) == 2
 
 
-def test_the_relevant_sentence_wins():
+def test_relevant_sentence_wins():
     sentences = prose(*(f"The {noun} was painted red by them." for noun in NOUNS))
     relevant = np.full(len(NOUNS), 0.1)
     relevant[7] = 0.9
@@ -97,7 +97,7 @@ def test_chat_questions_and_fragments_count_less():
     ),
     st.integers(5, 120),
 )
-def test_the_budget_holds_and_order_is_kept(content, max_words):
+def test_budget_and_order_are_kept(content, max_words):
     sentences = [Sentence(" ".join(text) + ".", speaker, 0) for speaker, text in content]
     chosen = select(sentences, max_words)
     assert chosen == sorted(set(chosen))
@@ -105,7 +105,7 @@ def test_the_budget_holds_and_order_is_kept(content, max_words):
     assert len([w for w in text.split() if w != "–"]) <= max_words * 1.03
 
 
-def test_what_was_rendered_reads_back():
+def test_rendered_sentences_read_back():
     sentences = [
         Sentence("The boat is old and red.", "Ann", 0),
         Sentence("It leaks at the stern.", "Ann", 0),
@@ -130,16 +130,16 @@ def test_what_was_rendered_reads_back():
         ("the terms of the former and the latter", False),
     ],
 )
-def test_headings_and_date_lines_state_nothing(text, states):
+def test_headings_and_date_lines_are_no_statements(text, states):
     assert is_statement(Sentence(text, "", 0)) is states
 
 
-def test_what_a_border_cuts_is_no_statement():
+def test_sentence_cut_at_the_border_is_no_statement():
     assert not is_statement(Sentence("The boat was seen near the", "", 0, whole=False))
     assert is_statement(Sentence("we saw the boat near the", "Ann", 0, whole=False))
 
 
-def test_a_heading_is_taken_only_if_nothing_is_said():
+def test_heading_is_chosen_only_without_statements():
     heading = "Boat Lamp River Clerk Winter Bridge"
     assert select(prose(heading, "The boat was seen near the river."), 30) == [1]
     assert select(prose(heading), 30) == [0]

@@ -22,11 +22,11 @@ from gsum_resources.llm.classical.sentences import read_sentences, split_clauses
         ("", []),
     ],
 )
-def test_splits(text, expected):
+def test_text_is_split_into_sentences(text, expected):
     assert split_sentences(text) == expected
 
 
-def test_clauses_of_a_run_on_have_a_minimum_length():
+def test_clauses_of_a_run_on_sentence_have_a_minimum_length():
     sentence = ", and ".join(f"we went to place {i} to see the thing" for i in range(8))
     pieces = split_clauses(sentence)
     assert len(pieces) == 8
@@ -55,9 +55,9 @@ def test_cut_borders_are_marked():
     assert [s.whole for s in sentences] == [False, True, False]
 
 
-def test_noise_alone_gives_nothing():
+def test_noise_gives_no_sentences():
     assert read_sentences(["A: Um.\nB: Mm-hmm.\nA: Uh."]) == []
 
 
-def test_a_heading_ends_with_its_line():
+def test_heading_ends_with_its_line():
     assert split_sentences("# The Hull\nIt leaked\nbadly.") == ["The Hull", "It leaked badly."]

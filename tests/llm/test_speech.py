@@ -50,7 +50,7 @@ def test_noise_is_trimmed(spoken, trimmed):
         "That is what they mean by it.",
     ],
 )
-def test_good_sentences_stay_as_they_are(sentence):
+def test_good_sentences_are_unchanged(sentence):
     assert trim_speech(sentence) == sentence
 
 
@@ -70,47 +70,47 @@ def test_no_word_is_ever_added(tokens):
     assert all(word in remaining for word in letters(trim_speech(spoken)))
 
 
-def test_labels_are_names_that_recur():
+def test_labels_are_recurring_names():
     meeting = "Marketing: Hello.\nProject Manager: Hi.\nMarketing: Then we start."
     assert speaker_labels([meeting]) == {"Marketing", "Project Manager"}
 
 
-def test_a_colon_in_prose_is_no_label():
+def test_colon_in_prose_is_no_label():
     story = "He looked up.\nThe sign said: beware of the dog.\nNote: it was late.\nShe ran."
     assert speaker_labels([story]) == frozenset()
 
 
-def test_an_office_in_brackets_is_no_part_of_the_name():
+def test_office_in_brackets_is_not_part_of_the_name():
     text = "Hon. Ann Lee (Hull, NDP): I rise.\nThe Chair: Order.\nHon. Ann Lee (Hull, NDP): Now."
     assert speaker_labels([text]) == {"Hon. Ann Lee", "The Chair"}
 
 
-def test_words_before_the_first_label_have_no_known_speaker():
+def test_words_before_the_first_label_have_no_speaker():
     labels = frozenset(["Ann", "Bo"])
     assert turns("and so it ended.\nAnn: Yes.", labels)[0] == Turn("", "and so it ended.")
 
 
-def test_a_label_cut_at_the_start_of_a_passage_is_completed_where_only_one_fits():
+def test_truncated_first_label_is_completed_if_unambiguous():
     labels = frozenset(["Grad C", "Postdoc A"])
     assert turns("C: I agree.", labels) == [Turn("Grad C", "I agree.")]
     ambiguous = frozenset(["Grad C", "Postdoc C"])
     assert turns("C: I agree.", ambiguous) == [Turn("", "I agree.")]
 
 
-def test_a_label_cut_at_the_end_of_a_passage_is_dropped():
+def test_truncated_last_label_is_dropped():
     assert turns("Ann: Yes.\nProject Man", frozenset(["Ann", "Project Manager"])) == [
         Turn("Ann", "Yes.")
     ]
 
 
-def test_an_interrupted_statement_is_joined():
+def test_interrupted_statement_is_joined():
     talk = [Turn("A", "rechargeable batteries and"), Turn("B", "Mm-hmm."), Turn("A", "a stand.")]
     assert join_interrupted(talk) == [Turn("A", "rechargeable batteries and a stand.")]
     finished = [Turn("A", "Batteries."), Turn("B", "Mm-hmm."), Turn("A", "A stand.")]
     assert join_interrupted(finished) == finished
 
 
-def test_fillers_betray_unlabelled_speech():
+def test_fillers_indicate_unlabelled_speech():
     assert is_spoken("so um we could uh do it you know as a case")
     assert not is_spoken("The frost that winter went two feet down into the moss.")
 
@@ -126,5 +126,5 @@ def test_fillers_betray_unlabelled_speech():
         ("He left (at last)", "He left (at last)."),
     ],
 )
-def test_what_has_an_end_gets_no_other(said: str, trimmed: str) -> None:
+def test_sentence_with_an_end_gets_no_other(said: str, trimmed: str) -> None:
     assert trim_speech(said) == trimmed

@@ -52,19 +52,19 @@ _text = st.lists(
 
 
 @given(_text)
-def test_the_bound_holds_on_any_text(text: str) -> None:
+def test_bound_holds_on_any_text(text: str) -> None:
     assert smollm([text])[0] <= most_tokens([text])[0]
     assert n_word_pieces([text])[0] <= 3 * len(text.encode()) + 1
 
 
-def test_the_bound_holds_for_every_common_word() -> None:
+def test_bound_holds_for_every_common_word() -> None:
     forms = [f"{start}{form}" for word in _common_words() for form in (word, word.capitalize())
              for start in ("", " ")]  # fmt: skip
     for form, taken, most in zip(forms, smollm(forms), most_tokens(forms), strict=True):
         assert taken <= most, form
 
 
-def test_the_bound_by_hand() -> None:
+def test_bound_known_values() -> None:
     # 1 + 1 for "The", 1 + 1 for "cat", a byte each for the rest
     assert most_tokens(["The cat.", "", "NASA", "ไทย", "x" * 50, "the  cat"]) == [5, 0, 4, 9, 50, 5]
 
@@ -103,7 +103,7 @@ def test_no_request_exceeds_the_context(
 
 @settings(deadline=None)
 @given(st.lists(_text.filter(str.strip), min_size=1, max_size=8), st.integers(150, 900))
-def test_answers_are_written_from_as_many_passages_as_fit(texts: list[str], context: int) -> None:
+def test_answers_use_as_many_passages_as_fit(texts: list[str], context: int) -> None:
     class Reads(FirstWords):
         window = Window("m", smollm, context)
 
@@ -130,20 +130,20 @@ def test_answers_are_written_from_as_many_passages_as_fit(texts: list[str], cont
         assert all(one in texts for one in model.shown[1:])
 
 
-def test_a_budget_counts_a_short_context_and_leaves_an_ample_one_alone() -> None:
+def test_budget_limits_short_contexts_only() -> None:
     model = FirstWords()
     assert counter_for(model, 8000) is n_word_pieces
     for context, counts in ((None, n_word_pieces), (32_000, n_word_pieces), (8192, "own")):
         model.window = Window("m", most_tokens, context)  # type: ignore[attr-defined]
         expected = model.window if counts == "own" else counts  # type: ignore[attr-defined]
         assert counter_for(model, 8000) is expected
-    asked = Request("answer", "Reply.", "Who?", max_words=100)
+    answer_request = Request("answer", "Reply.", "Who?", max_words=100)
     window = Window("m", smollm, 1000)
     own = sum(smollm(["Reply.", "\n\n", "\n\nQuestion: Who?"]))
-    assert room_for(asked, 9, 8000, window).tokens == 1000 - 64 - (64 + 300) - own
+    assert room_for(answer_request, 9, 8000, window).tokens == 1000 - 64 - (64 + 300) - own
 
 
-def test_a_tokenizer_is_a_file_or_its_folder() -> None:
+def test_tokenizer_is_a_file_or_its_folder() -> None:
     for path in (PACKAGED, f"{PACKAGED}/tokenizer.json"):
         assert tokenizer_at(path, "llm")(["one two", ""]) == [2, 0]
     with pytest.raises(SettingsError, match=r"tokenizer in \[llm\].*'nowhere' cannot be read"):
@@ -242,7 +242,7 @@ def models_of(root: Path, url: str, **llm: Any) -> Models:
         ({}, None),
     ],
 )
-def test_the_context_is_what_the_server_tells(
+def test_context_is_reported_by_the_server(
     tmp_path: Path, answers: dict, context: int | None
 ) -> None:
     with serving(Server(answers)) as url:
@@ -258,13 +258,13 @@ def test_the_context_is_what_the_server_tells(
         ("/extras/tokenize/count", lambda body: {"count": smollm([body["input"]])[0]}),
     ],
 )
-def test_the_server_counts(tmp_path: Path, path: str, answer: Any) -> None:
+def test_server_counts_tokens(tmp_path: Path, path: str, answer: Any) -> None:
     texts = ["one two three", "ไทย", ""]
     with serving(Server({path: answer})) as url:
         assert models_of(tmp_path, url, tokenizer="server").window()(texts) == smollm(texts)
 
 
-def test_a_server_that_does_not_count_is_named(tmp_path: Path) -> None:
+def test_server_that_does_not_count_is_named(tmp_path: Path) -> None:
     with serving(Server({})) as url:
         window = models_of(tmp_path, url, tokenizer="server").window()
         with pytest.raises(ModelUnavailableError, match=r"counts no tokens.*tokenizer in \[llm\]"):
@@ -272,7 +272,7 @@ def test_a_server_that_does_not_count_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tokenizer", ["", "server"])
-def test_a_server_rejects_nothing_for_its_length(tmp_path: Path, tokenizer: str) -> None:
+def test_server_rejects_nothing_for_its_length(tmp_path: Path, tokenizer: str) -> None:
     answers = {
         "/v1/models": {"data": [{"id": "m", "max_model_len": 900}]},
         "/tokenize": lambda body: {"count": smollm([body["prompt"]])[0]},
@@ -296,7 +296,7 @@ def test_a_server_rejects_nothing_for_its_length(tmp_path: Path, tokenizer: str)
     assert "exceed the model's context of 900; set prompt_tokens" in failed[0].message
 
 
-def test_reply_room_and_effort_are_sent_and_identify_the_replies(tmp_path: Path) -> None:
+def test_reply_tokens_and_effort_are_sent_and_identify_the_replies(tmp_path: Path) -> None:
     seen: list[dict] = []
 
     def chat(body: dict) -> dict:

@@ -20,7 +20,7 @@ def indexed_by_bm25(tmp_path_factory: pytest.TempPathFactory) -> House:
 
 @pytest.fixture
 def current(indexed_by_bm25: House) -> Iterator[House]:
-    """A corpus indexed by BM25, to look at."""
+    """A corpus indexed by BM25, not to be changed."""
     with house_at(indexed_by_bm25.home.root) as house:
         yield house
 

@@ -1,4 +1,4 @@
-"""What the daemon would do, evaluated in the test's own process."""
+"""Decisions of the daemon, evaluated in the test's own process."""
 
 import logging
 
@@ -17,9 +17,9 @@ AssetPartition = tuple[str, Partition]
 
 
 def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
-    """What the daemon would start now.
+    """Return the assets that the daemon would start now.
 
-    As `dg.evaluate_automation_conditions` tells it, less the cursor: see `automation.due`.
+    As `dg.evaluate_automation_conditions` returns it, without the cursor: see `automation.due`.
     """
     graph = pipeline.definitions.resolve_asset_graph()
     evaluator = AutomationConditionEvaluator(
@@ -56,6 +56,6 @@ def start(
 
 
 def reindex(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
-    """What the nightly schedule starts."""
+    """Run the nightly job that re-indexes everything."""
     job = pipeline.definitions.resolve_job_def(REINDEX_EVERYTHING)
     assert job.execute_in_process(instance=instance).success

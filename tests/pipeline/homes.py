@@ -16,7 +16,7 @@ from gsum_resources.home import Home
 from tests.conftest import CORPUS, House, document_in
 
 GOOD, BAD = document_in(0), document_in(3)
-LEDGERS = ("llm_calls", "embedding_calls")  # tables of what was asked, and not of what was made
+LEDGERS = ("llm_calls", "embedding_calls")  # tables of requests, not of results
 WITHOUT_BERTSCORE = "[scores]\nbertscore = false\n"
 """For runs that are not about scores: loading the model would take longer than the run."""
 
@@ -59,12 +59,12 @@ def furnish(house: House, corpus: str = CORPUS) -> None:
 
 
 def write_lines(file: Path, rows: list[dict | str]) -> None:
-    """One line a row: a dict as JSON, a string as it stands."""
+    """Write one line per row: a dict as JSON, a string unchanged."""
     lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     file.write_text("".join(f"{line}\n" for line in lines))
 
 
-def asked_of(house: House) -> Counter[str]:
+def requests_by_asset(house: House) -> Counter[str]:
     """Requests that a model answered, by asset."""
     rows = read_appended(house.store, TABLES["llm_calls"], CORPUS)
     columns = (rows[name].to_pylist() for name in ("asset", "cached"))

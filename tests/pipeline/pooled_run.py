@@ -1,4 +1,4 @@
-"""`python -m tests.pipeline.pooled_run FILE TAGGED`: holds a place in a pool until killed."""
+"""`python -m tests.pipeline.pooled_run FILE TAGGED`: holds a slot of a pool until killed."""
 
 import sys
 import time
@@ -17,12 +17,12 @@ def pooled(stall: Path | None) -> dg.Definitions:
     """An asset in the pool; with `stall` it says in that file that it began, and does not end."""
 
     @dg.asset(pool="llm", partitions_def=dg.StaticPartitionsDefinition([CORPUS]))
-    def asked() -> None:
+    def pooled_asset() -> None:
         if stall:
             stall.touch()
             time.sleep(600)
 
-    return dg.Definitions([asked])
+    return dg.Definitions([pooled_asset])
 
 
 def run(instance: dg.DagsterInstance, stall: Path | None, tagged: bool) -> bool:

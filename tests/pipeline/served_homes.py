@@ -22,24 +22,24 @@ HOSTILE = (
 
 
 @contextmanager
-def house_of_questions(root: Path) -> Iterator[House]:
+def house_with_questions(root: Path) -> Iterator[House]:
     """Four documents, one of them hostile, and twelve questions."""
-    with house_at(root) as made:
+    with house_at(root) as house:
         documents = [document_in(bucket) for bucket in range(4)]
         for document_id in documents[1:]:
-            made.write_document(document_id)
-        made.write_document(documents[0], HOSTILE * 60)
+            house.write_document(document_id)
+        house.write_document(documents[0], HOSTILE * 60)
         write_lines(
-            made.folder / "queries.jsonl",
+            house.folder / "queries.jsonl",
             [
                 {"query_id": f"q{i:02d}", "text": f"Who met the boat, {i}?", "references": ["A."]}
                 | {"document_id": documents[i % 4]}
                 for i in range(N_QUESTIONS)
             ],
         )
-        (made.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
-        keep_no_step_logs(made.home)
-        yield made
+        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
+        keep_no_step_logs(house.home)
+        yield house
 
 
 def served_by(
@@ -68,5 +68,5 @@ def run(house: House, methods: str = "bm25", key: str = MARKED_KEY) -> Result:
 
 
 def chats(server: ScriptedServer) -> list[Line]:
-    """What the language model was asked."""
+    """Return the requests to the language model."""
     return server.lines("/chat/completions")

@@ -1,4 +1,4 @@
-"""A drive that stalls once, in the midst of a step, and is killed there.
+"""A refresh that stalls once, in the middle of a step, and is killed there.
 
 Run as `python -m tests.pipeline.stalling_run STEP METHOD...`. Everything that a model is given is
 logged in the home. Where the step is reached for the first time, a file says so and the process
@@ -93,7 +93,7 @@ class StallingModel(FirstWords):
         self._log, self._stall = log, stall
 
     def _one(self, request: Request) -> Reply:
-        if self.n_asked > N_ANSWERED:
+        if self.n_requests > N_ANSWERED:
             self._stall()
         append(self._log, [f"{request.question} {hash(request.passages)}"])
         return super()._one(request)
@@ -106,7 +106,7 @@ def append(log: Path, texts: Sequence[str]) -> None:
 
 
 def stall_before_renaming(table: str, stall: Callable[[], None]) -> None:
-    """Call `stall` when the second file of a table is written and not yet in place."""
+    """Call `stall` when the second file of a table is written and not yet renamed."""
     rename, written = os.replace, []
 
     def replace(source: str | Path, target: str | Path) -> None:
@@ -133,7 +133,7 @@ def stall_in_epoch(number: int, stall: Callable[[], None]) -> None:
 
 
 def main(step: str, methods: list[str]) -> None:
-    """Drive the home's corpus, stalling in `step` unless an earlier process did."""
+    """Refresh the home's corpus, stalling in `step` unless an earlier process did."""
     home = Home.from_environment()
     memoized._BATCH = BATCH
     train.SECONDS_BETWEEN_STATES = 0

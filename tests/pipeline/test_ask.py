@@ -1,4 +1,4 @@
-"""One question over stored tables: answered from them, and nothing is made but its own traces."""
+"""One question over stored tables: only the call log and memos are written."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from gsum_assets.retrieval.variants import RETRIEVERS
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 DOCUMENTS = {"ash", "birch", "cedar"}
 QUESTION = "What met the boat?"
 
@@ -31,7 +31,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def asked(house: House, question: str = QUESTION, method: str = "dense", **scope: str) -> Answer:
+def answer(house: House, question: str = QUESTION, method: str = "dense", **scope: str) -> Answer:
     return ask(house.pipeline(), CORPUS, question, method, **scope)
 
 
@@ -43,41 +43,41 @@ def files(house: House) -> dict[str, tuple[int, int]]:
     return {str(p.relative_to(root)): (s.st_mtime_ns, s.st_size) for p, s in stats.items()}
 
 
-def test_only_the_call_log_and_memos_are_written(indexed: House) -> None:
+def test_ask_writes_only_the_call_log_and_memos(indexed: House) -> None:
     before = files(indexed)
     for question in (QUESTION, "Who met the clerk?"):
-        asked(indexed, question)
+        answer(indexed, question)
     after = files(indexed)
     assert {path: after[path] for path in before} == before
     new = {"/".join(Path(path).parts[:2]) for path in after.keys() - before.keys()}
     assert new == {"warehouse/_memo", "warehouse/llm_calls"}
 
 
-def test_stored_vectors_are_used_and_the_question_alone_is_embedded(indexed: House) -> None:
+def test_stored_vectors_are_used_and_only_the_question_is_embedded(indexed: House) -> None:
     question = "Where was the boat in winter?"
     before = indexed.embedder.n_embedded
-    asked(indexed, question)
+    answer(indexed, question)
     assert indexed.embedder.n_embedded == before + 1
-    asked(indexed, question)
+    answer(indexed, question)
     assert indexed.embedder.n_embedded == before + 1  # known by now
-    asked(indexed, "A question in words alone?", method="bm25")
+    answer(indexed, "A question in words alone?", method="bm25")
     assert indexed.embedder.n_embedded == before + 1
 
 
 @pytest.mark.parametrize("method", ORACLES)
-def test_an_upper_bound_answers_nothing_that_is_not_marked(indexed: House, method: str) -> None:
+def test_upper_bound_does_not_answer_unmarked_questions(indexed: House, method: str) -> None:
     with pytest.raises(CorpusError, match="is an upper bound"):
-        asked(indexed, method=method)
+        answer(indexed, method=method)
 
 
 @pytest.mark.parametrize("method", RETRIEVERS)
 def test_every_method_answers_within_the_scope(indexed: House, method: str) -> None:
-    whole = asked(indexed, method=method)
+    whole = answer(indexed, method=method)
     assert {p["document_id"] for p in whole.passages} <= DOCUMENTS
     ranks = [p["rank"] for p in whole.passages]
     assert ranks == list(range(1, len(ranks) + 1))
     assert whole.text
-    one = asked(indexed, method=method, document_id="birch")
+    one = answer(indexed, method=method, document_id="birch")
     assert {p["document_id"] for p in one.passages} == {"birch"}
     chunks = {c["chunk_id"]: c["text"] for c in indexed.table("chunks").to_pylist()}
     for passage in (*whole.passages, *one.passages):
@@ -86,14 +86,14 @@ def test_every_method_answers_within_the_scope(indexed: House, method: str) -> N
     assert one.text == " ".join(read.split()[: len(one.text.split())])
 
 
-def test_the_corpus_is_searched_as_a_whole(indexed: House) -> None:
-    found = asked(indexed, "What about cedar?", method="bm25")
+def test_corpus_is_searched_as_a_whole(indexed: House) -> None:
+    found = answer(indexed, "What about cedar?", method="bm25")
     assert found.passages[0]["document_id"] == "cedar"
-    assert len({p["document_id"] for p in asked(indexed, method="full_context").passages}) == 3
+    assert len({p["document_id"] for p in answer(indexed, method="full_context").passages}) == 3
 
 
 @pytest.mark.parametrize(
-    ("wrong", "parts"),
+    ("wrong", "fragments"),
     [
         ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
         ({"method": "bm52"}, ["unknown method 'bm52'; did you mean 'bm25'"]),
@@ -105,34 +105,34 @@ def test_the_corpus_is_searched_as_a_whole(indexed: House) -> None:
         ({"question": " \n"}, ["question is empty", "write one"]),
     ],
 )
-def test_errors_name_object_and_remedy(indexed: House, wrong: dict, parts: list[str]) -> None:
+def test_errors_name_object_and_remedy(indexed: House, wrong: dict, fragments: list[str]) -> None:
     before = files(indexed)
     with pytest.raises(CorpusError) as error:
         ask(
             indexed.pipeline(),
             **{"corpus": CORPUS, "question": QUESTION, "method": "dense", **wrong},
         )
-    for part in parts:
-        assert part in str(error.value)
+    for fragment in fragments:
+        assert fragment in str(error.value)
     assert files(indexed) == before
 
 
-def test_a_comparison_reads_each_document(indexed: House) -> None:
-    whole = asked(indexed, "How do these documents differ?")
+def test_comparison_reads_each_document(indexed: House) -> None:
+    whole = answer(indexed, "How do these documents differ?")
     assert {p["document_id"] for p in whole.passages[:3]} == DOCUMENTS
     assert [p["rank"] for p in whole.passages] == list(range(1, len(whole.passages) + 1))
 
 
 @pytest.mark.parametrize("method", ["bm25", "dense", "hybrid"])
-def test_a_named_document_alone_is_read(indexed: House, method: str) -> None:
-    found = asked(indexed, "What met the boat according to Cedar?", method)
+def test_named_document_only_is_read(indexed: House, method: str) -> None:
+    found = answer(indexed, "What met the boat according to Cedar?", method)
     assert {source.title for source in found.sources} == {"cedar"}
-    assert all(" of " in source.place for source in found.sources)
-    both = asked(indexed, "What met the boat in Cedar and in Ash?", method)
+    assert all(" of " in source.location for source in found.sources)
+    both = answer(indexed, "What met the boat in Cedar and in Ash?", method)
     assert {p["document_id"] for p in both.passages} == {"cedar", "ash"}
 
 
-def test_the_shell_answers_without_dagster_and_torch(indexed: House) -> None:
+def test_ask_command_runs_without_dagster_and_torch(indexed: House) -> None:
     code = (
         "import sys; from gsum_assets.cli import main\n"
         "main(sys.argv[1:], standalone_mode=False)\n"

@@ -1,4 +1,4 @@
-"""What failed or is incomplete is tried exactly once each time that somebody wants it again."""
+"""Failed and incomplete assets are retried exactly once per request."""
 
 import dagster as dg
 import pytest
@@ -6,16 +6,16 @@ import pytest
 from gsum_assets.execute import observe_sources
 from gsum_assets.run import refresh
 from gsum_resources.parquet_store import Partition
-from tests.conftest import CORPUS, House, made_by
+from tests.conftest import CORPUS, House, materialized_by
 from tests.models import FirstWords
 from tests.pipeline.daemon import reindex, requested, start
 from tests.pipeline.homes import BAD, GOOD
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 SUMMARIES = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
 
 
-def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
+def test_failure_is_retried_once_per_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
@@ -28,8 +28,8 @@ def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
         assert requested(pipeline, instance) == {SUMMARIES}
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()
-        (made,) = refresh(pipeline, instance, CORPUS).results
-        assert made.error
+        (result,) = refresh(pipeline, instance, CORPUS).results
+        assert result.error
         assert requested(pipeline, instance) == set()
         changeable.model.refuses = None
         reindex(pipeline, instance)
@@ -37,7 +37,7 @@ def test_a_failure_is_tried_once_after_each_wish(changeable: House) -> None:
         assert SUMMARIES not in requested(pipeline, instance)
 
 
-def test_what_a_run_of_the_daemon_failed_at_is_tried_by_the_drive_that_waited_for_it(
+def test_daemon_failure_is_retried_by_the_refresh_that_waited(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
@@ -55,29 +55,29 @@ def test_what_a_run_of_the_daemon_failed_at_is_tried_by_the_drive_that_waited_fo
     monkeypatch.setattr("gsum_assets.run._WAIT_S", 0.0)
     with changeable.instance() as instance:
         report = refresh(pipeline, instance, CORPUS)
-        assert "retrieval/summaries[bm25]" in made_by(report)
+        assert "retrieval/summaries[bm25]" in materialized_by(report)
         assert report.is_complete
         assert requested(pipeline, instance) == set()
 
 
-def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House) -> None:
+def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses=f"met {BAD}.")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
         report = refresh(pipeline, instance, CORPUS)
         assert report.errors == []
         (gap,) = report.gaps
-        for part in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
-            assert part in gap
+        for fragment in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
+            assert fragment in gap
         assert not report.is_complete
         assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
         assert requested(pipeline, instance) == set()
 
-        asked = changeable.model.n_asked
+        n_before = changeable.model.n_requests
         report = refresh(pipeline, instance, CORPUS)
-        assert made_by(report) == ["retrieval/summaries[bm25]"]
+        assert materialized_by(report) == ["retrieval/summaries[bm25]"]
         assert len(report.gaps) == 1
-        assert changeable.model.n_asked == asked + 1  # the one that failed, no other
+        assert changeable.model.n_requests == n_before + 1  # the one that failed, no other
         assert requested(pipeline, instance) == set()
 
         reindex(pipeline, instance)
@@ -89,7 +89,7 @@ def test_an_incomplete_partition_is_tried_once_after_each_wish(changeable: House
         assert refresh(pipeline, instance, CORPUS).results == []
 
 
-def test_what_was_cancelled_is_left_alone_until_somebody_wants_it(changeable: House) -> None:
+def test_cancelled_assets_wait_for_the_next_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:

@@ -1,4 +1,4 @@
-"""A result that did not change is told to be current; one that could not be made becomes late."""
+"""Unchanged results are confirmed as fresh; results that could not be updated become stale."""
 
 import asyncio
 import time
@@ -18,14 +18,14 @@ from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.daemon import requested
 
-RESULTS = {"leaderboard", "retrieval/scores"}  # of the only family that was asked for
+RESULTS = {"leaderboard", "retrieval/scores"}  # of the only requested family
 SCORES = dg.AssetKey(["retrieval", "scores"])
 HOUR = 3600.0
 
 
 @pytest.fixture(autouse=True)
-def looked_lately(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time passes in the argument `now`, and not for the looks at the sources."""
+def recently_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes in the argument `now`, and not for the observations of sources."""
     monkeypatch.setattr(freshness, "_LOOKED_S", 100 * HOUR)
 
 
@@ -37,7 +37,7 @@ def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[s
 
 
 def judged(house: House, instance: dg.DagsterInstance, hours: float) -> FreshnessState:
-    """What the freshness daemon finds of a result when that much time has passed."""
+    """Return the finding of the freshness daemon after that much time."""
     node = house.pipeline().definitions.resolve_asset_graph().get(SCORES)
     evaluator, context = TimeWindowFreshnessPolicyEvaluator(), LoadingContextForTest(instance)
     with pytest.MonkeyPatch.context() as patch:
@@ -46,21 +46,23 @@ def judged(house: House, instance: dg.DagsterInstance, hours: float) -> Freshnes
         return asyncio.run(evaluator.evaluate_freshness(context, node))
 
 
-def test_results_and_nothing_else_can_be_late(current: House) -> None:
+def test_only_results_can_be_stale(current: House) -> None:
     graph = current.pipeline().definitions.resolve_asset_graph()
-    late = {k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy}
-    assert late == {"leaderboard", *(f"{family.name}/scores" for family in FAMILIES)}
-    assert late > RESULTS
+    stale = {
+        k.to_user_string() for k in graph.get_all_asset_keys() if graph.get(k).freshness_policy
+    }
+    assert stale == {"leaderboard", *(f"{family.name}/scores" for family in FAMILIES)}
+    assert stale > RESULTS
 
 
-def test_a_result_of_which_nothing_is_told_becomes_late(current: House) -> None:
+def test_unobserved_result_becomes_stale(current: House) -> None:
     with current.instance() as instance:
         assert judged(current, instance, hours=25) == FreshnessState.PASS
         assert judged(current, instance, hours=27) == FreshnessState.WARN
         assert judged(current, instance, hours=37) == FreshnessState.FAIL
 
 
-def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> None:
+def test_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> None:
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
         assert confirmed(changeable, instance, hours=11) == set()
@@ -76,14 +78,14 @@ def test_an_old_result_is_confirmed_and_nothing_else_changes(changeable: House) 
         assert after.timestamp > before.timestamp
         assert after.asset_materialization.partition == before.asset_materialization.partition
         assert after.asset_materialization.tags == before.asset_materialization.tags
-        told = dict(after.asset_materialization.metadata)
-        assert told.pop("confirmed")
-        assert told == before.asset_materialization.metadata
+        metadata = dict(after.asset_materialization.metadata)
+        assert metadata.pop("confirmed")
+        assert metadata == before.asset_materialization.metadata
         assert instance.get_runs_count() == runs
         assert requested(pipeline, instance) == set()
 
 
-def test_nothing_is_confirmed_unless_somebody_looked_lately(
+def test_confirmation_needs_a_recent_observation(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(freshness, "_LOOKED_S", 3 * HOUR)
@@ -91,14 +93,14 @@ def test_nothing_is_confirmed_unless_somebody_looked_lately(
         assert confirmed(changeable, instance, hours=13) == set()
 
 
-def test_what_is_due_is_not_confirmed(changeable: House) -> None:
+def test_due_assets_are_not_confirmed(changeable: House) -> None:
     changeable.write_document(document_in(0), "A lighthouse. " * 20)
     with changeable.instance() as instance:
         observe_sources(changeable.pipeline(), instance, CORPUS, {})
         assert confirmed(changeable, instance, hours=13) == set()
 
 
-def test_what_could_not_be_brought_up_to_date_is_not_confirmed(changeable: House) -> None:
+def test_failed_updates_are_not_confirmed(changeable: House) -> None:
     changeable.model = FirstWords("sour", refuses="boat")
     assert changeable.run().errors
     with changeable.instance() as instance:

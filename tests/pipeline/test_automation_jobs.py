@@ -1,4 +1,4 @@
-"""What an operator can start by name, and when unattended work begins."""
+"""Jobs that an operator can start by name, and the times of unattended work."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from gsum_resources.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House
 
 
-def test_jobs_are_named_and_say_what_they_do(house: House) -> None:
+def test_jobs_are_named_and_described(house: House) -> None:
     definitions = house.pipeline().definitions
     named = [job for job in definitions.resolve_all_job_defs() if not job.name.startswith("__")]
     assert {job.name for job in named} == {
@@ -21,7 +21,7 @@ def test_jobs_are_named_and_say_what_they_do(house: House) -> None:
     assert all(job.description for job in named)
 
 
-def test_everything_unattended_is_on_and_at_the_time_of_the_settings(house: House) -> None:
+def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     (house.home.root / "gsum.toml").write_text(
         "[automation]\nnightly = '15 3 * * *'\nretrain = '0 5 1 * *'\ntimezone = 'Europe/Berlin'\n"
     )
@@ -42,7 +42,7 @@ def test_everything_unattended_is_on_and_at_the_time_of_the_settings(house: Hous
     assert names == {"keep_current", "watch_corpora", "confirm_results"}
 
 
-def test_every_model_there_is_is_trained_again_in_a_run_of_its_own(house: House) -> None:
+def test_every_existing_model_is_retrained_in_its_own_run(house: House) -> None:
     provenance = Provenance(content_hash="", code_version="1", asset="gor/model")
     for method in ("gor", "gor-gcn"):
         rows = TABLES["gor.model"].empty()
@@ -55,6 +55,6 @@ def test_every_model_there_is_is_trained_again_in_a_run_of_its_own(house: House)
             instance, scheduled_execution_time=due, repository_def=repository
         ) as context:
             retrain = repository.get_schedule_def("retrain_weekly")
-            asked = retrain.evaluate_tick(context).run_requests
-    assert [r.partition_key for r in asked or ()] == [f"{CORPUS}|gor", f"{CORPUS}|gor-gcn"]
-    assert len({r.run_key for r in asked or ()}) == 2
+            requests = retrain.evaluate_tick(context).run_requests
+    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|gor", f"{CORPUS}|gor-gcn"]
+    assert len({r.run_key for r in requests or ()}) == 2

@@ -1,4 +1,4 @@
-"""The sensor over the corpora: what it takes in, looks at, leaves alone and forgets."""
+"""The sensor over the corpora: folders it reads, observes, skips and forgets."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.conftest import CORPUS, House, document_in
 
 
 class Daemon:
-    """Evaluates the sensor and does what it asks for, as the daemon does."""
+    """Evaluates the sensor and executes its requests, as the daemon does."""
 
     def __init__(self, house: House, instance: dg.DagsterInstance) -> None:
         self.pipeline = house.pipeline()
@@ -38,7 +38,7 @@ class Daemon:
         self.cursor = result.cursor
         return result
 
-    def looks(self) -> list[str]:
+    def observed(self) -> list[str]:
         """The corpora that a tick wants looked at."""
         return [request.tags["gsum/corpus"] for request in self.tick().run_requests or ()]
 
@@ -68,15 +68,15 @@ def settle(folder: Path) -> None:
         os.utime(file, (then, then))
 
 
-def test_a_new_folder_is_taken_in_and_then_left_alone(house: House, daemon: Daemon) -> None:
-    assert daemon.looks() == [CORPUS]
+def test_new_folder_is_read_once(house: House, daemon: Daemon) -> None:
+    assert daemon.observed() == [CORPUS]
     assert daemon.corpora == [CORPUS]
     assert daemon.pipeline.requests.of(CORPUS) == set(METHODS.default)
-    assert daemon.looks() == []
+    assert daemon.observed() == []
     assert "no corpus folder changed" in daemon.reason()
 
 
-def test_the_methods_of_its_settings_are_asked_for(house: House, daemon: Daemon) -> None:
+def test_methods_of_the_folder_settings_are_requested(house: House, daemon: Daemon) -> None:
     (house.folder / "corpus.toml").write_text("methods = ['bm25']\n")
     settle(house.folder)
     daemon.tick()
@@ -88,20 +88,22 @@ def test_files_still_being_written_are_waited_for(house: House, daemon: Daemon) 
     assert "tales: its files are still being written" in daemon.reason()
     assert daemon.corpora == []
     settle(house.folder)
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
     house.write_document("later")
     assert "still being written" in daemon.reason()
     settle(house.folder)
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
 
 
-def test_a_time_to_come_does_not_hold_a_folder_back(house: House, daemon: Daemon) -> None:
+def test_modification_time_in_the_future_does_not_delay_a_folder(
+    house: House, daemon: Daemon
+) -> None:
     ahead = time.time() + 86_400
     os.utime(house.folder / f"{document_in(0)}.txt", (ahead, ahead))
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
 
 
-def test_what_changes_a_folder_is_looked_at_once(house: House, daemon: Daemon) -> None:
+def test_changed_folder_is_observed_at_once(house: House, daemon: Daemon) -> None:
     daemon.tick()
 
     def edited() -> None:
@@ -123,11 +125,11 @@ def test_what_changes_a_folder_is_looked_at_once(house: House, daemon: Daemon) -
     for change in (edited, added, renamed, removed, settings):
         change()
         settle(house.folder)
-        assert daemon.looks() == [CORPUS], change.__name__
-        assert daemon.looks() == [], change.__name__
+        assert daemon.observed() == [CORPUS], change.__name__
+        assert daemon.observed() == [], change.__name__
 
 
-def test_broken_folders_are_named_and_hold_back_nobody(house: House, daemon: Daemon) -> None:
+def test_broken_folders_are_named_and_do_not_delay_others(house: House, daemon: Daemon) -> None:
     root = house.home.corpora
     (root / "empty").mkdir()
     (root / "två").mkdir()
@@ -135,16 +137,16 @@ def test_broken_folders_are_named_and_hold_back_nobody(house: House, daemon: Dae
         shutil.copytree(house.folder, root / name)
         (root / name / "corpus.toml").write_text(text)
         settle(root / name)
-    assert daemon.looks() == [CORPUS]
+    assert daemon.observed() == [CORPUS]
     assert daemon.corpora == [CORPUS]
     reason = daemon.reason()
-    for part in ("empty", "holds no document", "två", "unknown key 'colour'", "bm52"):
-        assert part in reason
+    for fragment in ("empty", "holds no document", "två", "unknown key 'colour'", "bm52"):
+        assert fragment in reason
     (root / "settings" / "corpus.toml").unlink()
-    assert daemon.looks() == ["settings"]
+    assert daemon.observed() == ["settings"]
 
 
-def test_a_removed_folder_is_forgotten(changeable: House) -> None:
+def test_deleted_folder_is_forgotten(changeable: House) -> None:
     assert changeable.table("scores").num_rows
     settle(changeable.folder)
     with changeable.instance() as instance:
@@ -152,14 +154,16 @@ def test_a_removed_folder_is_forgotten(changeable: House) -> None:
         daemon.tick()
         assert daemon.corpora == [CORPUS]
         changeable.folder.rename(changeable.home.corpora / "second")
-        assert daemon.looks() == ["second"]
+        assert daemon.observed() == ["second"]
         assert daemon.corpora == ["second"]
         assert daemon.pipeline.requests.of(CORPUS) is None
     for name in TABLES:
         assert changeable.table(name, CORPUS).num_rows == 0
 
 
-def test_nothing_is_forgotten_while_the_folder_of_all_is_away(house: House, daemon: Daemon) -> None:
+def test_nothing_is_forgotten_while_the_corpora_folder_is_unmounted(
+    house: House, daemon: Daemon
+) -> None:
     daemon.tick()
     house.home.corpora.rename(house.home.root / "away")
     context = dg.build_sensor_context(instance=daemon.instance)
@@ -169,9 +173,9 @@ def test_nothing_is_forgotten_while_the_folder_of_all_is_away(house: House, daem
     assert daemon.corpora == [CORPUS]
 
 
-def test_a_look_is_taken_by_the_job_at_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
+def test_job_observes_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
     shutil.copytree(house.folder, house.home.corpora / "second")
-    assert daemon.looks() == ["second", CORPUS]
+    assert daemon.observed() == ["second", CORPUS]
     job = daemon.pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
     assert job.execute_in_process(instance=daemon.instance, tags={"gsum/corpus": CORPUS}).success
     assert house.table("source_documents").num_rows == 9

@@ -1,4 +1,4 @@
-"""Bad input costs its own row and nothing else; what cannot be run at all says why."""
+"""Bad input costs only its row; runs that cannot start state the cause."""
 
 import os
 import shutil
@@ -9,11 +9,11 @@ import dagster as dg
 import pytest
 
 from gsum_assets.corpus.settings import CorpusError
-from tests.conftest import CORPUS, House, made_by, text_of
+from tests.conftest import CORPUS, House, materialized_by, text_of
 from tests.models import FirstWords
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
 GOOD = {"ash", "birch", "cedar", "elm"}
 REJECTED = {
@@ -102,7 +102,7 @@ def metadata_of(house: House, asset: str) -> dict:
     return dict(event.asset_materialization.metadata)
 
 
-def test_good_documents_are_all_taken_in(hostile: House) -> None:
+def test_good_documents_are_all_read(hostile: House) -> None:
     assert sorted(column(hostile, "documents", "document_id")) == sorted(GOOD)
     assert set(column(hostile, "chunks", "document_id")) == GOOD
     texts = dict(
@@ -120,24 +120,24 @@ def test_each_bad_document_is_a_row_with_cause_and_remedy(hostile: House) -> Non
         (row["file"], row["line"]): row for row in hostile.table("rejected_documents").to_pylist()
     }
     assert set(rows) == set(REJECTED)
-    for place, (document_id, parts) in REJECTED.items():
-        assert rows[place]["document_id"] == document_id
-        for part in parts:
-            assert part in rows[place]["reason"], place
+    for index, (document_id, fragments) in REJECTED.items():
+        assert rows[index]["document_id"] == document_id
+        for fragment in fragments:
+            assert fragment in rows[index]["reason"], index
 
 
-def test_bad_questions_are_left_out_with_a_message_each(hostile: House) -> None:
+def test_bad_questions_are_skipped_with_one_message_each(hostile: House) -> None:
     assert column(hostile, "queries", "query_id") == ["about-ash", "about-elm"]
     assert set(column(hostile, "summaries", "query_id")) == {"about-ash", "about-elm"}
     metadata = metadata_of(hostile, "queries")
     assert metadata["left_out"].value == 3
-    for problem, parts in zip(metadata["problems"].value, PROBLEMS, strict=True):
-        for part in parts:
-            assert part in problem
+    for problem, fragments in zip(metadata["problems"].value, PROBLEMS, strict=True):
+        for fragment in fragments:
+            assert fragment in problem
 
 
-def test_bad_input_is_not_tried_again_and_a_repair_is_seen(changeable: House) -> None:
-    assert made_by(changeable.run()) == []
+def test_bad_input_is_not_retried_and_a_repair_is_noticed(changeable: House) -> None:
+    assert materialized_by(changeable.run()) == []
     (changeable.folder / "latin.txt").write_text("café by the river")
     assert changeable.run().errors == []
     assert "latin" in column(changeable, "documents", "document_id")
@@ -174,24 +174,24 @@ BROKEN = [
 ]
 
 
-def test_a_corpus_that_cannot_be_read_keeps_its_tables(changeable: House, tmp_path: Path) -> None:
+def test_unreadable_corpus_keeps_its_tables(changeable: House, tmp_path: Path) -> None:
     before = contents(changeable)
     kept = tmp_path / "kept"
     shutil.copytree(changeable.folder, kept)
-    for spoil, parts in BROKEN:
+    for spoil, fragments in BROKEN:
         spoil(changeable)
         with pytest.raises(CorpusError) as error:
             changeable.run(["default"])
-        for part in [CORPUS, *parts]:
-            assert part in str(error.value)
+        for fragment in [CORPUS, *fragments]:
+            assert fragment in str(error.value)
         shutil.rmtree(changeable.folder, ignore_errors=True)
         shutil.copytree(kept, changeable.folder)
     assert contents(changeable) == before
-    assert made_by(changeable.run()) == []
+    assert materialized_by(changeable.run()) == []
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "a|b", "", ".hidden", "a" * 101, "två"])
-def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, name: str) -> None:
+def test_invalid_corpus_name_raises_before_anything_is_written(hostile: House, name: str) -> None:
     with pytest.raises(CorpusError, match="use letters, digits") as error:
         hostile.run(corpus=name)
     assert f"'{name}'" in str(error.value)
@@ -199,16 +199,16 @@ def test_bad_name_of_a_corpus_is_told_before_anything_is_made(hostile: House, na
         assert instance.get_dynamic_partitions("corpora") == [CORPUS]
 
 
-def test_unknown_method_is_told_with_those_known(changeable: House) -> None:
+def test_unknown_method_error_names_the_known_ones(changeable: House) -> None:
     with pytest.raises(
         CorpusError,
         match=f"'{CORPUS}': unknown method 'x'; known.*unknown method 'bm52'; did you mean 'bm25'",
     ):
         changeable.run(["x", "bm25", "bm52"])
-    assert made_by(changeable.run()) == []  # nothing was asked for
+    assert materialized_by(changeable.run()) == []  # nothing was requested
 
 
-def test_one_question_that_fails_costs_its_row_alone(changeable: House) -> None:
+def test_failing_question_costs_only_its_row(changeable: House) -> None:
     changeable.model = FirstWords("picky", refuses="of ash")
     report = changeable.run()
     assert report.errors == []
@@ -219,7 +219,7 @@ def test_one_question_that_fails_costs_its_row_alone(changeable: House) -> None:
     assert set(column(changeable, "rankings", "query_id")) == {"about-ash", "about-elm"}
 
 
-def test_a_model_that_fails_on_everything_leaves_the_tables(changeable: House) -> None:
+def test_model_failing_on_everything_keeps_the_tables(changeable: House) -> None:
     before = contents(changeable)
     changeable.model = FirstWords("sour", refuses="The")
     report = changeable.run()
@@ -229,8 +229,8 @@ def test_a_model_that_fails_on_everything_leaves_the_tables(changeable: House) -
     assert "refused: 'The' in the passages" in error
     assert contents(changeable) == before
     changeable.model = FirstWords("mended")
-    made = made_by(changeable.run())
-    # the same words under another model's name: what it cost is told anew
+    materialized = materialized_by(changeable.run())
+    # the same words under another model's name: its cost is recorded again
     board = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]
-    assert made == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
+    assert materialized == [*board, "retrieval/scores[bm25]", "retrieval/summaries[bm25]"]
     assert set(column(changeable, "summaries", "model")) == {"mended"}

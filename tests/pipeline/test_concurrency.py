@@ -26,11 +26,11 @@ from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
+from tests.fast_runs import tables_only
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
-from tests.quick import without_what_no_table_shows
 from tests.servers.scripted import ScriptedServer, scripted_server
 
-TICK_S = 2.0  # the sensor looks every 15 s; here a run takes less
+TICK_S = 2.0  # the sensor ticks every 15 s; here a run takes less
 DOCUMENTS = [dg.AssetKey(name) for name in READ_TOGETHER]
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 
@@ -71,9 +71,9 @@ def served_home(root: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The tables of a home that one process made from the same documents."""
+    """The tables of a home that one process wrote from the same documents."""
     with (
-        without_what_no_table_shows(),
+        tables_only(),
         served_home(tmp_path_factory.mktemp("undisturbed")) as home,
         house_at(home.root) as house,
         house.instance() as instance,
@@ -84,7 +84,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
-    """Two `gsum run` begin in the same moment, and an automation goes on beside them."""
+    """Two `gsum run` start at the same moment, next to a running automation."""
     with served_home(tmp_path_factory.mktemp("shared")) as home:
         with house_at(home.root) as house, house.instance() as instance:
             runs = [gsum_run(house, method) for method in ("bm25", "dense")]
@@ -98,10 +98,10 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
 def gsum_run(house: House, *methods: str) -> subprocess.Popen[str]:
     """`gsum run` in a process of its own."""
     gsum = str(Path(sys.executable).with_name("gsum"))
-    asked = ["--methods", ",".join(methods)] if methods else []
+    options = ["--methods", ",".join(methods)] if methods else []
     folders = {"GSUM_HOME": house.home.root, "DAGSTER_HOME": house.home.dagster}
     return subprocess.Popen(
-        [gsum, "run", CORPUS, *asked],
+        [gsum, "run", CORPUS, *options],
         env=os.environ | {name: str(folder) for name, folder in folders.items()},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -110,17 +110,17 @@ def gsum_run(house: House, *methods: str) -> subprocess.Popen[str]:
 
 
 def tick(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
-    """What the sensor requests now, made as the daemon's workers make it."""
+    """Materialize what the sensor requests now, as the daemon's workers do."""
     graph = pipeline.definitions.resolve_asset_graph()
     job = pipeline.definitions.resolve_implicit_global_asset_job_def()
     for request in due(graph, instance, CORPUS, pipeline.new_snapshot(instance)):
-        made = job.execute_in_process(
+        result = job.execute_in_process(
             instance=instance,
             asset_selection=list(request.asset_selection or ()),
             partition_key=request.partition_key,
             tags=dict(request.tags),
         )
-        assert made.success
+        assert result.success
 
 
 @pytest.fixture
@@ -136,14 +136,14 @@ def test_every_table_equals_that_of_an_undisturbed_home(
     assert contents(house) == undisturbed
 
 
-def test_every_file_is_whole_and_none_is_left_over(house: House) -> None:
+def test_every_file_is_complete_and_none_is_left_over(house: House) -> None:
     files = list(Path(house.store.root).rglob("*.parquet"))
     assert sum(pq.ParquetFile(file).read().num_rows for file in files)
     left = [f for f in house.home.root.rglob("*") if f.suffix == ".part"]
     assert left == []
 
 
-def test_the_catalogue_knows_every_table(house: House) -> None:
+def test_catalogue_has_every_table(house: House) -> None:
     with duckdb.connect(str(house.home.catalogue), read_only=True) as connection:
         for name, table in TABLES.items():
             if house.store.partitions(table):
@@ -151,7 +151,7 @@ def test_the_catalogue_knows_every_table(house: House) -> None:
                 assert counted == (house.table(name).num_rows,), name
 
 
-def test_no_run_and_no_place_in_a_pool_is_left(house: House) -> None:
+def test_no_run_and_no_pool_slot_is_left(house: House) -> None:
     with house.instance() as instance:
         assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
         assert instance.event_log_storage.get_concurrency_run_ids() == set()
@@ -163,35 +163,35 @@ def test_every_check_passed(trial: Trial, house: House) -> None:
         found = instance.event_log_storage.get_asset_check_summary_records(list(keys)).values()
         last = [one.last_check_execution_record for one in found if one.last_check_execution_record]
     assert len(last) > 50
-    failed = {one.key: _told(one) for one in last if one.status != Status.SUCCEEDED}
+    failed = {one.key: _described(one) for one in last if one.status != Status.SUCCEEDED}
     assert failed == {}
 
 
-def _told(record: AssetCheckExecutionRecord) -> str:
-    """What a check said, and in which run."""
+def _described(record: AssetCheckExecutionRecord) -> str:
+    """Return the message of a check and its run."""
     evaluation = record.evaluation
     return f"{evaluation.description if evaluation else record.status} ({record.run_id})"
 
 
-def test_no_prompt_was_paid_for_twice(trial: Trial) -> None:
-    asked = Counter(line["messages"] for line in trial.home.server.lines("/chat/completions"))
-    assert len(asked) > 1
-    assert set(asked.values()) == {1}
+def test_no_prompt_is_paid_for_twice(trial: Trial) -> None:
+    options = Counter(line["messages"] for line in trial.home.server.lines("/chat/completions"))
+    assert len(options) > 1
+    assert set(options.values()) == {1}
 
 
-def test_files_may_change_while_a_run_is_at_work(changeable: House, tmp_path: Path) -> None:
-    """Edited back and forth between the look at the folder and the reading of documents."""
+def test_files_may_change_during_a_run(changeable: House, tmp_path: Path) -> None:
+    """Edited and restored between the observation of the folder and the reading of documents."""
     new, texts = document_in(5), {}
 
     def change(assets: Sequence[str], _: Sequence[Partition]) -> None:
-        """What the look saw is changed, and comes back when it was read."""
+        """Change the files after they were observed; `change_back` restores them."""
         if "documents" in assets and not texts:
             texts[GOOD] = (changeable.folder / f"{GOOD}.txt").read_text()
             changeable.write_document(GOOD, "A heron met the lamp. " * 30)
             changeable.write_document(new, "A clerk met the river. " * 30)
 
-    def change_back(made: RunResult) -> None:
-        if "documents" in made.assets:
+    def change_back(result: RunResult) -> None:
+        if "documents" in result.assets:
             changeable.write_document(GOOD, texts[GOOD])
 
     changeable.write_document(BAD, "A mirror met the coin. " * 30)

@@ -17,14 +17,14 @@ from tests.conftest import READ_TOGETHER, House
 from tests.corpus.office_files import docx, encrypted_pdf, pdf
 from tests.pipeline.homes import contents, house_at
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 CORPUS = "mixed"
 TOLD = ["The clerk of the mixed harbour wrote a letter.", "The bridge of it fell in winter."]
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """A folder beside the home, linked into it."""
+    """A folder outside the home, linked into it."""
     folder = tmp_path / "papers"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.pdf").write_bytes(pdf([TOLD[:1], TOLD[1:]], "The Harbour"))
@@ -38,9 +38,9 @@ def house(tmp_path: Path) -> Iterator[House]:
     (folder / "torn.docx").write_bytes(b"PK torn")
     (folder / "photo.jpg").write_bytes(b"\xff")
     (folder / "deep" / "up").symlink_to(folder)
-    with house_at(tmp_path / "home") as made:
-        init_corpus(folder, made.home, CORPUS, SETTINGS_TABLES)
-        yield made
+    with house_at(tmp_path / "home") as house:
+        init_corpus(folder, house.home, CORPUS, SETTINGS_TABLES)
+        yield house
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def read(house: House) -> None:
         assert refresh(pipeline, instance, CORPUS, ["bm25"], only=only).is_complete
 
 
-def test_a_mixed_folder_is_read_through_a_link_and_each_file_once(
+def test_mixed_folder_is_read_through_a_link_once_per_file(
     house: House, converted: list[bytes], tmp_path: Path
 ) -> None:
     read(house)
@@ -119,7 +119,7 @@ def test_a_mixed_folder_is_read_through_a_link_and_each_file_once(
         assert contents(fresh, CORPUS) == contents(house, CORPUS)
 
 
-def test_a_converted_document_is_forgotten_with_its_text(house: House, tmp_path: Path) -> None:
+def test_converted_document_is_deleted_with_its_text(house: House, tmp_path: Path) -> None:
     read(house)
     with house.instance() as instance:
         done = forget(house.pipeline(), instance, CORPUS, "a.pdf")

@@ -1,4 +1,4 @@
-"""What of a request is left when some of it is not to be made."""
+"""The remainder of a request after some assets are excluded."""
 
 import dagster as dg
 import pytest
@@ -16,17 +16,17 @@ GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).r
 
 
 @pytest.mark.parametrize(
-    ("left_out", "asked", "kept"),
+    ("left_out", "requested", "kept"),
     [
         (set(), [C, A, B, D], [A, B, C, D]),
-        ({A}, [A, B, C, D], [D]),  # what rests on it would be made from nothing
+        ({A}, [A, B, C, D], [D]),  # its descendants would have no input
         ({B}, [A, B, C, D], [A, D]),
-        ({A}, [B, C], []),  # a model, which nobody asks for
+        ({A}, [B, C], []),  # a model, which is never requested
         ({B}, [C, D], [D]),
     ],
 )
-def test_what_rests_on_something_left_out_is_left_out(
-    left_out: set[dg.AssetKey], asked: list[dg.AssetKey], kept: list[dg.AssetKey]
+def test_assets_downstream_of_an_excluded_one_are_excluded(
+    left_out: set[dg.AssetKey], requested: list[dg.AssetKey], kept: list[dg.AssetKey]
 ) -> None:
-    request = dg.RunRequest(asset_selection=asked)
+    request = dg.RunRequest(asset_selection=requested)
     assert sorted(without_readers_of(left_out, GRAPH, request)) == kept

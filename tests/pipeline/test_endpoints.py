@@ -23,7 +23,7 @@ from tests.pipeline.served_homes import (
     MARKED_KEY,
     N_QUESTIONS,
     chats,
-    house_of_questions,
+    house_with_questions,
     run,
     served_by,
 )
@@ -34,9 +34,9 @@ PATIENCE_S = 900.0  # a slow machine is no failure
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    """Nothing is made yet."""
-    with house_of_questions(tmp_path / "home") as made:
-        yield made
+    """A home without tables."""
+    with house_with_questions(tmp_path / "home") as house:
+        yield house
 
 
 @pytest.fixture(scope="module")
@@ -44,21 +44,21 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
     """Out of any test's environment: to be used through `indexed`."""
     root = tmp_path_factory.mktemp("embedded")
     with (
-        house_of_questions(root / "home") as made,
+        house_with_questions(root / "home") as house,
         scripted_process(root / "log.jsonl") as server,
         pytest.MonkeyPatch.context() as patch,
     ):
-        served_by(made, server)
+        served_by(house, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
-        with made.instance() as instance:
-            assert refresh(pipeline_for(made.home), instance, CORPUS, []).is_complete
+        with house.instance() as instance:
+            assert refresh(pipeline_for(house.home), instance, CORPUS, []).is_complete
         assert chats(server) == []
-    return made
+    return house
 
 
 @pytest.fixture
 def indexed(embedded: House, tmp_path: Path) -> Iterator[House]:
-    """Passages and their vectors are made, and no question was asked."""
+    """A home with passages and vectors, before the first question."""
     with copy_of(embedded, tmp_path / "home") as copy:
         yield copy
 
@@ -79,7 +79,7 @@ def llm_calls(house: House) -> list[dict]:
         return connection.sql("from llm_calls").to_arrow_table().to_pylist()
 
 
-def test_what_was_answered_before_a_kill_is_not_asked_again(indexed: House, tmp_path: Path) -> None:
+def test_replies_before_a_kill_are_not_requested_again(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", latency_s=0.4) as server:
         served_by(indexed, server, max_concurrent=2)
         process = start_run(indexed)
@@ -91,7 +91,7 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(indexed: House, tmp_
         process.send_signal(signal.SIGKILL)
         process.wait()
         killed = time.time()
-        time.sleep(1.0)  # what was in flight is logged as gone
+        time.sleep(1.0)  # requests in flight are logged as gone
         before = [line for line in chats(server) if line["status"] == 200]
         assert 0 < len(before) < N_QUESTIONS
         assert run(indexed).exit_code == 0
@@ -108,20 +108,20 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(indexed: House, tmp_
     assert indexed.table("summaries").num_rows == N_QUESTIONS
 
 
-def test_a_text_that_always_fails_costs_its_row_alone(indexed: House, tmp_path: Path) -> None:
+def test_failing_text_costs_only_its_row(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", always_fail="boat, 7?") as server:
         served_by(indexed, server, max_retries=1)
         said = run(indexed)
         assert said.exit_code == 1
-        told = " ".join(said.output.split())
-        assert "1 request" in told
-        assert "Traceback" not in told
+        output = " ".join(said.output.split())
+        assert "1 request" in output
+        assert "Traceback" not in output
         answered = set(indexed.table("summaries")["query_id"].to_pylist())
         assert answered == {f"q{i:02d}" for i in range(N_QUESTIONS)} - {"q07"}
         assert indexed.table("scores").num_rows > 0
         assert failed_checks(indexed) >= {"every_question_answered", "requests_answered"}
         n_before = len(chats(server))
-        assert run(indexed).exit_code == 1  # asked once more, and only this one
+        assert run(indexed).exit_code == 1  # only this one is requested again
         assert len(chats(server)) - n_before == 2
     with scripted_process(tmp_path / "mended.jsonl") as server:
         served_by(indexed, server)
@@ -147,17 +147,17 @@ def failed_checks(house: House) -> set[str]:
 
 
 @pytest.mark.parametrize("key", ["", "sk-wrong-" + MARKED_KEY])
-def test_a_missing_or_wrong_key_is_told_before_any_work(
+def test_missing_or_wrong_key_raises_before_any_work(
     house: House, tmp_path: Path, capfd: pytest.CaptureFixture[str], key: str
 ) -> None:
     with scripted_process(tmp_path / "log.jsonl", key=MARKED_KEY) as server:
         served_by(house, server)
         said = run(house, key=key)
         assert said.exit_code == 1
-        told = said.output + "".join(capfd.readouterr())
-        assert "MARKED_KEY" in told
-        assert "Traceback" not in told
-        assert MARKED_KEY not in told
+        output = said.output + "".join(capfd.readouterr())
+        assert "MARKED_KEY" in output
+        assert "Traceback" not in output
+        assert MARKED_KEY not in output
         assert {line["path"] for line in server.lines()} <= {"/models"}
     assert not list(Path(house.store.root).rglob("chunks/**/data.parquet"))
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
@@ -167,7 +167,7 @@ def holds_key(path: Path) -> bool:
     return path.is_file() and MARKED_KEY.encode() in path.read_bytes()
 
 
-def test_the_key_is_nowhere_in_the_home(
+def test_key_is_nowhere_in_the_home(
     house: House, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     faults = {"429": 4, "500": 5}
@@ -188,13 +188,13 @@ def test_the_key_is_nowhere_in_the_home(
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
 
 
-def test_a_key_revoked_in_mid_run_ends_it_with_one_message(indexed: House, tmp_path: Path) -> None:
+def test_key_revoked_during_a_run_ends_it_with_one_message(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", first=("ok",) * 9 + ("401",) * 90) as server:
         served_by(indexed, server, max_concurrent=1)
         said = run(indexed)
         assert said.exit_code == 1
-        told = " ".join(said.output.split())
-        assert told.count("refuses the key in environment variable MARKED_KEY") == 1
+        output = " ".join(said.output.split())
+        assert output.count("refuses the key in environment variable MARKED_KEY") == 1
         kept = [line for line in chats(server) if line["status"] == 200]
         assert 0 < len(kept) < N_QUESTIONS
     with scripted_process(tmp_path / "again.jsonl") as server:

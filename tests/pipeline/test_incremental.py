@@ -1,4 +1,4 @@
-"""What is made again after a change: exactly what rests on it, each partition once."""
+"""Changes rematerialize exactly what depends on them, each partition once."""
 
 import os
 import re
@@ -12,21 +12,21 @@ import pytest
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.home import Home
-from tests.conftest import READ_TOGETHER, House, document_in, furnish, made_by, text_of
+from tests.conftest import READ_TOGETHER, House, document_in, furnish, materialized_by, text_of
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
-BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # made in one step
+BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # written in one step
 METHODS = ["bm25", "dense"]
 NEW, OLD_NAME, NEW_NAME = document_in(5, 1), document_in(2), document_in(6, 1)
 GONE = (document_in(0, 1), document_in(7))
 
 
 def rebuilt(house: House, tmp_path: Path) -> dict[str, str]:
-    """The same corpus made from nothing in another home."""
+    """The same corpus, indexed in another home."""
     other = House(Home(tmp_path / "other", str(tmp_path / "other" / "warehouse")), house.embedder)
     shutil.copytree(house.home.corpora, other.home.corpora)
     old = os.environ.pop("DAGSTER_HOME", None)
@@ -51,7 +51,7 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House,
 def edited(
     first_run: tuple[House, RunReport], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[House, RunReport]:
-    """A copy with one document written anew, and its run."""
+    """A copy with one rewritten document, and its run."""
     with copy_of(first_run[0], tmp_path_factory.mktemp("edited")) as house:
         house.write_document(document_in(3), "A lighthouse stood on the clerk's island. " * 20)
         return house, house.run()
@@ -61,7 +61,7 @@ def edited(
 def rearranged(
     edited: tuple[House, RunReport], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[House, int]]:
-    """A copy of that with a document more, one renamed and two gone; how many texts it embedded."""
+    """A copy of that, one document added, one renamed, two deleted; number of embedded texts."""
     with copy_of(edited[0], tmp_path_factory.mktemp("rearranged")) as house:
         before = house.embedder.n_embedded
         house.write_document(NEW)
@@ -78,57 +78,61 @@ def indexed(first_run: tuple[House, RunReport], tmp_path: Path) -> Iterator[Hous
         yield copy
 
 
-def test_first_run_makes_everything_once(first_run: tuple[House, RunReport]) -> None:
-    made = made_by(first_run[1])
+def test_first_run_materializes_everything_once(first_run: tuple[House, RunReport]) -> None:
+    materialized = materialized_by(first_run[1])
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
     judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
-    assert made == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
+    assert materialized == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
 
 
-def test_nothing_changed_makes_nothing(indexed: House) -> None:
-    assert made_by(indexed.run()) == []
+def test_unchanged_corpus_materializes_nothing(indexed: House) -> None:
+    assert materialized_by(indexed.run()) == []
 
 
-def test_touched_file_makes_nothing(indexed: House) -> None:
+def test_touched_file_materializes_nothing(indexed: House) -> None:
     os.utime(indexed.folder / f"{document_in(3)}.txt", (1, 1))
-    assert made_by(indexed.run()) == []
+    assert materialized_by(indexed.run()) == []
 
 
-def test_edit_makes_one_bucket_and_what_rests_on_it(edited: tuple[House, RunReport]) -> None:
-    made = made_by(edited[1])
+def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, RunReport]) -> None:
+    materialized = materialized_by(edited[1])
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
-    # the questions were read again and came out as they were: nothing rests on that
-    assert made == sorted([*expected, "queries[]", *BOARD])
+    # the questions were read again and are unchanged: nothing depends on that
+    assert materialized == sorted([*expected, "queries[]", *BOARD])
 
 
-def test_blanks_at_the_end_stop_at_the_documents(indexed: House) -> None:
+def test_trailing_blanks_stop_at_the_documents(indexed: House) -> None:
     indexed.write_document(document_in(3), text_of(document_in(3)) + " \n\n")
-    assert made_by(indexed.run(METHODS)) == sorted(f"{asset}[03]" for asset in READ_TOGETHER)
+    assert materialized_by(indexed.run(METHODS)) == sorted(
+        f"{asset}[03]" for asset in READ_TOGETHER
+    )
 
 
-def test_a_title_alone_stops_at_what_shows_none(indexed: House) -> None:
+def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
     document_id, text = document_in(3), text_of(document_in(3))
     (indexed.folder / f"{document_id}.txt").unlink()
     row = {"document_id": document_id, "text": text, "title": "A title"}
     write_lines(indexed.folder / "documents.jsonl", [row])
-    made = made_by(indexed.run(METHODS))
-    assert "chunks[03]" in made
-    assert "chunk_embeddings[03]" not in made
-    assert not [name for name in made if name.endswith("[dense]") and "rankings" not in name]
+    materialized = materialized_by(indexed.run(METHODS))
+    assert "chunks[03]" in materialized
+    assert "chunk_embeddings[03]" not in materialized
+    assert not [
+        name for name in materialized if name.endswith("[dense]") and "rankings" not in name
+    ]
 
 
-def test_edited_added_renamed_and_deleted_equal_a_rebuild(
+def test_edits_additions_renames_and_deletions_equal_a_rebuild(
     rearranged: tuple[House, int], tmp_path: Path
 ) -> None:
     house, _ = rearranged
     assert contents(house) == rebuilt(house, tmp_path)
 
 
-def test_deleted_document_is_gone_from_every_table(rearranged: tuple[House, int]) -> None:
+def test_deleted_document_is_in_no_table(rearranged: tuple[House, int]) -> None:
     house, _ = rearranged
     for name in TABLES:
         if name not in LEDGERS:
@@ -137,23 +141,23 @@ def test_deleted_document_is_gone_from_every_table(rearranged: tuple[House, int]
                 assert not re.search(rf"\b{gone}\b", rows), name
 
 
-def test_changed_embedding_model_makes_its_descendants_only(indexed: House) -> None:
+def test_changed_embedding_model_materializes_only_its_descendants(indexed: House) -> None:
     indexed.embedder = HashEmbedder("another", dimension=12)
-    made = made_by(indexed.run())
+    materialized = materialized_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
     expected += ["query_embeddings[]", "retrieval/index[]"]
-    assert made == sorted([*expected, *BOARD])
+    assert materialized == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)
 
 
-def test_changed_chunking_makes_chunks_and_what_rests_on_them(indexed: House) -> None:
+def test_changed_chunking_materializes_chunks_and_descendants(indexed: House) -> None:
     (indexed.folder / "corpus.toml").write_text("[chunking]\nmax_tokens = 64\noverlap_tokens = 8\n")
-    made = made_by(indexed.run())
-    assert {f"chunks[0{b}]" for b in range(8)} <= set(made)
-    assert not [name for name in made if name.startswith("documents")]
-    assert len(made) == len(set(made))
+    materialized = materialized_by(indexed.run())
+    assert {f"chunks[0{b}]" for b in range(8)} <= set(materialized)
+    assert not [name for name in materialized if name.startswith("documents")]
+    assert len(materialized) == len(set(materialized))
 
 
 def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -> None:
@@ -161,8 +165,8 @@ def test_unchanged_texts_are_not_embedded_again(rearranged: tuple[House, int]) -
     assert n_embedded == house.table("chunks")["document_id"].to_pylist().count(NEW)
 
 
-def test_one_method_more_makes_that_method_only(indexed: House) -> None:
-    made = made_by(indexed.run(["tfidf"]))
-    assert made == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
+def test_additional_method_materializes_only_itself(indexed: House) -> None:
+    materialized = materialized_by(indexed.run(["tfidf"]))
+    assert materialized == sorted([*(f"{asset}[tfidf]" for asset in RESULTS), *BOARD])
     methods = set(indexed.table("leaderboard")["method"].to_pylist())
     assert methods == {"bm25", "dense", "tfidf"}

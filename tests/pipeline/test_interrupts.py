@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end `gsum run` at any moment, with one line, and the next run goes on."""
+"""Ctrl-C and SIGTERM end `gsum run` at any moment, with one line, and the next run continues."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from tests.pipeline.homes import furnish, house_at
 from tests.servers.scripted import scripted_process
 
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
-LINE = f"interrupted; what was made is kept; `gsum run {CORPUS}` goes on\n"
+LINE = f"interrupted; finished tables are kept; `gsum run {CORPUS}` continues\n"
 ENDS = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
 
 
@@ -36,8 +36,8 @@ def receives_signals(pid: int) -> bool:
     return any(int(masks[name], 16) >> (signal.SIGTERM - 1) & 1 for name in ("SigBlk", "SigCgt"))
 
 
-def test_a_run_ends_at_once_wherever_it_is(tmp_path: Path) -> None:
-    """While it imports, while it makes tables, and while requests are on their way."""
+def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
+    """During imports, while writing tables, and with requests in flight."""
     chance = random.Random(3)
     with (
         scripted_process(tmp_path / "asked.jsonl", latency_s=1.0) as server,

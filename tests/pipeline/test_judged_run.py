@@ -36,7 +36,7 @@ LOG = "The boat came late. The lamp went out. Nobody paid. " * 60
 
 
 def replies(body: dict) -> str:
-    """Answers, questions, and verdicts for whatever is shown first."""
+    """Reply with answers, questions, and verdicts for the answer shown first."""
     schema = wanted_schema(body)
     if schema is None:
         said = body["messages"][-1]["content"]
@@ -77,7 +77,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, Scri
         yield house, server
 
 
-def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
+def test_questions_are_generated_answers_judged_and_nothing_requested_twice(
     done: tuple[House, ScriptedServer],
 ) -> None:
     house, server = done
@@ -93,24 +93,24 @@ def test_questions_are_written_answers_judged_and_nothing_is_asked_twice(
     assert {row["mean"] for row in grades} == {4.0}
     overall = [row for row in house.table("win_rates").to_pylist() if row["criterion"] == "overall"]
     assert {(row["method"], row["win_rate"]) for row in overall} == {("bm25", 0.5), ("random", 0.5)}
-    assert {row["disagreement"] for row in overall} == {1.0}  # a judge that goes by the place
+    assert {row["disagreement"] for row in overall} == {1.0}  # a judge with position bias
     with house.instance() as instance:
         checks = {f"{e.asset_key.path[-1]}:{e.check_name}": e.passed for e in evaluations(instance)}
     assert checks["judgements:verdicts_parsed"]
     assert not checks["judgements:no_position_bias"]
-    asked = len(server.lines("/chat/completions"))
+    n_before = len(server.lines("/chat/completions"))
     assert run(house, server).n_partitions == 0
     house.write_document("log", LOG + "\n\n")
     assert not run(house, server).errors
-    assert len(server.lines("/chat/completions")) == asked
+    assert len(server.lines("/chat/completions")) == n_before
 
 
-def test_a_judge_that_gives_no_verdict_is_counted(
+def test_judge_without_verdict_is_counted(
     done: tuple[House, ScriptedServer], tmp_path: Path
 ) -> None:
     def no_verdict(body: dict) -> str:
-        is_asked = "mark" in (wanted_schema(body) or {}).get("properties", {})
-        return "Both are fine, I would say." if is_asked else replies(body)
+        is_judgement = "mark" in (wanted_schema(body) or {}).get("properties", {})
+        return "Both are fine, I would say." if is_judgement else replies(body)
 
     with copy_of(done[0], tmp_path) as house:
         with scripted_server(tmp_path / "mute.jsonl", no_verdict) as mute:

@@ -82,7 +82,7 @@ def quoted(name: str) -> str:
     return ".".join(f'"{part}"' for part in name.split("."))
 
 
-def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor: Survivor) -> None:
+def test_each_kill_hits_the_middle_of_its_step(survivor: Survivor) -> None:
     _, (in_chunks, in_embeddings, in_summaries, _) = survivor
     assert in_chunks[0]["chunks"] == 1
     assert "_memo/embeddings" not in in_chunks[0]
@@ -93,10 +93,12 @@ def test_each_kill_found_the_run_in_the_midst_of_its_step(survivor: Survivor) ->
     assert "summaries" not in in_summaries[0]
 
 
-def test_no_half_written_file_is_seen(survivor: Survivor) -> None:
+def test_no_partial_file_is_seen(survivor: Survivor) -> None:
     house, (in_chunks, *_, at_the_end) = survivor
-    beside = [file for file in Path(house.store.root).rglob("*") if file.name.endswith(".part")]
-    assert beside, "no kill met a file between writing and renaming"
+    partial_files = [
+        file for file in Path(house.store.root).rglob("*") if file.name.endswith(".part")
+    ]
+    assert partial_files, "no kill met a file between writing and renaming"
     assert in_chunks[1]["documents"] == N_DOCUMENTS
     assert 0 <= in_chunks[1]["chunks"] < at_the_end[1]["chunks"]
     for name, n_rows in at_the_end[1].items():
@@ -111,7 +113,7 @@ def test_every_table_equals_that_of_an_undisturbed_home(
     assert contents(house) == undisturbed
 
 
-def test_what_was_saved_before_a_kill_is_not_computed_again(survivor: Survivor) -> None:
+def test_work_saved_before_a_kill_is_not_repeated(survivor: Survivor) -> None:
     house, _ = survivor
     for log in ("embedded.log", "asked.log"):
         times = Counter(logged(house, log))
@@ -119,7 +121,7 @@ def test_what_was_saved_before_a_kill_is_not_computed_again(survivor: Survivor) 
         assert set(times.values()) == {1}, log
 
 
-def test_every_call_is_on_record_once_also_those_before_the_kill(survivor: Survivor) -> None:
+def test_every_call_is_recorded_once_including_those_before_the_kill(survivor: Survivor) -> None:
     house, (*_, in_summaries, _) = survivor
     assert in_summaries[1]["llm_calls"] == 0  # three replies are in the database alone
     rows = ds.dataset(f"{house.store.root}/llm_calls").to_table().to_pylist()

@@ -1,4 +1,4 @@
-"""Bad nights of a server: what was answered is kept, limits hold, and it is told in one message."""
+"""Outages of a server: replies are kept, limits hold, and one message reports the outage."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from tests.conftest import CORPUS, House, keep_no_step_logs
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
-from tests.pipeline.hurried import MINUTE_S, hurry
 from tests.pipeline.served_homes import MARKED_KEY, served_by
+from tests.pipeline.short_pauses import MINUTE_S, shorten_pauses
 from tests.servers.scripted import Line, ScriptedServer, scripted_process
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
-METHOD = "graphrag-c0"  # asks for extractions, then reports, then partial answers, then answers
+pytestmark = pytest.mark.usefixtures("only_tables")
+METHOD = "graphrag-c0"  # requests extractions, then reports, then partial answers, then answers
 CHATS, TEXTS = "/chat/completions", "/embeddings"
 N_REQUESTS, N_TOKENS = 12, 300  # a minute: of the language model, and to embed
 _CORPUS = f"""{WITHOUT_BERTSCORE}
@@ -34,7 +34,7 @@ claims = false
 
 
 class Night(NamedTuple):
-    """What a run came to.
+    """Outcome of a run.
 
     Attributes
     ----------
@@ -47,34 +47,34 @@ class Night(NamedTuple):
     texts: Counter[str]
 
 
-def in_a_hurry_with(patch: pytest.MonkeyPatch) -> None:
-    hurry(patch)
+def shorten_all_pauses(patch: pytest.MonkeyPatch) -> None:
+    shorten_pauses(patch)
     patch.setenv("MARKED_KEY", MARKED_KEY)
     patch.setattr("gsum_resources.embedding.openai_compatible._BATCH_WINDOWS", 2)
 
 
 @pytest.fixture(autouse=True)
-def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_a_hurry_with(monkeypatch)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_all_pauses(monkeypatch)
 
 
 @contextmanager
 def new_house(root: Path) -> Iterator[House]:
     """Two documents and two questions."""
-    with house_at(root) as made:
+    with house_at(root) as house:
         for i in range(2):
             lines = [f"Boat {i} met lamp {n} by bridge {n * i}." for n in range(24)]
-            made.write_document(f"tale-{i}", " ".join(lines))
+            house.write_document(f"tale-{i}", " ".join(lines))
         write_lines(
-            made.folder / "queries.jsonl",
+            house.folder / "queries.jsonl",
             [
                 {"query_id": f"q{i}", "text": f"Who met boat {i}?", "references": ["A lamp."]}
                 for i in range(2)
             ],
         )
-        (made.folder / "corpus.toml").write_text(_CORPUS)
-        keep_no_step_logs(made.home)
-        yield made
+        (house.folder / "corpus.toml").write_text(_CORPUS)
+        keep_no_step_logs(house.home)
+        yield house
 
 
 def run(house: House) -> RunReport:
@@ -94,7 +94,7 @@ def answered(server: ScriptedServer, path: str) -> Counter[str]:
 
 
 def most_in_a_minute(lines: Sequence[Line]) -> tuple[int, int]:
-    """Largest numbers of requests and of tokens that arrived within a minute in a hurry."""
+    """Largest numbers of requests and of tokens that arrived within a shortened minute."""
     minutes = [
         [line for line in lines if first["time"] <= line["time"] < first["time"] + MINUTE_S]
         for first in lines
@@ -106,14 +106,16 @@ def most_in_a_minute(lines: Sequence[Line]) -> tuple[int, int]:
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Night:
     root = tmp_path_factory.mktemp("calm")
     with pytest.MonkeyPatch.context() as patch, new_house(root / "home") as house:
-        in_a_hurry_with(patch)
+        shorten_all_pauses(patch)
         with scripted_process(root / "log.jsonl") as server:
             served_by(house, server)
             assert run(house).is_complete
             return Night(contents(house), answered(server, CHATS), answered(server, TEXTS))
 
 
-def test_in_a_storm_all_is_answered_once_and_within_the_limits(calm: Night, tmp_path: Path) -> None:
+def test_unreliable_server_answers_everything_once_within_the_limits(
+    calm: Night, tmp_path: Path
+) -> None:
     log = tmp_path / "log.jsonl"
     faults = {"429": 0.2, "500": 0.05, "stall": 0.03, "truncate": 0.03, "garbage": 0.03}
     with (
@@ -136,7 +138,7 @@ def test_in_a_storm_all_is_answered_once_and_within_the_limits(calm: Night, tmp_
         assert n_tokens <= N_TOKENS
 
 
-def test_after_each_outage_only_what_is_missing_is_asked(calm: Night, tmp_path: Path) -> None:
+def test_after_each_outage_only_missing_replies_are_requested(calm: Night, tmp_path: Path) -> None:
     log, port = tmp_path / "log.jsonl", 0
     with new_house(tmp_path / "home") as house:
         for n_served in (3, 8, 20):
@@ -145,7 +147,7 @@ def test_after_each_outage_only_what_is_missing_is_asked(calm: Night, tmp_path: 
                 port = server.port
                 errors = run(house).errors  # of chunks, and of questions, embedded side by side
                 assert 1 <= len(errors) <= 2
-                assert all(server.base_url in told and "ConnectError" in told for told in errors)
+                assert all(server.base_url in error and "ConnectError" in error for error in errors)
         with scripted_process(log, port) as server:
             assert run(house).is_complete
         assert contents(house) == calm.contents

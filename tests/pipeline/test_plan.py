@@ -1,4 +1,4 @@
-"""`gsum plan`: what it tells before a run is what a server then counts, and it touches nothing."""
+"""`gsum plan`: its estimates match a server's counts, and it changes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from tests.pipeline.homes import BAD, WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.extractive import extractive_says
 from tests.servers.scripted import ScriptedServer, scripted_server
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 NEAR = 0.15
 METHODS_ASKED = ["gor", "gae", "graphrag-c0"]
 _SMALL = f"""{WITHOUT_BERTSCORE}
@@ -59,18 +59,18 @@ TALES = {
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """Two tales and four questions."""
-    with house_at(tmp_path / "home") as made:
+    with house_at(tmp_path / "home") as house:
         for document_id, text in TALES.items():
-            made.write_document(document_id, text)
-        asked = ["What broke?", "Who paid, and for what?", "What did the council promise?"]
+            house.write_document(document_id, text)
+        texts = ["What broke?", "Who paid, and for what?", "What did the council promise?"]
         rows = [
             {"query_id": f"q{i}", "text": text, "references": ["It."]}
-            for i, text in enumerate(asked)
+            for i, text in enumerate(texts)
         ]
-        write_lines(made.folder / "queries.jsonl", rows)
-        (made.folder / "corpus.toml").write_text(_SMALL)
-        keep_no_step_logs(made.home)
-        yield made
+        write_lines(house.folder / "queries.jsonl", rows)
+        (house.folder / "corpus.toml").write_text(_SMALL)
+        keep_no_step_logs(house.home)
+        yield house
 
 
 def models_of(house: House) -> Models:
@@ -122,7 +122,7 @@ def spent_in_a_run(
 
 
 def paid_calls(house: House) -> list[dict]:
-    """What the ledger has that the memo did not answer, in order."""
+    """Return the calls of the ledger that the memo did not answer, in order."""
     rows = read_appended(house.store, TABLES["llm_calls"], CORPUS).sort_by("time").to_pylist()
     return [row for row in rows if not row["cached"]]
 
@@ -132,7 +132,7 @@ def figures(found: Plan) -> tuple[int, int, float]:
     return total.n, total.tokens_in + total.tokens_out, total.usd
 
 
-def test_a_plan_is_near_what_the_first_run_spends(house: House, tmp_path: Path) -> None:
+def test_plan_is_close_to_the_first_run(house: House, tmp_path: Path) -> None:
     with served(house, tmp_path / "log.jsonl") as server:
         found = planned(house, METHODS_ASKED)
         assert server.lines() == []
@@ -154,8 +154,8 @@ def test_a_plan_is_near_what_the_first_run_spends(house: House, tmp_path: Path) 
     assert found.n_questions == 3
 
 
-def test_what_is_current_costs_nothing_and_an_edit_its_own_questions(changeable: House) -> None:
-    """`FirstWords` counts what it is asked; the one that rehearses is another."""
+def test_current_assets_cost_nothing_and_an_edit_its_own_questions(changeable: House) -> None:
+    """`FirstWords` counts its requests; the dry run uses another model."""
 
     def planned_by_first_words() -> Plan:
         overrides = {"embedding_model": changeable.embedder, "language_model": FirstWords()}
@@ -167,9 +167,9 @@ def test_what_is_current_costs_nothing_and_an_edit_its_own_questions(changeable:
     assert figures(current) == (0, 0, 0)
     changeable.write_document(BAD, f"A lamp met {BAD}. " * 20)
     edited = planned_by_first_words()
-    n_before, ledger_before = changeable.model.n_asked, len(paid_calls(changeable))
+    n_before, ledger_before = changeable.model.n_requests, len(paid_calls(changeable))
     assert changeable.run().is_complete
-    assert edited.total().n == changeable.model.n_asked - n_before == 1  # of two questions
+    assert edited.total().n == changeable.model.n_requests - n_before == 1  # of two questions
     (call,) = paid_calls(changeable)[ledger_before:]
     assert edited.total().tokens_in == call["tokens_in"]
 
@@ -184,18 +184,18 @@ def spoken_in(pairs: list[tuple[int, int]]) -> Spoken:
 TERSE = spoken_in([(130, 70)] * 19)
 
 
-def test_a_longer_prompt_has_a_longer_reply_where_it_had_before() -> None:
+def test_longer_prompt_has_a_longer_reply_as_before() -> None:
     half = spoken_in([(100, 60), (300, 160), (200, 110)])
     assert half.replies_to(4, 4 * 140) == 4 * 80
     assert half.replies_to(2, 2 * 9000) == 2 * 160  # as long as the longest, and no longer
     assert half.replies_to(1, 0) == 10
-    assert TERSE.replies_to(3, 3 * 9000) == 3 * 70  # prompts of one length tell nothing of others
+    assert TERSE.replies_to(3, 3 * 9000) == 3 * 70  # prompts of one length say nothing about others
 
 
-def test_tokens_are_put_right_by_what_was_counted_before() -> None:
+def test_token_estimates_are_corrected_by_earlier_counts() -> None:
     """Ten requests of 100 estimated tokens each, of which a server counts 130."""
-    asked = {"cached": False, "model": STUB, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
-    rows = [asked] * 10 + [asked | {"cached": True}] * 4
+    call = {"cached": False, "model": STUB, "tokens_in": 100, "tokens_out": 5, "cost_usd": 0}
+    rows = [call] * 10 + [call | {"cached": True}] * 4
     settings = LlmSettings(
         backend="openai_compatible",
         model="m",
@@ -215,7 +215,7 @@ def test_tokens_are_put_right_by_what_was_counted_before() -> None:
     assert known.usd == pytest.approx((1300 + 7000) / 1e6)
 
 
-def test_without_questions_the_index_alone_is_planned(house: House, tmp_path: Path) -> None:
+def test_without_questions_only_the_index_is_planned(house: House, tmp_path: Path) -> None:
     (house.folder / "queries.jsonl").unlink()
     with served(house, tmp_path / "log.jsonl"):
         found = planned(house, ["thought-retriever"])
@@ -224,7 +224,7 @@ def test_without_questions_the_index_alone_is_planned(house: House, tmp_path: Pa
     assert found.total("index").n > 0
 
 
-def test_a_family_stands_for_its_variants(house: House) -> None:
+def test_family_name_stands_for_its_variants(house: House) -> None:
     methods = Methods(["a", "b", "gor"], ["a"], {"letters": ["a", "b"], "gor": ["gor", "x"]})
     root = house.home.corpora
     assert methods.wanted(root, CORPUS, ["letters"]) == ["a", "b"]
@@ -234,7 +234,7 @@ def test_a_family_stands_for_its_variants(house: House) -> None:
         methods.wanted(root, CORPUS, ["words"])
 
 
-def test_the_command_names_what_is_wrong_and_prints_the_plan(house: House, tmp_path: Path) -> None:
+def test_command_names_mistakes_and_prints_the_plan(house: House, tmp_path: Path) -> None:
     def said(*arguments: str) -> str:
         result = CliRunner().invoke(main, ["plan", *arguments])
         assert "Traceback" not in result.output

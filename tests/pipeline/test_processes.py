@@ -1,4 +1,4 @@
-"""What a killed process held is free again, and nobody waits for what will never come."""
+"""Resources of a killed process are freed, and no process waits for it."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ from tests.pipeline.pooled_run import CORPUS, pooled, run
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 900.0
-ASKED = dg.AssetKey("asked")
+POOLED = dg.AssetKey("pooled_asset")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def only_run(instance: dg.DagsterInstance) -> dg.DagsterRun:
 
 
 @pytest.mark.parametrize("tagged", [True, False], ids=["command line", "daemon's worker"])
-def test_a_killed_run_ends_and_gives_its_place_back(
+def test_killed_run_ends_and_frees_its_slot(
     instance: dg.DagsterInstance, tmp_path: Path, tagged: bool
 ) -> None:
     process = holder(tmp_path, tagged)
@@ -83,21 +83,21 @@ def test_a_killed_run_ends_and_gives_its_place_back(
     assert n_held(instance) == 0
     assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
     partitions = dg.StaticPartitionsDefinition([CORPUS])
-    given_up = {p.corpus for p in Attempts(instance).given_up(ASKED, partitions)}
+    given_up = {p.corpus for p in Attempts(instance).given_up(POOLED, partitions)}
     # a kill at the command line says nothing about the work; the daemon's runs it starts again
     assert given_up == (set() if tagged else {CORPUS})
 
 
-def test_a_step_that_waits_gets_the_place_of_a_killed_process(
+def test_waiting_step_gets_the_slot_of_a_killed_process(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_BURY_EVERY_S", 0.5)
+    monkeypatch.setattr(processes, "_CHECK_ORPHANS_EVERY_S", 0.5)
     process = holder(tmp_path, tagged=True)
     with failing_orphaned_runs(instance):
         threading.Timer(1.0, kill, [process]).start()
         assert run(instance, None, tagged=True)
     assert n_held(instance) == 0
-    assert process.returncode is not None  # it did wait: one place, one step
+    assert process.returncode is not None  # it did wait: one slot, one step
 
 
 def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
@@ -108,24 +108,24 @@ def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
     return instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags).run_id
 
 
-def test_drives_of_a_corpus_take_turns(
+def test_refreshes_of_a_corpus_take_turns(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "_WAIT_S", 0.0)
     me, nobody = os.getpid(), 1 << 22  # more than any process's number
     refresh_of(instance, nobody)
     first, second = refresh_of(instance, me), refresh_of(instance, me)
-    told = []
+    reported = []
 
     def end_first(others: Sequence[str]) -> None:
-        told.append(list(others))
+        reported.append(list(others))
         instance.add_run_tags(first, {REFRESHING: ENDED})
 
-    with in_turn(instance, CORPUS, first, told.append) as waited:
-        assert not waited  # the later one waits, and nobody for a process that was killed
+    with in_turn(instance, CORPUS, first, reported.append) as waited:
+        assert not waited  # the later one waits, and no one for a killed process
         with in_turn(instance, CORPUS, second, end_first) as waited:
             assert waited
-    assert told == [[first]]
+    assert reported == [[first]]
 
 
 def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:
@@ -140,7 +140,7 @@ def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:
     )
 
 
-def test_a_queued_run_is_waited_for_while_a_daemon_lives(instance: dg.DagsterInstance) -> None:
+def test_queued_run_is_waited_for_while_a_daemon_lives(instance: dg.DagsterInstance) -> None:
     graph = pooled(None).resolve_asset_graph()
     run_id = queued(instance).run_id
     alive = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])

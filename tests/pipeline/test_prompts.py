@@ -1,4 +1,4 @@
-"""An edited prompt makes what is written with it anew, and nothing else."""
+"""An edited prompt rewrites its outputs, and nothing else."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,18 +10,18 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.run import RunReport
 from gsum_assets.workspace import open_workspace
 from tests.conftest import CORPUS, House
-from tests.pipeline.homes import asked_of, furnish, house_at
+from tests.pipeline.homes import furnish, house_at, requests_by_asset
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 METHODS = ["bm25", "readagent"]
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """Three documents and two questions."""
-    with house_at(tmp_path) as made:
-        furnish(made)
-        yield made
+    with house_at(tmp_path) as house:
+        furnish(house)
+        yield house
 
 
 def put(house: House, name: str, text: str, for_all: bool = False) -> None:
@@ -34,13 +34,13 @@ def assets_of(report: RunReport) -> set[str]:
     return {asset for one in report.results for asset in one.assets}
 
 
-def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> None:
+def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
     assert house.run(METHODS).results
-    before = asked_of(house)
+    before = requests_by_asset(house)
 
     put(house, "jerr/gist.md", "Say it in {max_words} words.")
     assert assets_of(house.run()) == {"jerr/pages"}
-    after = asked_of(house)
+    after = requests_by_asset(house)
     assert after["jerr/pages"] > before["jerr/pages"]
     assert {asset for asset in after if after[asset] > before[asset]} == {"jerr/pages"}
 
@@ -54,14 +54,14 @@ def test_an_edited_prompt_makes_anew_what_is_written_with_it(house: House) -> No
 
     put(house, "answers/answer.md", "Answer in {max_words} words.")  # as in the home
     assert not assets_of(house.run()) - {"retrieval/summaries", "jerr/summaries"}
-    asked = asked_of(house)["ask"]
+    n_before = requests_by_asset(house)["ask"]
     ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
     put(house, "answers/answer.md", "Answer briefly in {max_words} words.")
     ask(open_workspace(house.home, house.pipeline().models), CORPUS, "Who met the boat?")
-    assert asked_of(house)["ask"] == asked + 2
+    assert requests_by_asset(house)["ask"] == n_before + 2
 
 
-def test_the_language_of_the_corpus_is_part_of_the_prompts_that_write(house: House) -> None:
+def test_corpus_language_is_part_of_writing_prompts(house: House) -> None:
     def prompt(name: str) -> str:
         return open_workspace(house.home).section(CORPUS, f"prompts.jerr.{name}")
 

@@ -1,4 +1,4 @@
-"""A drive of the conditions: what it makes, in what order, and what a failure leaves unmade."""
+"""A refresh: what it materializes, in which order, and what a failure leaves undone."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ from gsum_resources.protocols import (
     Request,
 )
 from gsum_resources.settings import LlmSettings, Settings
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, made_by
+from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested
-from tests.pipeline.homes import LEDGERS, asked_of, contents, copy_of, furnish, house_at
+from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at, requests_by_asset
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
-BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # made in one step
+BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # written in one step
 BUCKETS = [f"0{i}" for i in range(8)]
 
 
@@ -64,7 +64,7 @@ def fresh(tmp_path: Path) -> Iterator[House]:
 def two_corpora(
     indexed_by_bm25: House, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[House, RunReport]:
-    """A document of the indexed corpus is changed; what was made is of the second one."""
+    """A document of the indexed corpus is changed; the tables are of the second version."""
     with copy_of(indexed_by_bm25, tmp_path_factory.mktemp("two")) as house:
         house.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
         furnish(house, "second")
@@ -78,11 +78,11 @@ def two(two_corpora: tuple[House, RunReport], tmp_path: Path) -> Iterator[House]
 
 
 def in_order(report: RunReport) -> list[AssetPartition]:
-    """What was made, run after run."""
-    return [(a, p) for made in report.results for a in made.assets for p in made.partitions]
+    """Return the materialized assets, run after run."""
+    return [(a, p) for result in report.results for a in result.assets for p in result.partitions]
 
 
-def test_corpora_do_not_touch_one_another(
+def test_corpora_are_independent(
     two_corpora: tuple[House, RunReport], indexed_by_bm25: House, two: House
 ) -> None:
     _, report = two_corpora
@@ -93,7 +93,7 @@ def test_corpora_do_not_touch_one_another(
     second = contents(two, "second")
     report = two.run()
     assert {partition.corpus for _, partition in in_order(report)} == {CORPUS}
-    assert "documents[03]" in made_by(report)
+    assert "documents[03]" in materialized_by(report)
     assert contents(two) != before
     assert contents(two, "second") == second
 
@@ -115,11 +115,11 @@ def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
         assert instance.get_dynamic_partitions("corpora") == ["second"]
     for name in TABLES:
         assert two.table(name).num_rows == 0
-        if name not in LEDGERS:  # until what they tell of is forgotten: tests/forgetting
+        if name not in LEDGERS:  # until their documents are forgotten: tests/forgetting
             assert list(Path(two.store.root, name).glob(f"corpus={CORPUS}")) == []
 
 
-def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh: House) -> None:
+def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) -> None:
     fresh.embedder = BrokenEmbedder()
     report = fresh.run(["bm25"])
     (error,) = report.errors
@@ -133,15 +133,15 @@ def test_a_failing_step_leaves_its_descendants_and_the_next_run_makes_them(fresh
         "scores",
     ]
     fresh.embedder = HashEmbedder()
-    mended = fresh.run()
-    assert mended.errors == []
+    repaired = fresh.run()
+    assert repaired.errors == []
     # BM25 reads no vectors, but the graph cannot know: it waited like the others
     expected = [f"chunk_embeddings[{b}]" for b in BUCKETS]
     expected += [f"{asset}[bm25]" for asset in RESULTS]
-    assert made_by(mended) == sorted([*expected, "retrieval/index[]", *BOARD])
+    assert materialized_by(repaired) == sorted([*expected, "retrieval/index[]", *BOARD])
 
 
-def test_one_method_that_fails_leaves_the_others(
+def test_failing_method_does_not_affect_the_others(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(collection: Collection) -> Dense:
@@ -154,8 +154,8 @@ def test_one_method_that_fails_leaves_the_others(
     assert "no memory for" in error
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "tfidf"}
     monkeypatch.undo()
-    made = made_by(changeable.run())
-    assert made == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
+    materialized = materialized_by(changeable.run())
+    assert materialized == sorted([*(f"{asset}[dense]" for asset in RESULTS), *BOARD])
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "dense", "tfidf"}
 
 
@@ -176,28 +176,26 @@ def test_default_and_all_methods(fresh: House) -> None:
         with pytest.raises(CorpusError, match=f"'{CORPUS}'.*embedding_model: .*no weights"):
             fresh.run(methods)
 
-    fresh.embedder = Absent()  # what was asked for is kept, and nothing can be made
+    fresh.embedder = Absent()  # the request is kept, and nothing can be materialized
     requests = fresh.pipeline().requests
     (fresh.folder / "corpus.toml").write_text("methods = ['rrf', 'random']\n")
     run()
     assert requests.of(CORPUS) == {"rrf", "random"}
     (fresh.folder / "corpus.toml").unlink()
     run()
-    assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus asked for before
+    assert requests.of(CORPUS) == {"rrf", "random"}  # nothing new of a corpus requested before
     run(["default", "bm25"])
     assert requests.of(CORPUS) == {"rrf", "random", "bm25", *METHODS.default}
     run(["all"])
     assert requests.of(CORPUS) == set(METHODS.known)
 
 
-def test_what_two_ask_for_at_once_is_all_kept(
-    fresh: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_requests_are_all_kept(fresh: House, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = Requests(fresh.store), Requests(fresh.store)
     known = one.of
 
     def meanwhile(corpus: str) -> frozenset[str] | None:
-        """The other one asks when this one has read what was asked for, and not yet written."""
+        """The other one requests between this one's reading and writing of requests."""
         found = known(corpus)
         other.add(CORPUS, ["dense"])
         return found
@@ -210,12 +208,12 @@ def test_what_two_ask_for_at_once_is_all_kept(
     assert other.of(CORPUS) is None
 
 
-def test_nothing_is_requested_when_all_is_current(current: House) -> None:
+def test_nothing_is_requested_if_all_is_current(current: House) -> None:
     with current.instance() as instance:
         assert requested(current.pipeline(), instance) == set()
 
 
-def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None:
+def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) -> None:
     pipeline = changeable.pipeline()
     dense = {(asset, Partition(CORPUS, method="dense")) for asset in RESULTS}
     edited = {(asset, Partition(CORPUS, "03")) for asset in READ_TOGETHER}
@@ -225,14 +223,14 @@ def test_the_daemon_requests_what_a_drive_makes_first(changeable: House) -> None
         changeable.write_document(document_in(3), "A lighthouse saw the boat. " * 40)
         observe_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == edited  # the rest waits for what comes of it
-        made = in_order(refresh(pipeline, instance, CORPUS))
-        assert set(made[: len(edited)]) == edited
-        assert dense < set(made)
-        assert len(made) == len(set(made))  # nothing is made twice in one drive
+        materialized = in_order(refresh(pipeline, instance, CORPUS))
+        assert set(materialized[: len(edited)]) == edited
+        assert dense < set(materialized)
+        assert len(materialized) == len(set(materialized))
         assert requested(pipeline, instance) == set()
 
 
-def test_the_daemon_gives_up_what_failed_and_a_drive_tries_again(changeable: House) -> None:
+def test_daemon_gives_up_failures_and_a_refresh_retries(changeable: House) -> None:
     changeable.model = FirstWords("sour", refuses="boat")
     failed = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
     pipeline = changeable.pipeline()
@@ -249,16 +247,18 @@ class Away(FirstWords):
     """A server that does not answer."""
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        self.n_asked += 1
+        self.n_requests += 1
         raise ModelUnavailableError("server 'away' does not answer; start it")
 
 
-def test_an_unavailable_model_is_asked_once_and_the_rest_is_made(changeable: House) -> None:
+def test_unavailable_model_is_requested_once_and_the_rest_is_materialized(
+    changeable: House,
+) -> None:
     changeable.model = Away("away")
     report = changeable.run(["tfidf", "random"])
     (error,) = report.errors
     assert error == "retrieval/summaries: server 'away' does not answer; start it"
-    assert changeable.model.n_asked == 1
+    assert changeable.model.n_requests == 1
     assert report.not_materialized == {"retrieval/summaries", "retrieval/scores"}
     assert not report.is_complete
     ranked = set(changeable.table("rankings")["method"].to_pylist())
@@ -276,7 +276,7 @@ class AwayEmbedder(HashEmbedder):
     embed_queries = embed
 
 
-def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
+def test_unavailable_embedder_does_not_stop_language_model_assets(
     changeable: House,
 ) -> None:
     changeable.embedder = AwayEmbedder("away")
@@ -286,10 +286,10 @@ def test_an_unavailable_embedder_does_not_stop_what_asks_the_language_model(
     assert report.errors == [f"chunk_embeddings: {said}", f"query_embeddings: {said}"]
     assert report.not_materialized == set()
     assert changeable.table("jerr.pages").num_rows > 0
-    assert asked_of(changeable)["jerr/pages"] > 0
+    assert requests_by_asset(changeable)["jerr/pages"] > 0
 
 
-def test_an_unavailable_embedder_is_told_once(
+def test_unavailable_embedder_is_reported_once(
     changeable: House, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changeable.embedder = AwayEmbedder("away")
@@ -297,17 +297,17 @@ def test_an_unavailable_embedder_is_told_once(
         report = refresh(
             changeable.pipeline(), instance, CORPUS, ["dense", "hybrid"], on_end=console.ended
         )
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     assert len(report.errors) > 1
-    assert told.count("server 'away' does not answer") == 1
-    assert told.count("embedding_model is unavailable, as told above") == len(report.errors) - 1
+    assert output.count("server 'away' does not answer") == 1
+    assert output.count("embedding_model is unavailable, see above") == len(report.errors) - 1
 
 
-def test_a_model_that_cannot_be_had_is_told_before_any_work(changeable: House) -> None:
+def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
     settings = LlmSettings(
         backend="openai_compatible",
         model="none",
-        base_url="http://127.0.0.1:9/v1",  # nobody listens on the discard port
+        base_url="http://127.0.0.1:9/v1",  # no server listens on the discard port
         api_key_env="",
         max_retries=0,
     )

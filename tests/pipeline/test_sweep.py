@@ -1,4 +1,4 @@
-"""A list of numbers of passages: curves beside the answers, which stay as they are."""
+"""A list of numbers of passages: curves, with unchanged answers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from gsum_assets.retrieval.settings import RetrievalSettings
 from tests.conftest import House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def house(indexed_by_bm25: House, tmp_path: Path) -> Iterator[House]:
         yield copy
 
 
-def test_a_list_gives_a_curve_and_leaves_the_answers(house: House) -> None:
+def test_list_of_k_gives_a_curve_and_leaves_the_answers(house: House) -> None:
     before = contents(house)
     write_k(house.folder, [1, 2, 6])
     assert house.run().errors == []
@@ -47,7 +47,7 @@ def test_a_list_gives_a_curve_and_leaves_the_answers(house: House) -> None:
     assert contents(house) == before
 
 
-def test_the_answers_are_those_of_six_passages_or_of_the_first_number() -> None:
+def test_answers_use_six_passages_or_the_first_number() -> None:
     assert RetrievalSettings().main_k == 6
     assert RetrievalSettings().sweep == []
     assert RetrievalSettings(k=[20, 1, 6, 6]).main_k == 6
@@ -74,7 +74,7 @@ def test_writing_keeps_comments_and_refuses_a_broken_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("value", ["0", "a", "1,,3", "1,-2", ""])
-def test_what_is_no_number_is_refused(value: str) -> None:
+def test_non_numbers_are_refused(value: str) -> None:
     done = CliRunner().invoke(main, ["run", "boats", "--k", value])
     assert done.exit_code == 2
     assert "no list of numbers" in done.output

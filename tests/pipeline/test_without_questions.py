@@ -15,7 +15,7 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 CORPUS_TABLES = {
     "documents",
     "rejected_documents",
@@ -47,7 +47,7 @@ def rows_of(house: House, *names: str) -> list[int]:
     return [house.table(name).num_rows for name in names]
 
 
-def test_it_gets_an_index_and_its_first_question_the_results(silent: House) -> None:
+def test_corpus_gets_an_index_and_its_first_question_the_results(silent: House) -> None:
     assert silent.run().is_complete
     assert silent.pipeline().requests.of(CORPUS) == {DEFAULT_METHOD}
     assert tables_of(silent) == CORPUS_TABLES | OF_QUESTIONS | OBSERVED
@@ -67,18 +67,18 @@ def test_it_gets_an_index_and_its_first_question_the_results(silent: House) -> N
     assert not silent.run().results
 
 
-def test_a_method_that_is_named_gets_its_index_and_can_be_asked(silent: House) -> None:
-    silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor asks it
+def test_named_method_gets_its_index_and_can_be_asked(silent: House) -> None:
+    silent.model = ExtractiveModel(silent.embedder)  # type: ignore[assignment]  # gor uses it
     assert silent.run(["gor-untrained"]).is_complete
-    made = tables_of(silent)
-    assert {"gor.record_edges", "gor.node_embeddings"} <= made
-    assert not made & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
+    written = tables_of(silent)
+    assert {"gor.record_edges", "gor.node_embeddings"} <= written
+    assert not written & {"rankings", "contexts", "summaries", "scores", "leaderboard", "costs"}
     assert ask(silent.pipeline(), CORPUS, "Who met the boat?", "gor-untrained").passages
 
 
-def test_what_is_next_is_true_and_can_be_pasted(silent: House) -> None:
+def test_suggested_commands_are_valid_and_can_be_pasted(silent: House) -> None:
     folder = silent.folder
-    assert next_steps(silent.store, CORPUS, folder) == []  # nothing is made yet
+    assert next_steps(silent.store, CORPUS, folder) == []  # nothing is written yet
     silent.run()
     lines = next_steps(silent.store, CORPUS, folder)
     gsum, command, corpus, question = shlex.split(lines[1])
@@ -96,7 +96,7 @@ def test_what_is_next_is_true_and_can_be_pasted(silent: House) -> None:
     assert any("from leaderboard" in line for line in next_steps(silent.store, CORPUS, folder))
 
 
-def test_the_defaults_of_a_new_corpus(tmp_path: Path) -> None:
+def test_defaults_of_a_new_corpus(tmp_path: Path) -> None:
     folder = tmp_path / CORPUS
     folder.mkdir()
     (folder / "a.txt").write_text("A boat met a lamp.")

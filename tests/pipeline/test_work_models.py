@@ -1,4 +1,4 @@
-"""A model for one kind of work puts just what that work makes out of date."""
+"""A model for one task makes only the outputs of that task stale."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from gsum_resources.settings import Settings
 from tests.conftest import House
 from tests.models import FirstWords
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 
 
 def run_with(house: House, **overrides: FirstWords) -> RunReport:
@@ -21,13 +21,13 @@ def run_with(house: House, **overrides: FirstWords) -> RunReport:
         return refresh(pipeline_for(house.home, models), instance, "tales", ["bm25"])
 
 
-def test_a_model_for_answers_makes_answers_anew_and_nothing_else(house: House) -> None:
+def test_answer_model_rewrites_only_answers(house: House) -> None:
     assert run_with(house).results
     assert not run_with(
         house, reports=FirstWords("writer"), extraction=FirstWords("reader")
     ).results
-    made = run_with(house, answers=FirstWords("speaker")).results
-    assets = {asset for one in made for asset in one.assets}
+    results = run_with(house, answers=FirstWords("speaker")).results
+    assets = {asset for one in results for asset in one.assets}
     assert {"retrieval/summaries", "retrieval/scores"} <= assets
     assert not assets & {"documents", "chunks", "retrieval/rankings", "retrieval/contexts"}
     assert set(house.table("summaries")["model"].to_pylist()) == {"speaker"}

@@ -1,4 +1,4 @@
-"""What every plot keeps: whatever the data, a small PNG, the same for the same rows."""
+"""Every plot is a small PNG for any data, and the same for the same rows."""
 
 import io
 import warnings
@@ -16,7 +16,7 @@ from gsum_assets.plots.score_spread import score_spread
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from tests.plots import toys
 
-MAX_BYTES = 60_000  # a plot stands in the event log once a partition
+MAX_BYTES = 60_000  # a plot is stored in the event log once a partition
 PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "chunk_lengths": lambda n, names: chunk_lengths(toys.chunks(n, names), 256, "tales"),
     "embedding_map": lambda n, names: embedding_map(toys.embeddings(n, names), "tales"),
@@ -37,7 +37,7 @@ every_plot = pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
 @every_plot
 @pytest.mark.parametrize("names", [FEW, MANY, toys.ODD_NAMES], ids=["few", "many", "odd names"])
 @pytest.mark.parametrize("n", [0, 1, 2, 60])
-def test_any_rows_give_a_small_picture(draw: Callable, n: int, names: list[str]) -> None:
+def test_any_rows_give_a_small_plot(draw: Callable, n: int, names: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         png = draw(n, names)
@@ -55,14 +55,14 @@ def test_same_rows_give_the_same_bytes(draw: Callable) -> None:
     assert draw(30, FEW) == draw(30, FEW)
 
 
-def test_large_tables_give_small_pictures() -> None:
+def test_large_tables_give_small_plots() -> None:
     assert len(chunk_lengths(toys.chunks(20_000, MANY * 50), 256, "tales")) < MAX_BYTES
     assert len(embedding_map(toys.embeddings(20_000, MANY), "tales")) < MAX_BYTES
     assert len(score_spread(toys.scores(5_000, ["rouge1", "p@3"]), "tales")) < MAX_BYTES
 
 
 @pytest.mark.parametrize("names", [FEW, MANY, toys.ODD_NAMES], ids=["few", "many", "odd names"])
-def test_every_criterion_fits_into_one_small_picture(names: list[str]) -> None:
+def test_every_criterion_fits_into_one_small_plot(names: list[str]) -> None:
     png = win_rate_matrix(toys.win_rates(60, names), "tales", None)
     assert Image.open(io.BytesIO(png)).width <= 1100
     assert len(png) < MAX_BYTES

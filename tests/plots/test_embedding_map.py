@@ -9,7 +9,7 @@ from tests.plots import toys
 
 
 @pytest.mark.parametrize("dimension", [3, 50], ids=["more rows", "more dimensions"])
-def test_an_ellipse_lies_along_its_axes(dimension: int) -> None:
+def test_ellipse_lies_along_its_axes(dimension: int) -> None:
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     vectors = np.full((12, dimension), 7.0)
     vectors[:, 1] += 3 * np.cos(angles)
@@ -20,7 +20,7 @@ def test_an_ellipse_lies_along_its_axes(dimension: int) -> None:
     np.testing.assert_allclose(shares, [0.9, 0.1], atol=1e-9)
 
 
-def test_points_keep_their_distances_in_a_plane() -> None:
+def test_planar_points_keep_their_distances() -> None:
     rng = np.random.default_rng(0)
     flat, turn = rng.normal(size=(9, 2)), np.linalg.qr(rng.normal(size=(20, 2)))[0]
     points, shares = principal_plane(flat @ turn.T)
@@ -30,7 +30,7 @@ def test_points_keep_their_distances_in_a_plane() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_equal_vectors_fall_together(n: int) -> None:
+def test_equal_vectors_coincide(n: int) -> None:
     points, shares = principal_plane(np.ones((n, 4), np.float32))
     np.testing.assert_allclose(points, np.zeros((n, 2)), atol=1e-6)
     np.testing.assert_array_equal(shares, [0, 0])
@@ -42,7 +42,7 @@ def test_one_dimension_has_no_second_axis() -> None:
     np.testing.assert_allclose(shares, [1, 0])
 
 
-def test_the_sample_does_not_depend_on_row_order() -> None:
+def test_sample_does_not_depend_on_row_order() -> None:
     rows = toys.embeddings(1_200, [f"d{i}" for i in range(9)])
     backwards = rows.take(pa.array(range(1_199, -1, -1)))
     assert embedding_map(rows, "tales") == embedding_map(backwards, "tales")

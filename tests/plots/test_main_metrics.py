@@ -10,7 +10,7 @@ def test_main_metrics_come_first_and_alone() -> None:
     assert main_metrics(["ndcg@8", "mrr", "rougeL", "rouge1", "mrr"]) == ["rouge1", "rougeL", "mrr"]
 
 
-def test_unknown_metrics_are_shown_where_there_are_no_others() -> None:
+def test_unknown_metrics_are_shown_without_main_ones() -> None:
     assert main_metrics(["zeta", "alpha"]) == ["alpha", "zeta"]
     assert main_metrics([]) == []
 

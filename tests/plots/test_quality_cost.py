@@ -20,7 +20,7 @@ points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12)
 
 
 @given(points)
-def test_no_method_on_the_frontier_is_beaten(found: list[tuple[int, int]]) -> None:
+def test_frontier_methods_are_undominated(found: list[tuple[int, int]]) -> None:
     price, quality = np.array([p for p, _ in found]), np.array([q for _, q in found])
     beaten = {
         i
@@ -32,7 +32,7 @@ def test_no_method_on_the_frontier_is_beaten(found: list[tuple[int, int]]) -> No
     assert list(price[on_front]) == sorted(price[on_front])
 
 
-def test_the_frontier_of_points_known_by_hand() -> None:
+def test_frontier_of_points_known_values() -> None:
     price, quality = np.array([3.0, 1.0, 2.0, 2.0]), np.array([0.5, 0.3, 0.2, 0.5])
     assert frontier(price, quality) == [1, 3]
 
@@ -55,7 +55,7 @@ def test_price_is_money_else_tokens_else_seconds(spared: tuple[str, ...], unit: 
         assert sorted(prices) == [1_000, 1_900, 2_800]
 
 
-def test_prices_far_apart_take_a_logarithmic_axis() -> None:
+def test_wide_price_range_uses_a_logarithmic_axis() -> None:
     ranked = toys.ranked(9, NAMES)["general"]
     near = [row | {"cost_usd": 1.0} for row in toys.costs(NAMES)]
     far = [row | {"cost_usd": 1.0 if row["method"] == "gor" else 11.0} for row in near]
@@ -63,7 +63,7 @@ def test_prices_far_apart_take_a_logarithmic_axis() -> None:
     assert scales == ["linear", "log"]
 
 
-def test_grades_are_no_shares_and_the_best_stands_out() -> None:
+def test_grades_are_not_percentages_and_the_best_is_highlighted() -> None:
     assert [scale_of(name) for name in ("rouge1", "g_eval_relevance", "lr1")] == [100, 1, 100]
     rows = [
         {"method": "gor", "metric": "rouge1", "p_best": p, "ties_best": tie, "n": 6}
@@ -77,7 +77,7 @@ def test_grades_are_no_shares_and_the_best_stands_out() -> None:
     assert {standing(row | length, several=True) for row in rows} == {"other"}
 
 
-def test_svg_is_the_same_each_time_and_holds_no_date_nor_markup_of_names() -> None:
+def test_svg_is_reproducible_without_dates_or_markup_in_names() -> None:
     def drawn() -> list[str]:
         ranked = toys.ranked(9, NAMES)
         figures = (
@@ -95,7 +95,7 @@ def test_svg_is_the_same_each_time_and_holds_no_date_nor_markup_of_names() -> No
         assert "<b>&\ufffd" in texts
 
 
-def test_quality_against_tokens_read_joins_the_points_of_a_curve() -> None:
+def test_quality_against_tokens_joins_the_points_of_a_curve() -> None:
     ranked = toys.ranked(9, NAMES)["general"]
     read = [
         (name, {**rows, "context_tokens": {**rows["rouge1"], "mean": 1000.0 * i}})

@@ -11,6 +11,7 @@ from gsum_assets.evaluation.judges.position_bias import SCHEMA as POSITION_BIAS
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows
 
 ODD_NAMES = ["_hidden", "a$b$_{c", "会议记录", "two\nlines\x07", "x" * 300, "\\frac", "&<b>", " "]
 
@@ -65,33 +66,17 @@ def ranked(n: int, names: list[str]) -> dict:
 
 @cache
 def _ranked(n: int, names: tuple[str, ...]) -> dict:
-    queries = [
-        {
-            "query_id": f"q{i:05d}",
-            "text": "?",
-            "retrieval_text": "?",
-            "kind": ("general", "specific")[i % 2],
-            "document_id": None,
-            "references": [],
-            "relevant_document_ids": [],
-            "relevant_chunk_ids": [],
-            "form": "summary",
-            "options": [],
-            "split": "dev",
-        }
-        for i in range(n)
-    ]
+    rows = ({"query_id": f"q{i:05d}", "kind": ("general", "specific")[i % 2]} for i in range(n))
     by_method = [
         scores(n, ["rouge1", "mrr"]).append_column("method", pa.array([name] * 2 * n, pa.string()))
         for name in names
     ]
-    asked = pa.Table.from_pylist(queries, TABLES["queries"].schema)
-    grouped = groups(asked, pa.concat_tables(by_method))
+    grouped = groups(question_rows(*rows), pa.concat_tables(by_method))
     return ranked_by_kind(leaderboard(grouped, comparisons(grouped), {}))
 
 
 def costs(names: list[str]) -> list[dict]:
-    """What ten questions and two documents cost each method, in all units."""
+    """Return the costs of each method for ten questions and two documents, in all units."""
     used = {"calls": 10, "tokens_out": 1_000}
     return [
         {"method": name, "stage": stage, "n": n, "tokens_in": 900 * (i + 1) * n, **used}

@@ -1,4 +1,4 @@
-"""An HTML file as a browser reads it, for tests to look into."""
+"""An HTML file parsed as a browser does."""
 
 import base64
 from collections import Counter
@@ -9,7 +9,7 @@ _VOID = {"meta", "img", "br", "hr"}
 
 
 class Document(HTMLParser):
-    """What a page holds.
+    """Contents of a page.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the leaderboard's grids say, against rows whose answer is known."""
+"""Grids of the leaderboard, on rows with known answers."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from gsum_assets.report.board import boards
 from tests.report import toys
 
 
-def test_the_best_is_marked_and_those_far_behind_are_not(tmp_path: Path) -> None:
+def test_best_is_marked_and_clearly_worse_ones_are_not(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path, n=40)
     general, specific = boards(stored.leaderboard, stored.comparisons, toys.METHODS, "all")
     assert (general.kind, general.n, specific.kind, specific.n) == ("general", 1, "specific", 39)
@@ -20,13 +20,13 @@ def test_the_best_is_marked_and_those_far_behind_are_not(tmp_path: Path) -> None
     assert specific.rest.metrics == ["ndcg@8"]
 
 
-def test_a_method_left_out_keeps_its_place_as_the_best(tmp_path: Path) -> None:
+def test_hidden_best_method_still_counts_as_best(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path, n=40)
     found = boards(stored.leaderboard, stored.comparisons, ["dense", "full_context"], "all")[1]
     assert [row.cells[0].standing for row in found.main.rows if row.cells[0]] == ["other", "other"]
 
 
-def test_pairs_are_the_same_both_ways(tmp_path: Path) -> None:
+def test_pairs_are_symmetric(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path, n=40)
     pairs = boards(stored.leaderboard, stored.comparisons, toys.METHODS, "all")[1].pairs
     assert pairs is not None
@@ -43,5 +43,5 @@ def test_pairs_are_the_same_both_ways(tmp_path: Path) -> None:
     ("metric", "value", "shown"),
     [("rouge1", 0.4567, "45.7"), ("g_eval_relevance", 3.456, "3.46"), ("lr1", 1.0, "100.0")],
 )
-def test_shares_are_percent_and_grades_are_not(metric: str, value: float, shown: str) -> None:
+def test_shares_are_percentages_and_grades_are_not(metric: str, value: float, shown: str) -> None:
     assert shown_value(metric, value) == shown

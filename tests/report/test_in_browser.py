@@ -37,12 +37,12 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
-def test_a_score_shows_its_answer_and_a_passage_its_text(
+def test_score_opens_its_answer_and_a_passage_its_text(
     browser: Any, report: Path, width: int
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
     page.goto(report.as_uri())
     page.locator(".index td a").nth(4).click()  # the second question's second method
@@ -58,5 +58,5 @@ def test_a_score_shows_its_answer_and_a_passage_its_text(
     page.locator(".p:target").get_by_text("close").click()
     assert page.evaluate("scrollY") == before  # the reader is where they were
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert all(url.startswith(("file:", "data:image/svg+xml")) for url in asked)
+    assert all(url.startswith(("file:", "data:image/svg+xml")) for url in urls)
     page.close()

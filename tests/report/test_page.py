@@ -1,4 +1,4 @@
-"""The page: in one file, every link leads somewhere, whatever the texts hold."""
+"""The page: in one file, every link has a target, for any texts."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     return page_of(tmp_path_factory.mktemp("hostile"), text=HOSTILE)
 
 
-def test_nothing_is_loaded_from_elsewhere_and_nothing_runs(plain: str) -> None:
+def test_page_loads_nothing_external_and_runs_no_script(plain: str) -> None:
     page = Document(plain)
     assert "script" not in page.tags
     assert "link" not in page.tags
@@ -46,7 +46,7 @@ def test_nothing_is_loaded_from_elsewhere_and_nothing_runs(plain: str) -> None:
     assert len(page.pictures) == 2 * 2 + 3  # of two kinds of question, and the judges'
 
 
-def test_every_link_leads_to_one_place(plain: str) -> None:
+def test_every_link_has_one_target(plain: str) -> None:
     page = Document(plain)
     assert len(page.ids) == len(set(page.ids))
     targets = {target for target, _ in page.links}
@@ -54,7 +54,7 @@ def test_every_link_leads_to_one_place(plain: str) -> None:
     assert {target[1:] for target in targets} <= set(page.ids)
 
 
-def test_every_score_leads_to_its_answer_with_references_and_passages(plain: str) -> None:
+def test_every_score_links_to_its_answer_with_references_and_passages(plain: str) -> None:
     page = Document(plain)
     answers = {f"#a{question}-{method}" for question in range(1, 5) for method in range(1, 4)}
     assert answers <= set(page.cells)
@@ -62,25 +62,25 @@ def test_every_score_leads_to_its_answer_with_references_and_passages(plain: str
         assert f"Reference to question {i}." in page.text
         for method in toys.METHODS:
             assert f"Answer of {method} to {i}." in page.text
-    place = {method: page.text.index(f"Answer of {method} to 1.") for method in toys.METHODS}
-    assert page.text.index("Reference to question 1.") < min(place.values())
+    starts = {method: page.text.index(f"Answer of {method} to 1.") for method in toys.METHODS}
+    assert page.text.index("Reference to question 1.") < min(starts.values())
     assert any(re.fullmatch("#p[0-9]+", target) for target, _ in page.links)
 
 
-def test_a_method_leads_to_its_scores(plain: str) -> None:
+def test_method_links_to_its_scores(plain: str) -> None:
     methods = [(target, text) for target, text in Document(plain).links if target[1] == "m"]
     assert ("#m1", "bm25") in methods  # the best has the first column
     assert {text for _, text in methods} == set(toys.METHODS)
 
 
-def test_a_passage_stands_once_however_many_answers_use_it(plain: str) -> None:
+def test_passage_is_included_once_for_all_answers(plain: str) -> None:
     text = Document(plain).text
     for document in toys.DOCUMENTS:
-        for place in range(toys.N_PASSAGES):
-            assert text.count(f"Passage {place} of the {document}.") == 1
+        for starts in range(toys.N_PASSAGES):
+            assert text.count(f"Passage {starts} of the {document}.") == 1
 
 
-def test_hostile_texts_stay_texts(plain: str, hostile: str) -> None:
+def test_hostile_texts_stay_text(plain: str, hostile: str) -> None:
     expected, page = Document(plain), Document(hostile)
     more = page.tags - expected.tags
     assert set(more) == {"p"}  # the whole text of a question too long for its heading
@@ -98,7 +98,7 @@ def test_hostile_texts_stay_texts(plain: str, hostile: str) -> None:
     assert page.styles == expected.styles
 
 
-def test_a_hostile_corpus_title_stays_text_in_page_and_plots(tmp_path: Path) -> None:
+def test_hostile_corpus_title_stays_text_in_page_and_plots(tmp_path: Path) -> None:
     stored = replace(toys.stored(tmp_path), title=HOSTILE, corpus=HOSTILE)
     page = Document(render(build(stored, "all", 0)))
     assert "<script>alert(1)</script>" in page.text
@@ -110,19 +110,19 @@ def test_a_hostile_corpus_title_stays_text_in_page_and_plots(tmp_path: Path) -> 
     assert "<script>alert(1)</script>" in written
 
 
-def test_the_same_tables_give_the_same_bytes(tmp_path: Path, plain: str) -> None:
+def test_same_tables_give_the_same_bytes(tmp_path: Path, plain: str) -> None:
     assert page_of(tmp_path) == plain
 
 
-def test_a_long_report_says_how_to_see_all(tmp_path: Path) -> None:
+def test_long_report_states_how_to_see_all(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, n=9, questions=4))
     assert "4 of 9 answered questions" in page.text
     assert "gsum report tales --questions 9" in page.text
-    assert sum(place.startswith("q") and place[1:].isdigit() for place in page.ids) == 4
+    assert sum(starts.startswith("q") and starts[1:].isdigit() for starts in page.ids) == 4
     assert "n = 8" in page.text  # the leaderboard is of all
 
 
-def test_without_questions_only_tables_are_left(tmp_path: Path) -> None:
+def test_without_questions_only_tables_are_shown(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, questions=0))
     assert "Answer of" not in page.text
     assert "Passage" not in page.text
@@ -130,14 +130,14 @@ def test_without_questions_only_tables_are_left(tmp_path: Path) -> None:
     assert {target[1:] for target, _ in page.links} <= set(page.ids)
 
 
-def test_a_split_shows_its_questions_alone(tmp_path: Path) -> None:
+def test_split_filter_shows_only_its_questions(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, split="test"))
     assert "What of question 1?" in page.text
     assert "What of question 2?" not in page.text
     assert "General questions" not in page.text
 
 
-def test_what_was_never_made_is_told(tmp_path: Path) -> None:
+def test_unmaterialized_tables_are_reported(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, left_out=toys.JUDGED))
     assert "No judge has compared these answers" in page.text
     assert "There are no costs of these methods yet" in page.text
@@ -145,19 +145,19 @@ def test_what_was_never_made_is_told(tmp_path: Path) -> None:
     assert "no pair of methods to compare" in page.text
 
 
-def test_without_scores_answers_can_still_be_read(tmp_path: Path) -> None:
+def test_answers_without_scores_can_be_read(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, metrics=()))
     assert "No answer was scored" in page.text
     assert "Answer of bm25 to 1." in page.text
     assert ("#a1-1", "read") in page.links
 
 
-def test_no_question_at_all(tmp_path: Path) -> None:
+def test_no_questions(tmp_path: Path) -> None:
     page = Document(page_of(tmp_path, n=0, left_out=("win_rates", "judgements")))
     assert "There is no question, so there is no answer to measure" in page.text
 
 
-def test_a_corpus_without_questions_is_told_as_it_is(tmp_path: Path) -> None:
+def test_corpus_without_questions_is_reported(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path / "warehouse"))
     rejected = {"document_id": "scan", "file": "scan.pdf", "line": 0, "reason": "holds no text"}
     rejected["is_other_type"] = False
@@ -168,7 +168,7 @@ def test_a_corpus_without_questions_is_told_as_it_is(tmp_path: Path) -> None:
         toys._write(store, name, Partition(toys.CORPUS, "00"), toys._table(name, [row]))
     page = Document(render(build(read_stored(store, tmp_path, toys.CORPUS), "all", 5)))
     text = " ".join(page.text.split())
-    for part in (
+    for fragment in (
         "no question",
         "There is no question, so there is no answer to measure",
         "gsum run tales --methods default",
@@ -178,13 +178,13 @@ def test_a_corpus_without_questions_is_told_as_it_is(tmp_path: Path) -> None:
         "chunks1passage of a document",
         "No model has been called for this corpus so far",
     ):
-        assert part in text, part
-    for part in ("Answers written by", "How to read this", "0 methods", "Judges"):
-        assert part not in text
+        assert fragment in text, fragment
+    for fragment in ("Answers written by", "How to read this", "0 methods", "Judges"):
+        assert fragment not in text
     assert {target[1:] for target, _ in page.links} <= set(page.ids)
 
 
-def test_what_a_judge_did_not_see_and_what_it_wrote_itself_is_said(tmp_path: Path) -> None:
+def test_answers_unseen_or_written_by_the_judge_are_flagged(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path)
     plain = render(build(stored, "all", 200))
     assert "also wrote answers" not in plain

@@ -21,8 +21,8 @@ def test_questions_are_spread_over_kinds(kinds: list[str], n: int) -> None:
     chosen = spread(rows, n)
     assert len(chosen) == min(n, len(rows))
     assert [row["query_id"] for row in chosen] == sorted({row["query_id"] for row in chosen})
-    asked, shown = Counter(kinds), Counter(row["kind"] for row in chosen)
-    cut = [shown[kind] for kind in asked if shown[kind] < asked[kind]]
+    n_questions, shown = Counter(kinds), Counter(row["kind"] for row in chosen)
+    cut = [shown[kind] for kind in n_questions if shown[kind] < n_questions[kind]]
     if cut:  # a kind that is cut short has as many as any other, but for the remainder
         assert max(shown.values(), default=0) - min(cut) <= 1
 
@@ -32,7 +32,7 @@ def test_within_a_kind_they_are_evenly_spaced() -> None:
     assert [row["query_id"] for row in spread(rows, 4)] == [0, 25, 50, 75]
 
 
-def test_a_question_with_everything_known_of_it(tmp_path: Path) -> None:
+def test_question_with_all_fields(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path)
     question = detail(stored, "all", 10).questions[1]
     assert question.row["query_id"] == "q1"
@@ -44,7 +44,7 @@ def test_a_question_with_everything_known_of_it(tmp_path: Path) -> None:
     assert [grade.verdicts for grade in first.grades] == [["4"]]
     assert [duel.tallies for duel in question.duels] == [{"overall": (2, 0, 0, 0)}]
     used = [context.passage.text for context in first.samples[0].contexts]
-    assert used == [f"Passage {place} of the orchard. " for place in range(3)]
+    assert used == [f"Passage {n} of the orchard. " for n in range(3)]
 
 
 def test_evidence_is_marked(tmp_path: Path) -> None:
@@ -53,27 +53,27 @@ def test_evidence_is_marked(tmp_path: Path) -> None:
     assert [context.is_evidence for context in contexts] == [False, True, False]
 
 
-def test_what_is_missing_is_told_with_its_remedy(tmp_path: Path) -> None:
+def test_missing_tables_are_reported_with_remedy(tmp_path: Path) -> None:
     store = toys.write_tables(tmp_path / "warehouse")
     empty = ParquetStore(str(tmp_path / "empty"))
     (tmp_path / "corpora" / "tales").mkdir(parents=True)
-    for bad_store, corpus, methods, parts in (
+    for bad_store, corpus, methods, fragments in (
         (store, "fables", None, ["'fables' does not exist", "did you mean 'tales'"]),
         (empty, "tales", None, ["'tales'", "no table 'documents'", "gsum run tales"]),
         (store, "../tales", None, ["use letters"]),
         (store, "tales", ["gor"], ["no results of gor", "known: bm25, dense", "--methods gor"]),
     ):
-        with pytest.raises(CorpusError) as told:
+        with pytest.raises(CorpusError) as error:
             read_stored(bad_store, tmp_path / "corpora", corpus, methods)
-        assert all(part in str(told.value) for part in parts)
+        assert all(fragment in str(error.value) for fragment in fragments)
     with pytest.raises(CorpusError, match="no split 'exam'; known: dev, test, all"):
         build(read_stored(store, tmp_path, "tales"), "exam", 5)
 
 
-def test_methods_asked_for_alone_are_read(tmp_path: Path) -> None:
+def test_only_requested_methods_are_read(tmp_path: Path) -> None:
     store = toys.write_tables(tmp_path / "warehouse")
     stored = read_stored(store, tmp_path, toys.CORPUS, ["dense"])
     assert set(stored.summaries["method"].to_pylist()) == {"dense"}
     page = build(stored, "all", 5)
-    assert page.is_part
+    assert page.is_subset
     assert [answer.method for q in page.detail.questions for answer in q.answers] == [1] * 4

@@ -11,6 +11,7 @@ from gsum_assets.evaluation.leaderboard import leaderboard
 from gsum_assets.report.stored import Stored, read_stored
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.rows import QUESTION
 
 CORPUS = "tales"
 METHODS = ("bm25", "dense", "full_context")
@@ -22,17 +23,13 @@ JUDGED = ("comparisons", "costs", "win_rates", "judgements")
 def question_of(i: int) -> dict:
     """The first question is general and about the corpus, the others about a document."""
     document = None if i == 0 else DOCUMENTS[i % 2]
-    return {
+    return QUESTION | {
         "query_id": f"q{i}",
         "text": f"What of question {i}?",
-        "retrieval_text": "?",
         "kind": "specific" if i else "general",
         "document_id": document,
         "references": [f"Reference to question {i}."],
-        "relevant_document_ids": [],
         "relevant_chunk_ids": ["harbour-1"],
-        "form": "summary",
-        "options": [],
         "split": ("dev", "test")[i % 2],
     }
 
@@ -49,22 +46,22 @@ def write_tables(
     Parameters
     ----------
     text : put into every text that a document, a question, an answer or a judge brings.
-    left_out : tables that were never made.
+    left_out : tables that were never written.
     """
     questions = [question_of(i) | {"text": f"What of question {i}? {text}"} for i in range(n)]
     for question in questions:
         question["references"] = [f"{reference} {text}" for reference in question["references"]]
     judges = _judgements(questions, text)
     scores = _scores(questions, metrics)
-    asked = _table("queries", questions)
+    query_table = _table("queries", questions)
     with_method = [
         _table("scores", rows).append_column("method", pa.array([method] * len(rows), pa.string()))
         for method, rows in scores.items()
     ]
-    grouped = groups(asked, pa.concat_tables(with_method)) if n else []
+    grouped = groups(query_table, pa.concat_tables(with_method)) if n else []
     compared = comparisons(grouped)
     of_corpus = {
-        "queries": asked,
+        "queries": query_table,
         "leaderboard": leaderboard(grouped, compared, {}),
         "comparisons": compared,
         "costs": _table("costs", _costs(n)),
@@ -88,7 +85,7 @@ def write_tables(
 
 
 def stored(root: Path, **how: object) -> Stored:
-    """What `write_tables` wrote, as a report reads it."""
+    """Return the tables of `write_tables` as a report reads them."""
     store = write_tables(root / "warehouse", **how)
     return read_stored(store, root / "corpora", CORPUS)
 
@@ -112,21 +109,21 @@ def _answers(method: str, n: int, text: str) -> list[dict]:
 
 
 def _contexts(method: str, n: int, text: str) -> list[dict]:
-    places = range(N_PASSAGES) if method == "full_context" else range(3)
+    positions = range(N_PASSAGES) if method == "full_context" else range(3)
     return [
         {
             "query_id": f"q{i}",
             "sample": 0,
-            "rank": place + 1,
-            "node_id": f"{DOCUMENTS[i % 2]}-{place}",
+            "rank": position + 1,
+            "node_id": f"{DOCUMENTS[i % 2]}-{position}",
             "node_kind": "chunk",
             "document_id": DOCUMENTS[i % 2],
-            "position": place,
-            "score": 1 - place / 100,
-            "text": f"Passage {place} of the {DOCUMENTS[i % 2]}. {text}",
+            "position": position,
+            "score": 1 - position / 100,
+            "text": f"Passage {position} of the {DOCUMENTS[i % 2]}. {text}",
         }
         for i in range(n)
-        for place in places
+        for position in positions
     ]
 
 

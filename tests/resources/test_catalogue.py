@@ -1,4 +1,4 @@
-"""The DuckDB file holds views only, and nobody who has it open is in anybody's way."""
+"""The DuckDB file holds views only, and readers never block writers."""
 
 import subprocess
 import sys
@@ -58,7 +58,7 @@ def test_types_are_the_same_with_and_without_files(tmp_path: Path) -> None:
     assert after == before
 
 
-def test_quotes_in_a_path_do_no_harm(tmp_path: Path) -> None:
+def test_quotes_in_a_path_are_escaped(tmp_path: Path) -> None:
     root = tmp_path / "it's here"
     store = ParquetStore(str(root))
     table = TABLES["source_queries"]
@@ -69,7 +69,7 @@ def test_quotes_in_a_path_do_no_harm(tmp_path: Path) -> None:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]
 
 
-def test_run_goes_on_while_others_hold_the_file(house: House) -> None:
+def test_run_continues_while_others_hold_the_file(house: House) -> None:
     documents = TABLES["documents"]
     house.store.write(documents, Partition(CORPUS, "00"), documents.empty(), Provenance("", "1"))
     house.pipeline().warehouse.rebuild_catalogue()
@@ -102,21 +102,21 @@ def holder(path: Path, how: str) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def test_a_table_that_another_process_begins_meanwhile_is_not_forgotten(
+def test_table_started_by_another_process_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, path = ParquetStore(str(tmp_path / "warehouse")), tmp_path / "gsum.duckdb"
     define, table = catalogue.define_views, TABLES["source_queries"]
     rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
 
-    def define_late(*arguments: Any) -> set[str]:
+    def define_table_later(*arguments: Any) -> set[str]:
         """The other one's file comes when this one has looked, and its catalogue is replaced."""
         seen = define(*arguments)
         if not store.partitions(table):
             store.write(table, Partition("x"), rows, Provenance("", "1"))
         return seen
 
-    monkeypatch.setattr(catalogue, "define_views", define_late)
+    monkeypatch.setattr(catalogue, "define_views", define_table_later)
     build_catalogue(store, TABLES.values(), path)
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]

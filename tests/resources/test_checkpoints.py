@@ -1,4 +1,4 @@
-"""Checkpoints: the same bytes each time, everything comes back, misfits are told."""
+"""Checkpoints: reproducible bytes, lossless round trip, and errors for mismatches."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ WEIGHTS = {
 MADE = Checkpoint("gat", 3, "model-a", 150, {"seed": 0, "loss": {"alpha": 0.9}}, WEIGHTS)
 
 
-def test_everything_comes_back():
+def test_checkpoint_round_trips():
     back = Checkpoint.from_bytes(MADE.to_bytes())
     assert back.description == MADE.description
     assert back.weights.keys() == WEIGHTS.keys()
@@ -26,25 +26,25 @@ def test_everything_comes_back():
         np.testing.assert_array_equal(back.weights[name], array)
 
 
-def test_no_weights_are_weights_too():
+def test_empty_weights_round_trip():
     assert unpack(pack({}, {"encoder": "none"})) == ({}, {"encoder": "none"})
 
 
-def test_equal_bytes_in_another_process():
+def test_bytes_are_equal_in_another_process():
     code = (
         "from tests.resources.test_checkpoints import MADE;"
         "import hashlib; print(hashlib.sha256(MADE.to_bytes()).hexdigest())"
     )
-    told = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
-    assert len(told) == 1
+    hashes = {subprocess.check_output([sys.executable, "-c", code]) for _ in range(3)}
+    assert len(hashes) == 1
 
 
-def test_the_settings_hash_follows_the_settings():
+def test_settings_hash_follows_the_settings():
     other = Checkpoint("gat", 3, "model-a", 150, {"seed": 1}, WEIGHTS)
     assert other.settings_hash != MADE.settings_hash
 
 
-def test_another_dimension_or_embedding_model_is_told():
+def test_other_dimension_or_embedding_model_is_reported():
     MADE.require("model-a", 3)
     with pytest.raises(CheckpointError, match=r"dimension 3 \(model-a\), these have 5 \(model-b\)"):
         MADE.require("model-b", 5)
@@ -53,7 +53,7 @@ def test_another_dimension_or_embedding_model_is_told():
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "0 bytes are not safetensors"),
         (b"x" * 100, "100 bytes are not safetensors"),
@@ -62,6 +62,6 @@ def test_another_dimension_or_embedding_model_is_told():
         (pack(WEIGHTS, {"encoder": "gat"}), r"lacks \['dimension', 'embedding_model'"),
     ],
 )
-def test_other_bytes_are_refused(content, told):
-    with pytest.raises(CheckpointError, match=told):
+def test_corrupt_bytes_are_refused(content, message):
+    with pytest.raises(CheckpointError, match=message):
         Checkpoint.from_bytes(content)

@@ -1,4 +1,4 @@
-"""What Dagster does not export is named in one module, and is there in the pinned Dagster."""
+"""Private names of Dagster are imported in one module and exist in the pinned version."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from gsum_resources import dagster_private
 REPOSITORY = Path(__file__).parents[2]
 
 
-def test_no_other_module_names_what_dagster_does_not_export() -> None:
+def test_only_one_module_imports_private_dagster_names() -> None:
     named = {
         str(path.relative_to(REPOSITORY))
         for package in ("gsum", "gsum_assets", "gsum_resources")
@@ -19,7 +19,7 @@ def test_no_other_module_names_what_dagster_does_not_export() -> None:
     assert named == {"gsum_resources/dagster_private.py"}
 
 
-def test_every_late_name_is_there_and_the_definitions_load_none() -> None:
+def test_every_late_name_exists_and_definitions_load_none() -> None:
     for name in dagster_private._LOADED_LATE:
         assert getattr(dagster_private, name).__name__ == name
     code = (

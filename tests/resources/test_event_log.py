@@ -1,4 +1,4 @@
-"""Dagster's storage with less work: the same files, whole for every reader, heard by the UI."""
+"""Dagster's storage with less work: same files, complete for every reader, live in the UI."""
 
 import queue
 import threading
@@ -14,21 +14,21 @@ from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
 from tests.conftest import House
 
 PATIENCE_S = 900.0  # against hanging alone: a slow machine is no failure
-KEY = dg.AssetKey("made")
+KEY = dg.AssetKey("logged_asset")
 
 
 @dg.asset(partitions_def=dg.StaticPartitionsDefinition([str(i) for i in range(5)]))
-def made() -> None:
+def logged_asset() -> None:
     pass
 
 
-def make(instance: dg.DagsterInstance, partition: str) -> str:
-    """The id of a run that makes a partition."""
-    return dg.materialize([made], instance=instance, partition_key=partition).run_id
+def materialize_once(instance: dg.DagsterInstance, partition: str) -> str:
+    """Materialize a partition and return the id of the run."""
+    return dg.materialize([logged_asset], instance=instance, partition_key=partition).run_id
 
 
-def told(instance: dg.DagsterInstance) -> dict[str, str | None]:
-    """Which run made which partition, by the index of all runs."""
+def logged(instance: dg.DagsterInstance) -> dict[str, str | None]:
+    """Map each run to its partition, by the index of all runs."""
     records = instance.fetch_materializations(KEY, limit=1000).records
     return {record.run_id: record.partition_key for record in records}
 
@@ -44,7 +44,7 @@ def files(house: House) -> Path:
     return house.home.dagster / "history" / "runs"
 
 
-def test_either_storage_reads_what_the_other_wrote(house: House) -> None:
+def test_both_storages_read_each_others_events(house: House) -> None:
     config = prepare(house.home) / CONFIG_FILE
     ours, theirs = config.read_text(), "telemetry: {enabled: false}\n"
     runs = {}
@@ -53,27 +53,27 @@ def test_either_storage_reads_what_the_other_wrote(house: House) -> None:
         with open_instance(house.home) as instance:
             assert isinstance(instance.event_log_storage, EventLog) == (text == ours)
             assert isinstance(instance.run_storage, RunHistory) == (text == ours)
-            runs[make(instance, str(partition))] = str(partition)
-            assert told(instance) == runs
+            runs[materialize_once(instance, str(partition))] = str(partition)
+            assert logged(instance) == runs
             assert {run.run_id for run in instance.get_runs()} == runs.keys()
             steps = [len(instance.all_logs(run)) for run in runs]
             assert min(steps) == max(steps) > 5
 
 
-def test_more_runs_than_are_kept_open(
+def test_more_runs_than_open_connections(
     instance: dg.DagsterInstance, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_log, "_KEPT", 3)
-    runs = [make(instance, str(i)) for i in range(5)]
+    runs = [materialize_once(instance, str(i)) for i in range(5)]
     assert len(list(files.glob("*-wal"))) == 3
     for run in runs:
         assert instance.all_logs(run, of_type=dg.DagsterEventType.RUN_SUCCESS)
-    assert list(told(instance).values()) == [str(i) for i in reversed(range(5))]
+    assert list(logged(instance).values()) == [str(i) for i in reversed(range(5))]
 
 
-def test_nothing_stays_open(house: House, files: Path) -> None:
+def test_no_connection_stays_open(house: House, files: Path) -> None:
     with open_instance(house.home) as instance:
-        make(instance, "0")
+        materialize_once(instance, "0")
         assert list(files.glob("*-wal"))
     assert list(house.home.dagster.rglob("*-wal")) == []
     assert list(house.home.dagster.rglob("*.part")) == []
@@ -98,27 +98,27 @@ def test_many_writers_lose_nothing(house: House) -> None:
     }
 
 
-def test_the_ui_hears_of_each_event_while_a_run_goes_on(house: House) -> None:
-    heard: queue.Queue[str] = queue.Queue()
+def test_ui_receives_each_event_during_a_run(house: House) -> None:
+    received: queue.Queue[str] = queue.Queue()
     with open_instance(house.home) as ui, open_instance(house.home) as worker:
-        run = worker.get_run_by_id(make(worker, "0"))
+        run = worker.get_run_by_id(materialize_once(worker, "0"))
         assert run
         cursor = worker.get_records_for_run(run.run_id).cursor
-        ui.watch_event_logs(run.run_id, cursor, lambda entry, _: heard.put(entry.message))
+        ui.watch_event_logs(run.run_id, cursor, lambda entry, _: received.put(entry.message))
         for said in ("one", "two", "three"):
             worker.report_engine_event(said, run)
-            assert heard.get(timeout=PATIENCE_S) == said
+            assert received.get(timeout=PATIENCE_S) == said
 
 
-def test_wiped_means_empty(instance: dg.DagsterInstance, files: Path) -> None:
-    run = make(instance, "0")
+def test_wipe_deletes_everything(instance: dg.DagsterInstance, files: Path) -> None:
+    run = materialize_once(instance, "0")
     instance.wipe()
-    assert told(instance) == {}
+    assert logged(instance) == {}
     assert instance.all_logs(run) == []
-    assert make(instance, "1") in told(instance)
+    assert materialize_once(instance, "1") in logged(instance)
 
 
-def test_several_processes_may_make_one_instance_at_once(tmp_path: Path) -> None:
+def test_several_processes_may_create_one_instance(tmp_path: Path) -> None:
     """Threads stand in for processes: all find no database, and begin in the same moment."""
     begin, n_runs = threading.Barrier(4), queue.SimpleQueue[int]()
 

@@ -4,7 +4,7 @@ from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
 from tests.conftest import House
 
 
-def test_the_shipped_settings_reach_the_instance(house: House) -> None:
+def test_shipped_settings_reach_the_instance(house: House) -> None:
     with open_instance(house.home) as instance:
         assert instance.run_retries_enabled
         assert instance.run_retries_max_retries == 2
@@ -22,7 +22,7 @@ def test_the_shipped_settings_reach_the_instance(house: House) -> None:
         assert limit == {"key": "gsum/work", "value": "make", "limit": 2}
 
 
-def test_a_file_of_the_operator_is_kept(house: House) -> None:
+def test_file_of_the_operator_is_kept(house: House) -> None:
     folder = prepare(house.home)
     (folder / CONFIG_FILE).write_text("telemetry: {enabled: false}\n")
     with open_instance(house.home) as instance:

@@ -17,7 +17,7 @@ NOTHING = Provenance("", "")
 
 
 @pytest.mark.parametrize("kind", ["local", "memory"])
-def test_what_is_written_stays_above(tmp_path: Path, kind: str) -> None:
+def test_writes_go_to_the_upper_layer(tmp_path: Path, kind: str) -> None:
     url = str(tmp_path / "warehouse") if kind == "local" else "memory://layered"
     store = ParquetStore(url, str(tmp_path / "state.db"))
     store.write(TABLE, Partition("c"), ROWS, NOTHING)

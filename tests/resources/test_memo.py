@@ -1,4 +1,4 @@
-"""What was computed once is known from then on, to every process."""
+"""Memoized values are available to every process."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -29,14 +29,14 @@ def key(i: int) -> bytes:
     return i.to_bytes(16, "big")
 
 
-def test_values_are_seen_by_another_process_at_once(store: ParquetStore) -> None:
+def test_values_are_visible_to_other_processes_at_once(store: ParquetStore) -> None:
     mine, theirs = Memo(store, "kind", "model"), Memo(store, "kind", "model")
     mine.put({key(1): b"one", key(2): b""})
     assert theirs.get([key(1), key(2), key(3)]) == {key(1): b"one", key(2): b""}
     assert Memo(store, "kind", "another model").get([key(1)]) == {}
 
 
-def test_many_segments_are_merged_and_nothing_is_lost(store: ParquetStore) -> None:
+def test_many_segments_are_merged_without_loss(store: ParquetStore) -> None:
     memo, early = Memo(store, "kind", "model"), Memo(store, "kind", "model")
     memo.put({key(0): b"0"})
     assert early.get([key(0)]) == {key(0): b"0"}
@@ -64,7 +64,7 @@ def test_several_writers_lose_nothing(store: ParquetStore) -> None:
     assert Memo(store, "kind", "model").get(wanted) == wanted
 
 
-def test_a_look_up_reads_and_keeps_what_is_wanted(store: ParquetStore, monkeypatch) -> None:
+def test_lookup_reads_and_caches_only_requested_keys(store: ParquetStore, monkeypatch) -> None:
     values = {hashlib.md5(bytes([i % 256, i // 256])).digest(): bytes(2000) for i in range(20_000)}
     Memo(store, "kind", "model").put(values)
     assert len(list(Path(store.root).glob("_memo/kind/*/*/*.parquet"))) == 16
@@ -81,7 +81,7 @@ def test_a_look_up_reads_and_keeps_what_is_wanted(store: ParquetStore, monkeypat
     assert memo._recent._n_bytes <= 10_000
 
 
-def test_segments_of_an_older_layout_are_put_into_shards(store: ParquetStore) -> None:
+def test_segments_of_an_older_layout_are_moved_into_shards(store: ParquetStore) -> None:
     folder = memo_folder(store, "kind", "model")
     values = {bytes([16 * i]) + bytes(15): b"%d" % i for i in range(16)}
     write_segment(store, folder, values)

@@ -13,8 +13,8 @@ SERVED = {"backend": "openai_compatible", "model": "small"}
 
 
 def models(root: Path, **settings: dict) -> Models:
-    made = Settings.model_validate(settings)
-    return Models(made, ParquetStore(str(root)), TABLES["llm_calls"])
+    validated = Settings.model_validate(settings)
+    return Models(validated, ParquetStore(str(root)), TABLES["llm_calls"])
 
 
 def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_precision_changes_the_embedder_and_not_the_extractive_model(tmp_path: P
     assert len({model._embedder.identity for model in inner}) == 1
 
 
-def test_a_changed_model_changes_the_identity_and_a_changed_limit_does_not(tmp_path: Path) -> None:
+def test_identity_changes_with_the_model_and_not_with_limits(tmp_path: Path) -> None:
     def identity(**changed: object) -> str:
         llm = {**SERVED, "api_key_env": "", **changed}
         return models(tmp_path, llm=llm).identity("language_model")
@@ -34,7 +34,7 @@ def test_a_changed_model_changes_the_identity_and_a_changed_limit_does_not(tmp_p
     assert len({identity(), identity(model="large"), identity(version="2")}) == 3
 
 
-def test_the_judge_is_the_language_model_unless_it_is_set_apart(tmp_path: Path) -> None:
+def test_judge_defaults_to_the_language_model(tmp_path: Path) -> None:
     same = models(tmp_path, llm={**SERVED, "api_key_env": ""})
     assert same.identity("judge_model") == same.identity("language_model")
     judge = {**SERVED, "api_key_env": "", "model": "strict"}
@@ -43,7 +43,7 @@ def test_the_judge_is_the_language_model_unless_it_is_set_apart(tmp_path: Path) 
     assert apart.identity("language_model").startswith("extractive")
 
 
-def test_what_scores_passages_follows_its_settings(tmp_path: Path) -> None:
+def test_passage_scorer_follows_its_settings(tmp_path: Path) -> None:
     def identity(**scorer: object) -> str:
         return models(tmp_path, scorer=scorer).identity("passage_scorer")
 
@@ -57,7 +57,7 @@ def test_what_scores_passages_follows_its_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["llm", "judge", "embedding", "scorer"])
-def test_a_missing_key_is_told_before_any_work(
+def test_missing_key_raises_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
@@ -70,7 +70,7 @@ def test_local_models_need_no_check(tmp_path: Path) -> None:
     models(tmp_path).check()
 
 
-def test_a_kind_of_work_has_the_language_model_unless_it_has_a_table(tmp_path: Path) -> None:
+def test_task_uses_the_language_model_unless_it_has_a_table(tmp_path: Path) -> None:
     served = {**SERVED, "api_key_env": "", "base_url": "http://here/v1"}
     own = models(tmp_path, llm=served, models={"extraction": {"backend": "extractive"}})
     assert own.identity("extraction").startswith("extractive")
@@ -83,7 +83,7 @@ def test_a_kind_of_work_has_the_language_model_unless_it_has_a_table(tmp_path: P
     assert judged.identity("judge_model") == "openai_compatible-1/strict"
 
 
-def test_what_prompts_are_cut_by_is_part_of_the_version_alone(tmp_path: Path) -> None:
+def test_tokenizer_for_cutting_affects_only_the_version(tmp_path: Path) -> None:
     plain = models(tmp_path, llm=SERVED)
     limited = models(tmp_path, llm={**SERVED, "context_tokens": 4096, "tokenizer": "server"})
     assert plain.version("answers") == plain.identity("answers") == limited.identity("answers")

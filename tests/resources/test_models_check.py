@@ -1,4 +1,4 @@
-"""What `gsum models` finds out about models that answer, and about those that do not."""
+"""`gsum models` reports models that answer and models that do not."""
 
 import socket
 from pathlib import Path
@@ -16,8 +16,8 @@ from tests.servers.scripted import scripted_server
 
 
 def checked(root: Path, **settings: dict) -> dict[str, CheckedModel]:
-    made = Settings.model_validate(settings)
-    models = Models(made, ParquetStore(str(root)), TABLES["llm_calls"])
+    validated = Settings.model_validate(settings)
+    models = Models(validated, ParquetStore(str(root)), TABLES["llm_calls"])
     return {one.table: one for one in check_models(models)}
 
 
@@ -29,7 +29,7 @@ def test_defaults_answer_without_a_server(tmp_path: Path) -> None:
     assert found["llm"].usd == ()
 
 
-def test_a_served_model_shows_speed_structure_and_price(tmp_path: Path) -> None:
+def test_served_model_reports_speed_structure_and_price(tmp_path: Path) -> None:
     with scripted_server(tmp_path / "log") as server:
         served = {"backend": "openai_compatible", "model": "small", "base_url": server.base_url}
         served |= {"usd_per_million_tokens_in": 0.5, "context_tokens": 4096}
@@ -41,7 +41,7 @@ def test_a_served_model_shows_speed_structure_and_price(tmp_path: Path) -> None:
     assert (found["llm"].usd, found["llm"].context_tokens) == ((0.5, 0.0), 4096)
 
 
-def test_each_model_that_does_not_answer_is_a_line_and_status_1(
+def test_each_failing_model_is_a_line_and_status_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.socket() as nobody:  # bound, but not listening

@@ -70,7 +70,7 @@ def test_rows_come_back_equal_from_store_and_sql(store: ParquetStore, rows: list
     assert found == [tuple(row[name] for name in DOCUMENTS.schema.names) for row in rows]
 
 
-def test_provenance_comes_back_and_hash_tells_content(store: ParquetStore) -> None:
+def test_provenance_round_trips_and_hash_identifies_content(store: ParquetStore) -> None:
     written = store.write(DOCUMENTS, HERE, documents("one"), BY)
     assert store.provenance(DOCUMENTS, HERE) == written
     assert written.inputs == BY.inputs
@@ -82,7 +82,7 @@ def test_provenance_comes_back_and_hash_tells_content(store: ParquetStore) -> No
     assert store.provenance(DOCUMENTS, HERE) == other
 
 
-def test_measured_columns_do_not_count(store: ParquetStore) -> None:
+def test_measured_columns_do_not_affect_the_hash(store: ParquetStore) -> None:
     table = TABLES["summaries"]
     row = {
         "query_id": "q",
@@ -106,7 +106,7 @@ def test_measured_columns_do_not_count(store: ParquetStore) -> None:
     assert len(hashes) == 1
 
 
-def test_partitions_are_listed_and_missing_ones_left_out(store: ParquetStore) -> None:
+def test_partitions_are_listed_and_missing_ones_omitted(store: ParquetStore) -> None:
     other = Partition("tales", "05")
     for partition in (other, HERE):
         store.write(DOCUMENTS, partition, documents("x"), BY)
@@ -119,7 +119,7 @@ def test_partitions_are_listed_and_missing_ones_left_out(store: ParquetStore) ->
     assert store.partitions(DOCUMENTS, "tales") == [other]
 
 
-def test_nothing_there_reads_as_an_empty_typed_table(store: ParquetStore) -> None:
+def test_missing_files_read_as_an_empty_typed_table(store: ParquetStore) -> None:
     rows, hashes = store.read(DOCUMENTS, [HERE])
     assert hashes == {}
     assert rows.schema.names == [*DOCUMENTS.schema.names, "corpus", "bucket"]
@@ -141,7 +141,7 @@ def test_nothing_there_reads_as_an_empty_typed_table(store: ParquetStore) -> Non
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(
+def test_mismatched_tables_are_refused_by_name(
     store: ParquetStore, broken: pa.Table, message: str
 ) -> None:
     store.write(DOCUMENTS, HERE, documents("good"), BY)
@@ -151,7 +151,7 @@ def test_what_does_not_fit_is_refused_by_name(
     assert store.read(DOCUMENTS, [HERE])[0]["text"].to_pylist() == ["good"]
 
 
-def test_interrupted_write_leaves_the_old_file_alone(
+def test_interrupted_write_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ParquetStore(str(tmp_path))
@@ -168,7 +168,7 @@ def test_interrupted_write_leaves_the_old_file_alone(
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["data.parquet"]
 
 
-def test_foreign_file_is_told(tmp_path: Path) -> None:
+def test_foreign_file_is_reported(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     path = Path(store.path(DOCUMENTS, HERE))
     path.parent.mkdir(parents=True)
@@ -190,7 +190,7 @@ def test_vectors_are_read_without_copying(store: ParquetStore) -> None:
     assert not found.flags.owndata
 
 
-def test_no_vectors_are_the_same_whatever_length_they_would_have(store: ParquetStore) -> None:
+def test_empty_vectors_are_equal_at_any_length(store: ParquetStore) -> None:
     table = TABLES["query_embeddings"]
     hashes = {
         store.write(table, HERE, rows, BY).content_hash
@@ -231,20 +231,20 @@ def test_hash_differs_where_rows_differ(first: list, second: list) -> None:
     assert (hashed(first) == hashed(second)) == (first == second)
 
 
-def test_version_of_a_set_changes_with_its_members() -> None:
+def test_set_version_changes_with_its_members() -> None:
     one = {HERE: "a", Partition("tales", "04"): "b"}
     assert version_of(one) == version_of(dict(reversed(one.items())))
     assert len({version_of(one), version_of({HERE: "a"}), version_of({**one, HERE: "b"})}) == 3
 
 
-def test_a_null_is_no_value_in_disguise() -> None:
+def test_null_differs_from_every_value() -> None:
     false = [False] * 7
     first = pa.table({"a": pa.array([*false, None], pa.bool_())})
     second = pa.table({"a": pa.array([True, *false], pa.bool_())})
     assert content_hash(first) != content_hash(second)
 
 
-def test_leftovers_of_killed_writers_are_swept_up_when_old(tmp_path: Path) -> None:
+def test_old_leftovers_of_killed_writers_are_deleted(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     store.write(DOCUMENTS, HERE, documents("kept"), BY)
     folder = Path(store.path(DOCUMENTS, HERE)).parent

@@ -1,4 +1,4 @@
-"""`gsum.toml`: defaults, file, environment; and how each mistake is told."""
+"""`gsum.toml`: defaults, file, environment; and the message for each mistake."""
 
 import re
 import tomllib
@@ -17,13 +17,13 @@ def loaded(home: Path, text: str = "", **environment: str) -> Settings:
     return load_settings(home, environment)
 
 
-def test_the_shipped_file_shows_every_key_with_its_default(tmp_path: Path) -> None:
+def test_shipped_file_shows_every_key_with_its_default(tmp_path: Path) -> None:
     assert loaded(tmp_path, SHIPPED) == Settings()
     shown = re.sub(r"^# (?=\w+ = )", "", SHIPPED, flags=re.MULTILINE)
     assert tomllib.loads(shown) == Settings().model_dump(exclude_none=True)
 
 
-def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
+def test_environment_overrides_the_file(tmp_path: Path) -> None:
     text = '[llm]\nbackend = "openai_compatible"\nmodel = "small"\nmax_retries = 3\n'
     settings = loaded(tmp_path, text, GSUM_LLM_MODEL="large", GSUM_LLM_TIMEOUT_S="2.5")
     assert (settings.llm.model, settings.llm.max_retries) == ("large", 3)
@@ -35,12 +35,12 @@ def test_the_environment_goes_before_the_file(tmp_path: Path) -> None:
     assert loaded(tmp_path, keyed, GSUM_LLM_API_KEY_ENV="").llm.api_key_env == ""  # says: no key
 
 
-def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
+def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {"GSUM_HOME": "x", "PATH": "y"}) == Settings()
 
 
 @pytest.mark.parametrize(
-    ("text", "environment", "told"),
+    ("text", "environment", "message"),
     [
         ("[llm", {}, "not valid TOML.*correct that line"),
         ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known: base_url, .*in all"),
@@ -80,8 +80,8 @@ def test_a_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("[automation]\nnightly = 'late'", {}, "'automation.nightly' is 'late'.*cron"),
     ],
 )
-def test_a_mistake_is_named(tmp_path: Path, text: str, environment: dict, told: str) -> None:
-    with pytest.raises(SettingsError, match=told):
+def test_mistakes_are_named(tmp_path: Path, text: str, environment: dict, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         loaded(tmp_path, text, **environment)
 
 
@@ -110,23 +110,21 @@ context_tokens = 4096
         ),
     ],
 )
-def test_a_kind_of_work_takes_from_llm_what_holds_for_it(
-    tmp_path: Path, own: str, expected: tuple
-) -> None:
+def test_task_table_inherits_from_llm(tmp_path: Path, own: str, expected: tuple) -> None:
     found = loaded(tmp_path, f"{LLM}[models.reports]\n{own}\n").models.reports
     assert found is not None
     keys = ("model", "base_url", "api_key_env", "usd_per_million_tokens_in", "context_tokens")
     assert tuple(getattr(found, key) for key in keys) == expected
 
 
-def test_a_kind_of_work_is_set_by_the_environment_too(tmp_path: Path) -> None:
+def test_task_table_can_be_set_by_the_environment(tmp_path: Path) -> None:
     models = loaded(tmp_path, LLM, GSUM_MODELS_REPORTS_MODEL="large").models
     assert models.reports is not None
     assert (models.reports.model, models.reports.api_key_env) == ("large", "MINE")
     assert models.answers is None
 
 
-def test_the_judge_may_stand_among_the_models(tmp_path: Path) -> None:
+def test_judge_may_be_a_model_table(tmp_path: Path) -> None:
     judge = loaded(tmp_path, f'{LLM}[models.judge]\nmodel = "strict"\n').judge
     assert (judge.backend, judge.model, judge.api_key_env) == (
         "openai_compatible",
@@ -138,7 +136,7 @@ def test_the_judge_may_stand_among_the_models(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
             "[models.report]\nmodel = 'x'",
@@ -154,13 +152,13 @@ def test_the_judge_may_stand_among_the_models(tmp_path: Path) -> None:
         ("[models.reports]\nreasoning_effort = 'hi'", "reasoning_effort' is 'hi'; .*'high'|known"),
     ],
 )
-def test_a_mistake_in_a_kind_of_work_is_named(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(SettingsError, match=told):
+def test_mistakes_in_a_task_table_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         loaded(tmp_path, text)
 
 
 @pytest.mark.parametrize("key", ["api_key", "api_key_env"])
-def test_a_key_written_into_the_file_is_refused_and_not_repeated(tmp_path: Path, key: str) -> None:
+def test_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, key: str) -> None:
     with pytest.raises(SettingsError, match="api_key") as caught:
         loaded(tmp_path, f"[llm]\n{key} = 'sk-marked-Secret'\n")
     assert "marked" not in str(caught.value)

@@ -26,5 +26,7 @@ METHODS = ("bm25", "dense", "hybrid", "graphrag-c0", "graphrag-c1", "graphrag-c2
         ("dens", ("sense", "dense"), "; did you mean 'dense' or 'sense'?"),
     ],
 )
-def test_the_nearest_names_or_some_of_all(word: str, known: tuple[str, ...], end: str) -> None:
+def test_nearest_names_or_some_of_all_are_suggested(
+    word: str, known: tuple[str, ...], end: str
+) -> None:
     assert did_you_mean(word, known) == end

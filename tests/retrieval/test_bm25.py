@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import asking, of_texts
+from tests.retrieval.toys import of_texts, toy_question
 
 PLAIN = Words(language="tlh")  # no stop words, no stems: terms are the words
 word = st.sampled_from(["ore", "sun", "fox", "elm", "ivy"])
@@ -39,33 +39,33 @@ def formula(query, texts, k1, b, words):
     b=st.sampled_from([0.0, 0.4, 1.0]),
     words=st.sampled_from([PLAIN, replace(PLAIN, bigrams=True)]),
 )
-def test_scores_are_the_formula(texts, query, k1, b, words):
+def test_scores_equal_the_formula(texts, query, k1, b, words):
     found = Bm25Index(texts, Bm25Settings(k1=k1, b=b, words=words)).scores([query, query])
     expected = [formula(query, texts, k1, b, words)] * 2
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("query", ["", "zyzzyva", "the of and"])
-def test_a_query_without_a_known_word_scores_nothing(query):
-    found = Bm25(of_texts("red fox", "grey wolf")).scores(asking(query, "fox"))
+def test_query_of_unknown_words_scores_zero(query):
+    found = Bm25(of_texts("red fox", "grey wolf")).scores(toy_question(query, "fox"))
     assert found.nodes[0].tolist() == [0, 0]
     assert found.nodes[1, 0] > 0 == found.nodes[1, 1]
 
 
-def test_a_word_in_every_text_still_counts_for_something():
-    found = Bm25(of_texts("fox fox", "fox wolf", "fox owl")).scores(asking("fox")).nodes[0]
+def test_word_in_every_text_still_counts():
+    found = Bm25(of_texts("fox fox", "fox wolf", "fox owl")).scores(toy_question("fox")).nodes[0]
     assert found[0] > found[1] == found[2] > 0
 
 
 def test_documents_are_scored_as_texts_of_their_own():
     one = of_texts("fox", "wolf")
     joined = type(one)(["d"], ["fox wolf"], ["c0", "c1"], ["fox", "wolf"], np.array([0, 2]))
-    found = Bm25(joined).scores(asking("fox wolf"))
+    found = Bm25(joined).scores(toy_question("fox wolf"))
     single = Bm25Index(["fox wolf"], Bm25Settings()).scores(["fox wolf"])
     np.testing.assert_array_equal(found.documents, single)
 
 
-def test_unknown_words_of_a_query_do_not_disturb_known_ones():
+def test_unknown_query_words_do_not_affect_known_ones():
     retriever = Bm25(of_texts("fox", "wolf", "owl"))
-    found = retriever.scores(asking("fox", "fox zyzzyva")).nodes
+    found = retriever.scores(toy_question("fox", "fox zyzzyva")).nodes
     np.testing.assert_array_equal(found[0], found[1])

@@ -6,6 +6,7 @@ import pytest
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows
 
 
 def chunks(**documents: int) -> pa.Table:
@@ -43,23 +44,10 @@ def rankings(*nodes: str) -> pa.Table:
 
 
 def queries(**scopes: str | None) -> pa.Table:
-    rows = [
-        {
-            "query_id": query_id,
-            "text": "?",
-            "retrieval_text": "?",
-            "kind": "general",
-            "document_id": document_id,
-            "references": [],
-            "relevant_document_ids": [],
-            "split": "dev",
-        }
-        for query_id, document_id in scopes.items()
-    ]
-    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+    return question_rows(*({"query_id": q, "document_id": d} for q, d in scopes.items()))
 
 
-def test_the_k_best_with_their_texts() -> None:
+def test_k_best_with_their_texts() -> None:
     found = top_contexts(rankings("b1", "a0", "b0"), chunks(a=2, b=2), 2)
     columns = ["rank", "node_id", "document_id", "position", "text", "score"]
     assert [tuple(row.values()) for row in found.select(columns).to_pylist()] == [
@@ -68,8 +56,8 @@ def test_the_k_best_with_their_texts() -> None:
     ]
 
 
-def test_a_node_that_is_no_chunk_is_named() -> None:
-    with pytest.raises(ValueError, match=r"1 ranked nodes are no chunks.*first: 'z9'"):
+def test_node_that_is_no_chunk_raises() -> None:
+    with pytest.raises(ValueError, match=r"1 ranked chunks are not in the corpus.*first: 'z9'"):
         top_contexts(rankings("a0", "z9"), chunks(a=1), 6)
 
 
@@ -81,11 +69,11 @@ def test_full_context_is_the_scope_in_reading_order() -> None:
     assert {r["sample"] for r in found} == {0}
 
 
-def test_what_exceeds_the_window_is_given_in_spans() -> None:
+def test_scope_exceeding_the_window_is_split_into_spans() -> None:
     settings = RetrievalSettings(window_tokens=300, n_spans=2)
     found = full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()
     for sample in (0, 1):
-        places = [r["position"] for r in found if r["sample"] == sample]
-        assert places == list(range(places[0], places[0] + 3))
+        positions = [r["position"] for r in found if r["sample"] == sample]
+        assert positions == list(range(positions[0], positions[0] + 3))
     assert len({r["position"] for r in found if r["rank"] == 1}) == 2
     assert found == full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()

@@ -1,4 +1,4 @@
-"""What every baseline must do, whatever its method."""
+"""The contract of every baseline retriever."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,14 @@ from gsum_assets.retrieval.neighbours import Smoothed
 from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import asking, collection, of_texts, questions, rank_questions, tables
+from tests.retrieval.toys import (
+    collection,
+    of_texts,
+    rank_questions,
+    tables,
+    toy_question,
+    toy_questions,
+)
 
 BASELINES = {
     "random": RandomOrder,
@@ -26,7 +33,7 @@ BASELINES = {
     "full_context": FullContext,
 }
 
-ASKED = questions(
+ASKED = toy_questions(
     ("the boat", None, 1),
     ("the boat", "apples", 1),
     ("harbour", "boats", 2),
@@ -41,7 +48,7 @@ def _build(request):
     return BASELINES[request.param]
 
 
-def test_scores_have_a_row_a_question_and_a_column_an_item(build):
+def test_scores_have_one_row_per_question_and_one_column_per_item(build):
     found = build(collection()).scores(ASKED)
     assert found.nodes.shape == (6, 5)
     assert found.documents.shape == (6, 3)
@@ -61,44 +68,46 @@ def test_every_item_of_the_scope_is_ranked_once(build):
     assert len(ranked["q3", "node"]) == len(ranked["q4", "node"]) == 5
 
 
-def test_the_order_of_rows_does_not_matter(build):
+def test_row_order_does_not_matter(build):
     shuffled = Collection.from_tables(*tables((4, 2, 0, 3, 1)))
     expected = rank_questions(build, ASKED, collection())
     assert rank_questions(build, ASKED, shuffled).equals(expected)
 
 
-def test_the_order_of_questions_does_not_matter(build):
+def test_question_order_does_not_matter(build):
     order = [4, 1, 5, 0, 3, 2]
     expected = rank_questions(build, ASKED, collection()).to_pylist()
     turned = rank_questions(build, ASKED.take(order), collection()).to_pylist()
     assert sorted(map(str, turned)) == sorted(map(str, expected))
 
 
-def test_a_question_about_one_document_does_not_see_the_others(build):
-    asked = questions(("the boat at the harbour", "boats", 1))
+def test_document_question_sees_only_its_document(build):
+    questions = toy_questions(("the boat at the harbour", "boats", 1))
     alone = collection().document(1)
-    assert rank_questions(build, asked, alone).equals(rank_questions(build, asked, collection()))
+    assert rank_questions(build, questions, alone).equals(
+        rank_questions(build, questions, collection())
+    )
 
 
 def test_one_document_of_one_chunk(build):
-    table = rank_questions(build, asking("lonely", "", "zyzzyva"), of_texts("a lonely text"))
+    table = rank_questions(build, toy_question("lonely", "", "zyzzyva"), of_texts("a lonely text"))
     assert table["rank"].to_pylist() == [1] * 6
 
 
 def test_texts_without_any_word(build):
-    table = rank_questions(build, asking("boat", ""), of_texts("the", "?!"))
+    table = rank_questions(build, toy_question("boat", ""), of_texts("the", "?!"))
     assert table["item_id"].to_pylist()[:2] in (["d0", "d1"], ["d1", "d0"])
     assert len(table) == 8
 
 
 def test_no_questions(build):
-    assert build(collection()).scores(questions()).nodes.shape == (0, 5)
+    assert build(collection()).scores(toy_questions()).nodes.shape == (0, 5)
 
 
 @pytest.mark.parametrize("build", [Dense, hybrid, rrf])
-def test_missing_vectors_are_an_error(build):
+def test_missing_vectors_raise(build):
     bare = Collection.from_tables(*tables()[:2])
-    with pytest.raises(ValueError, match="5 chunks come without embeddings; pass"):
+    with pytest.raises(ValueError, match="5 chunks have no embeddings; pass"):
         build(bare)
     without = Questions(ids=["q"], texts=["boat"], document_ids=[None])
     with pytest.raises(ValueError, match=r"question vectors None do not fit .*\(5, 3\)"):

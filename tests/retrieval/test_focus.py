@@ -34,7 +34,7 @@ TITLES = {
         ("Who may sublicense?", []),
     ],
 )
-def test_names_lead_to_their_documents(
+def test_names_select_their_documents(
     titles: dict[str, str], question: str, mentions: list[list[str]]
 ) -> None:
     assert focus_of(question, titles).mentions == mentions
@@ -54,31 +54,31 @@ def test_names_lead_to_their_documents(
         ("What does GPL-3 say?", False),
     ],
 )
-def test_comparisons_speak_of_documents(question: str, compares: bool) -> None:
+def test_comparisons_name_documents(question: str, compares: bool) -> None:
     assert focus_of(question, FILES).compares is compares
 
 
-def test_a_number_that_orders_files_is_no_part_of_a_name() -> None:
+def test_leading_file_number_is_not_part_of_a_name() -> None:
     titles = {"05-quarry-landing": "05-quarry-landing", "06-second-thoughts": "06-second-thoughts"}
     focus = focus_of("What happened at the Quarry Landing on Monday?", titles)
     assert focus.mentions == [["05-quarry-landing"]]
     assert not focus_of("What happened at the quarry landing?", titles).mentions
 
 
-def test_a_title_of_every_document_names_none() -> None:
+def test_title_common_to_all_documents_selects_none() -> None:
     assert not focus_of("What is The Egg?", {"a": "The Egg", "b": "The Egg"}).mentions
 
 
-def test_a_named_document_is_searched_without_its_name() -> None:
+def test_named_document_is_searched_without_its_name() -> None:
     question = "What must I do to distribute binaries under the GPL version 3?"
     assert focus_of(question, FILES).rest == "What must I do to distribute binaries under the ?"
     assert focus_of("GPL version 3?", FILES).rest == "GPL version 3?"
 
 
-def test_each_mention_comes_in_turn_and_the_better_document_first() -> None:
+def test_mentions_alternate_starting_with_the_better_document() -> None:
     assert in_order([["a", "b"], ["c"]], ["c", "b", "a"]) == ["b", "c", "a"]
 
 
-def test_each_document_gives_its_best_before_any_gives_its_second() -> None:
+def test_each_document_gives_its_best_before_any_second_best() -> None:
     passages = [[{"n": 1}, {"n": 4}], [{"n": 2}], [{"n": 3}, {"n": 5}]]
     assert [one["n"] for one in spread(passages, 4)] == [1, 2, 3, 4]

@@ -18,13 +18,13 @@ def test_bm25_reaches_the_published_precision():
     contents = read_odsum_story(STORIES)
     ids = np.array([document.document_id for document in contents.documents])
     texts = [document.text for document in contents.documents]
-    asked = contents.queries
-    assert (len(ids), len(asked)) == (1138, 375)
-    scores = Bm25Index(texts, Bm25Settings()).scores([query.retrieval_text for query in asked])
+    queries = contents.queries
+    assert (len(ids), len(queries)) == (1138, 375)
+    scores = Bm25Index(texts, Bm25Settings()).scores([query.retrieval_text for query in queries])
     hits = np.array(
         [
             np.isin(ids[best], query.relevant_document_ids)
-            for best, query in zip(top(scores, ids.tolist(), 10), asked, strict=True)
+            for best, query in zip(top(scores, ids.tolist(), 10), queries, strict=True)
         ]
     )
     assert 100 * hits[:, :3].mean() >= 70

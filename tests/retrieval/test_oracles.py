@@ -1,4 +1,4 @@
-"""Upper bounds put what is marked first, and cannot be asked what nobody marked."""
+"""Upper bounds rank marked evidence first, and reject unmarked questions."""
 
 import pyarrow as pa
 import pytest
@@ -6,33 +6,22 @@ import pytest
 from gsum_assets.plots.main_metrics import is_upper_bound
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.oracles import ORACLES, askable, rank_by_oracle
-from gsum_assets.tables import TABLES
-from tests.retrieval.toys import collection, questions, tables
-
-EMPTY = {
-    "kind": "general",
-    "document_id": None,
-    "references": [],
-    "relevant_document_ids": [],
-    "relevant_chunk_ids": [],
-    "form": "summary",
-    "options": [],
-    "split": "dev",
-}
+from tests.retrieval.toys import collection, tables, toy_questions
+from tests.rows import question_rows
 
 
-def asked(**marks: object) -> pa.Table:
-    row = {"query_id": "q0", "text": "boat", "retrieval_text": "boat", **EMPTY, **marks}
-    return pa.Table.from_pylist([row], TABLES["queries"].schema)
+def make_queries(**marks: object) -> pa.Table:
+    boat = {"query_id": "q0", "text": "boat", "retrieval_text": "boat"}
+    return question_rows(boat, **marks)
 
 
 def nodes(variant: str, **marks: object) -> list[str]:
-    about = questions(("boat", marks.get("document_id"), 1))  # type: ignore[arg-type]
-    rows = rank_by_oracle(variant, asked(**marks), about, collection()).to_pylist()
+    about = toy_questions(("boat", marks.get("document_id"), 1))  # type: ignore[arg-type]
+    rows = rank_by_oracle(variant, make_queries(**marks), about, collection()).to_pylist()
     return [row["item_id"] for row in rows if row["level"] == "node"]
 
 
-def test_evidence_alone_or_filled_up_by_cosine() -> None:
+def test_evidence_only_or_filled_up_by_cosine() -> None:
     marks = {"relevant_chunk_ids": ["c-cloud-1", "c-boat-2"]}
     assert nodes("oracle-evidence", **marks) == ["c-boat-2", "c-cloud-1"]  # by cosine
     filled = nodes("oracle-evidence-filled", **marks)
@@ -40,20 +29,20 @@ def test_evidence_alone_or_filled_up_by_cosine() -> None:
     assert len(filled) == 5
 
 
-def test_no_passage_beyond_the_evidence_is_read() -> None:
-    about = questions(("boat", None, 1))
-    queries = asked(relevant_chunk_ids=["c-cloud-1"])
+def test_no_passage_outside_the_evidence_is_read() -> None:
+    about = toy_questions(("boat", None, 1))
+    queries = make_queries(relevant_chunk_ids=["c-cloud-1"])
     ranked = rank_by_oracle("oracle-evidence", queries, about, collection())
     read = top_contexts(ranked, tables()[1], 6)
     assert read["node_id"].to_pylist() == ["c-cloud-1"]
 
 
-def test_relevant_documents_alone() -> None:
+def test_relevant_documents_only() -> None:
     found = nodes("oracle-documents", relevant_document_ids=["apples"])
     assert found == ["c-apple-2", "c-apple-1"]
 
 
-def test_greedy_choice_takes_what_adds_most_of_the_references() -> None:
+def test_greedy_choice_takes_the_largest_gain_of_references() -> None:
     marks = {"references": ["clouds over the harbour", "red apples fall"]}
     found = nodes("oracle-greedy", **marks)
     # each holds a reference, and that of the apples "the" of the other one, too
@@ -62,16 +51,16 @@ def test_greedy_choice_takes_what_adds_most_of_the_references() -> None:
 
 
 @pytest.mark.parametrize("variant", ORACLES)
-def test_what_is_not_marked_cannot_be_asked(variant: str) -> None:
-    marked = asked(
+def test_unmarked_questions_raise(variant: str) -> None:
+    marked = make_queries(
         relevant_chunk_ids=["c-boat-1"], relevant_document_ids=["boats"], references=["It sails."]
     )
     assert askable(variant, marked).num_rows == 1
-    assert askable(variant, asked()).num_rows == 0
-    assert askable("dense", asked()).num_rows == 1
+    assert askable(variant, make_queries()).num_rows == 0
+    assert askable("dense", make_queries()).num_rows == 1
     assert is_upper_bound(variant)
 
 
-def test_documents_tell_nothing_apart_in_one_document() -> None:
-    marked = asked(document_id="boats", relevant_document_ids=["boats"])
+def test_document_oracle_does_not_rank_within_one_document() -> None:
+    marked = make_queries(document_id="boats", relevant_document_ids=["boats"])
     assert askable("oracle-documents", marked).num_rows == 0

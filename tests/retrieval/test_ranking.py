@@ -7,7 +7,7 @@ from gsum_assets.retrieval import ranking
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import best_of_nodes, top
 from gsum_assets.tables import TABLES
-from tests.retrieval.toys import collection, questions, rank_questions
+from tests.retrieval.toys import collection, rank_questions, toy_questions
 
 ids = st.lists(st.text("abcé中", min_size=1, max_size=4), min_size=1, max_size=30, unique=True)
 
@@ -21,25 +21,25 @@ def test_top_is_a_full_sort_by_score_then_id(ids, data, depth):
     assert top(np.array([scores]), ids, depth)[0].tolist() == expected
 
 
-def test_top_orders_each_row_apart():
+def test_top_orders_each_row_independently():
     scores = np.array([[3.0, 1, 2], [1, 2, 3]])
     assert top(scores, ["a", "b", "c"], 2).tolist() == [[0, 2], [2, 1]]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_score_that_is_no_number_is_an_error(bad):
+def test_nan_score_raises(bad):
     with pytest.raises(ValueError, match=r"'b' for question 1 is -?(nan|inf)"):
         top(np.array([[1.0, 2.0], [1.0, bad]]), ["a", "b"])
 
 
-def test_a_document_is_as_good_as_its_best_chunk():
+def test_document_scores_as_its_best_chunk():
     nodes = np.array([[1, 5, 2, 3, 4], [0, -1, -2, -3, -4]])
     assert best_of_nodes(nodes, collection()).tolist() == [[5, 3, 4], [0, -2, -4]]
 
 
 def test_rankings_have_the_declared_schema_and_order():
-    asked = questions(("?", "boats", 1), ("?", None, 0), ("?", "gone", 1))
-    table = rank_questions(Dense, asked, collection())
+    questions = toy_questions(("?", "boats", 1), ("?", None, 0), ("?", "gone", 1))
+    table = rank_questions(Dense, questions, collection())
     assert table.schema == TABLES["rankings"].schema
     found = [(r["query_id"], r["level"], r["rank"], r["item_id"]) for r in table.to_pylist()]
     assert found == [
@@ -58,24 +58,28 @@ def test_rankings_have_the_declared_schema_and_order():
 
 
 def test_depth_limits_each_question_and_level():
-    table = rank_questions(Dense, questions(("?", None, 0), ("?", None, 1)), collection(), depth=2)
+    table = rank_questions(
+        Dense, toy_questions(("?", None, 0), ("?", None, 1)), collection(), depth=2
+    )
     assert table["rank"].to_pylist() == [1, 2] * 4
 
 
-def test_blocks_change_nothing(monkeypatch):
-    asked = questions(*(("?", document, axis) for document in (None, "boats") for axis in range(3)))
-    whole = rank_questions(Dense, asked, collection())
+def test_block_size_does_not_matter(monkeypatch):
+    questions = toy_questions(
+        *(("?", document, axis) for document in (None, "boats") for axis in range(3))
+    )
+    whole = rank_questions(Dense, questions, collection())
     monkeypatch.setattr(ranking, "_CELLS_AT_ONCE", 1)
-    assert rank_questions(Dense, asked, collection()).equals(whole)
+    assert rank_questions(Dense, questions, collection()).equals(whole)
 
 
-def test_no_question_no_row():
-    table = rank_questions(Dense, questions(), collection())
+def test_no_questions_give_no_rows():
+    table = rank_questions(Dense, toy_questions(), collection())
     assert table.num_rows == 0
     assert table.schema == TABLES["rankings"].schema
 
 
-def test_a_retriever_is_built_once_for_each_scope():
+def test_retriever_is_built_once_per_scope():
     built = []
 
     def build(scope):
@@ -83,6 +87,6 @@ def test_a_retriever_is_built_once_for_each_scope():
         return Dense(scope)
 
     rank_questions(
-        build, questions(("a", "boats", 0), ("b", None, 0), ("c", "boats", 1)), collection()
+        build, toy_questions(("a", "boats", 0), ("b", None, 0), ("c", "boats", 1)), collection()
     )
     assert built == [["boats"], ["apples", "boats", "clouds"]]

@@ -8,7 +8,7 @@ from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import min_max
 from gsum_assets.retrieval.seeds import Seeds, names, with_names_twice
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import collection, of_texts, questions
+from tests.retrieval.toys import collection, of_texts, toy_questions
 
 
 def test_names_are_capitalized_words_after_the_first():
@@ -21,28 +21,32 @@ def test_names_are_capitalized_words_after_the_first():
     assert names("Boats") == names("") == names("what is it?") == []
 
 
-def test_a_question_keeps_all_but_its_text():
-    asked = questions(("Who saw Ann?", "boats", 1), ("who was it", None, 2))
-    twice = with_names_twice(asked)
+def test_question_keeps_all_fields_except_its_text():
+    questions = toy_questions(("Who saw Ann?", "boats", 1), ("who was it", None, 2))
+    twice = with_names_twice(questions)
     assert twice.texts == ["Who saw Ann? Ann", "who was it"]
-    assert (twice.ids, twice.document_ids) == (asked.ids, asked.document_ids)
-    assert twice.embeddings is asked.embeddings
+    assert (twice.ids, twice.document_ids) == (questions.ids, questions.document_ids)
+    assert twice.embeddings is questions.embeddings
 
 
-def test_a_name_outweighs_another_word():
+def test_name_outweighs_another_word():
     here = of_texts("the ferry of Ashby", "the clerk of Boston", "an unlike text")
-    asked = questions(("did Ashby get a clerk?", None, 2), ("did a ferry get to Boston?", None, 2))
-    found = Seeds(here, "en").scores(asked).documents[:, :2]  # vectors speak for the third alone
+    questions = toy_questions(
+        ("did Ashby get a clerk?", None, 2), ("did a ferry get to Boston?", None, 2)
+    )
+    found = (
+        Seeds(here, "en").scores(questions).documents[:, :2]
+    )  # vectors speak for the third alone
     assert found.argmax(axis=1).tolist() == [0, 1]
 
 
-def test_words_of_a_document_and_of_a_chunk_and_vectors_add_up():
+def test_document_words_chunk_words_and_vectors_add_up():
     here = collection()
-    asked = questions(("the boat at the harbour", None, 1), ("red apples", None, 2))
-    lexical = Bm25(here, Bm25Settings(words=Words("en", bigrams=True))).scores(asked)
+    questions = toy_questions(("the boat at the harbour", None, 1), ("red apples", None, 2))
+    lexical = Bm25(here, Bm25Settings(words=Words("en", bigrams=True))).scores(questions)
     of_document = min_max(lexical.documents)[:, [0, 0, 1, 1, 2]]
-    of_vector = min_max(Dense(here).scores(asked).nodes)
-    found = Seeds(here, "en").scores(asked)
+    of_vector = min_max(Dense(here).scores(questions).nodes)
+    found = Seeds(here, "en").scores(questions)
     expected = 0.4 * of_document + 0.2 * min_max(lexical.nodes) + 0.4 * of_vector
     assert found.nodes == pytest.approx(expected)
     assert found.documents == pytest.approx(

@@ -3,16 +3,16 @@ import pytest
 from gsum_assets.retrieval.words import Words
 
 
-def test_stems_meet_and_stop_words_go():
+def test_words_are_stemmed_without_stop_words():
     assert Words().split("What did the Meetings decide?") == ["meet", "decid"]
 
 
-def test_repeated_words_are_repeated():
+def test_repeated_words_are_kept():
     assert Words().split("boat, boats; BOAT") == ["boat"] * 3
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "?!…", "the and of"])
-def test_nothing_to_count(text):
+def test_text_without_words(text):
     assert Words().split(text) == []
     assert Words(bigrams=True).split(text) == []
 
@@ -25,19 +25,19 @@ def test_bigrams_follow_the_words_and_skip_stop_words():
     assert Words(bigrams=True).split("Lord of Rings") == ["lord", "ring", "lord ring"]
 
 
-def test_a_language_brings_its_own_stop_words_and_stems():
+def test_language_has_its_own_stop_words_and_stems():
     assert Words("de").split("Die Häuser und das Haus") == ["haus", "haus"]
     assert Words("de-AT").split("Die Häuser") == Words("de").split("Die Häuser")
 
 
-def test_an_unknown_language_goes_without():
+def test_unknown_language_has_no_stop_words():
     assert Words("tlh").split("The meetings") == ["the", "meetings"]
 
 
-def test_english_stop_words_stay_in_other_languages():
+def test_english_stop_words_are_kept_in_other_languages():
     assert Words("fi").split("what") == ["what"]
     assert Words("en").split("what") == []
 
 
-def test_a_word_of_a_million_letters_is_one_word():
+def test_overlong_word_is_one_word():
     assert len(Words().split("x" * 1_000_000)) == 1

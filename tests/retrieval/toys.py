@@ -53,13 +53,13 @@ def collection() -> Collection:
     return Collection.from_tables(*tables())
 
 
-def questions(*asked: tuple[str, str | None, int]) -> Questions:
+def toy_questions(*questions: tuple[str, str | None, int]) -> Questions:
     """Questions from (text, document or None, axis of the vector), named q0, q1, …"""
     return Questions(
-        ids=[f"q{i}" for i in range(len(asked))],
-        texts=[text for text, _, _ in asked],
-        document_ids=[document_id for _, document_id, _ in asked],
-        embeddings=np.eye(3, dtype=np.float32)[[axis for _, _, axis in asked]].reshape(-1, 3),
+        ids=[f"q{i}" for i in range(len(questions))],
+        texts=[text for text, _, _ in questions],
+        document_ids=[document_id for _, document_id, _ in questions],
+        embeddings=np.eye(3, dtype=np.float32)[[axis for _, _, axis in questions]].reshape(-1, 3),
     )
 
 
@@ -75,9 +75,9 @@ def of_texts(*texts: str) -> Collection:
     )
 
 
-def asking(*texts: str) -> Questions:
+def toy_question(*texts: str) -> Questions:
     """Questions about a whole collection."""
-    return questions(*((text, None, 0) for text in texts))
+    return toy_questions(*((text, None, 0) for text in texts))
 
 
 rank_questions = partial(ranking.rank_questions, clock=lambda: 0.0)

@@ -1,4 +1,4 @@
-"""A causal model as scorer: equal to scoring each pair alone, to the last bit in any company."""
+"""A causal model as scorer: equal to scoring each pair alone, bit for bit in any batch."""
 
 from pathlib import Path
 from typing import Any
@@ -39,30 +39,30 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def test_scores_equal_those_of_each_pair_alone(folder: Path) -> None:
-    oracle, scorer, heard = Oracle(folder), scorer_of(folder), []
+def test_scores_equal_those_of_single_pairs(folder: Path) -> None:
+    oracle, scorer, received = Oracle(folder), scorer_of(folder), []
     assert isinstance(scorer, PassageScorer)
-    scores = scorer.score(CONTEXTS, CANDIDATES, lambda *row: heard.append(row))
-    assert [row for row, _ in heard] == [0, 1, 2]
-    assert all(told is row for (_, told), row in zip(heard, scores, strict=True))
-    for context, row, told in zip(CONTEXTS, CANDIDATES, scores, strict=True):
+    scores = scorer.score(CONTEXTS, CANDIDATES, lambda *row: received.append(row))
+    assert [row for row, _ in received] == [0, 1, 2]
+    assert all(reported is row for (_, reported), row in zip(received, scores, strict=True))
+    for context, row, reported in zip(CONTEXTS, CANDIDATES, scores, strict=True):
         expected = [oracle.score(context, candidate) for candidate in row]
-        np.testing.assert_allclose(told, expected, rtol=0, atol=1e-4)
-    assert scores[0].std() > 0.1  # the model does tell texts apart
+        np.testing.assert_allclose(reported, expected, rtol=0, atol=1e-4)
+    assert scores[0].std() > 0.1  # the model does distinguish texts
     assert scores[2][0] == scores[2][1] != pytest.approx(scores[0][0])
 
 
-def test_a_score_does_not_depend_on_its_company(folder: Path) -> None:
+def test_score_does_not_depend_on_its_batch(folder: Path) -> None:
     together = scorer_of(folder).score(CONTEXTS, CANDIDATES)
     small = scorer_of(folder, batch_tokens=64)
-    for context, row, told in zip(CONTEXTS, CANDIDATES, together, strict=True):
+    for context, row, reported in zip(CONTEXTS, CANDIDATES, together, strict=True):
         alone = [small.score([context], [[candidate]])[0][0] for candidate in row]
-        np.testing.assert_array_equal(alone, told)
+        np.testing.assert_array_equal(alone, reported)
         (reversed_row,) = small.score([context], [row[::-1]])
-        np.testing.assert_array_equal(reversed_row[::-1], told)
+        np.testing.assert_array_equal(reversed_row[::-1], reported)
 
 
-def test_of_long_texts_the_end_predicts_the_beginning(folder: Path) -> None:
+def test_end_of_a_long_text_predicts_the_beginning(folder: Path) -> None:
     tale = "".join(f"In the {i}th winter a boat came. " for i in range(40))
     half = CONTEXT // 2
     assert len(tale) > 2 * CONTEXT
@@ -72,7 +72,7 @@ def test_of_long_texts_the_end_predicts_the_beginning(folder: Path) -> None:
     np.testing.assert_allclose(scores[[0, 2, 3]], expected, rtol=0, atol=1e-4)
 
 
-def test_a_passage_is_read_once_for_all_its_candidates(llama: Path) -> None:
+def test_passage_is_read_once_for_all_candidates(llama: Path) -> None:
     scorer, read = scorer_of(llama), []
     network = scorer._weights.network.base_model
     network.register_forward_pre_hook(
@@ -90,7 +90,7 @@ def test_blank_texts_have_no_score(llama: Path) -> None:
     assert scorer_of(llama).score([], []) == []
 
 
-def test_identity_follows_weights_and_version_not_the_place(llama: Path, tmp_path: Path) -> None:
+def test_identity_depends_on_weights_and_version_not_path(llama: Path, tmp_path: Path) -> None:
     identity = scorer_of(llama).identity
     assert identity.startswith("transformers_local-1/tiny/")
     assert scorer_of(write_model(tmp_path / "copy" / "tiny")).identity == identity
@@ -102,7 +102,7 @@ def test_identity_follows_weights_and_version_not_the_place(llama: Path, tmp_pat
     assert len({identity, *(scorer.identity for scorer in others)}) == 4
 
 
-def test_a_model_that_is_not_there_is_told_with_its_table(tmp_path: Path) -> None:
+def test_missing_model_is_reported_with_its_table(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"\[scorer\] model '/nor/this/one': no such folder"):
         scorer_of(Path("/nor/this/one"))
     (tmp_path / "model.safetensors").write_bytes(b"nothing")

@@ -1,4 +1,4 @@
-"""A step that asks a served scorer: what it cost is booked, what failed is noted."""
+"""A step with a served scorer: costs and failures are recorded."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def context_scores(scorer: Lazy) -> None:
     SCORES[:] = scorer.get().score(CONTEXTS, CANDIDATES)
 
 
-def test_a_served_scorer_is_booked_like_embeddings(tmp_path: Path) -> None:
+def test_served_scorer_is_recorded_like_embeddings(tmp_path: Path) -> None:
     store, reads = ParquetStore(str(tmp_path / "store")), Reads()
     with scripted_server(tmp_path / "log.jsonl", always_fail="poison") as server:
         settings = {"backend": "openai_compatible", "model": "m", "base_url": server.base_url}
@@ -50,9 +50,9 @@ def test_a_served_scorer_is_booked_like_embeddings(tmp_path: Path) -> None:
                 selection=[context_scores],
                 instance=dg.DagsterInstance.ephemeral(),
             )
-        asked = server.lines("/completions")
+        lines = server.lines("/completions")
     assert np.isnan(SCORES[0]).tolist() == [False, True]
-    assert [line["status"] for line in asked].count(200) == 3  # the passage's own tokens once more
+    assert [line["status"] for line in lines].count(200) == 3  # the passage's own tokens once more
     rows: list[dict] = _booked(store).to_pylist()
     assert [row["asset"] for row in rows] == ["lightpal/context_scores"] * 2
     assert {row["model"] for row in rows} == {"openai_compatible-1/m/window=4096"}

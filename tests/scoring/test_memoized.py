@@ -1,4 +1,4 @@
-"""A memo of scores: nothing is asked twice, nothing is remembered that was not told."""
+"""A memo of scores: nothing is requested twice, and only reported scores are stored."""
 
 import threading
 import uuid
@@ -41,8 +41,8 @@ class CountingScorer:
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
         scores = []
-        for place, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
-            if place == self._most:
+        for index, (context, row) in enumerate(zip(contexts, candidates, strict=True)):
+            if index == self._most:
                 raise ModelUnavailableError("away")
             company = "" if self.is_pairwise else "".join(row)
             drawn = [self._draw(f"{context}|{text}|{company}", text) for text in row]
@@ -50,13 +50,13 @@ class CountingScorer:
             self.tokens_read += 10 * len(row)
             scores.append(np.array(drawn))
             if on_row:
-                on_row(place, scores[-1])
+                on_row(index, scores[-1])
         return scores
 
-    def _draw(self, told: str, text: str) -> float:
+    def _draw(self, context: str, text: str) -> float:
         if self.refuses in text:
             return np.nan
-        return -np.random.default_rng(list(told.encode())).random() / 3
+        return -np.random.default_rng(list(context.encode())).random() / 3
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def assert_equal(got: list[np.ndarray], expected: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("is_pairwise", [True, False])
-def test_nothing_is_asked_twice(store: ParquetStore, is_pairwise: bool) -> None:
+def test_nothing_is_requested_twice(store: ParquetStore, is_pairwise: bool) -> None:
     inner = CountingScorer(is_pairwise)
     scorer = MemoizedScorer(inner, store)
     assert isinstance(scorer, PassageScorer)
@@ -85,10 +85,10 @@ def test_nothing_is_asked_twice(store: ParquetStore, is_pairwise: bool) -> None:
     distinct = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "a")]
     assert sorted(inner.pairs) == (distinct if is_pairwise else sorted(_pairs()))
     assert (scorer.n_scored, scorer.n_remembered) == (len(inner.pairs), 0)
-    n_asked = len(inner.pairs)
+    n_requests = len(inner.pairs)
     another = MemoizedScorer(inner, store)  # as in another process
     assert_equal(another.score(CONTEXTS, CANDIDATES), expected)
-    assert len(inner.pairs) == n_asked
+    assert len(inner.pairs) == n_requests
     assert (another.n_scored, another.n_remembered) == (0, 6)
 
 
@@ -96,7 +96,7 @@ def _pairs() -> list[tuple[str, str]]:
     return [(c, text) for c, row in zip(CONTEXTS, CANDIDATES, strict=True) for text in row]
 
 
-def test_only_missing_candidates_are_asked_for(store: ParquetStore) -> None:
+def test_only_missing_candidates_are_requested(store: ParquetStore) -> None:
     inner = CountingScorer()
     scorer = MemoizedScorer(inner, store)
     scorer.score(["a"], [["b", "c"]])
@@ -106,7 +106,7 @@ def test_only_missing_candidates_are_asked_for(store: ParquetStore) -> None:
     assert (scorer.n_scored, scorer.n_remembered) == (3, 2)
 
 
-def test_a_row_is_judged_as_a_whole_where_pairs_cannot_stand_alone(store: ParquetStore) -> None:
+def test_batch_dependent_rows_are_scored_as_a_whole(store: ParquetStore) -> None:
     inner = CountingScorer(is_pairwise=False)
     scorer = MemoizedScorer(inner, store)
     scorer.score(["a"], [["b", "c"]])
@@ -117,7 +117,7 @@ def test_a_row_is_judged_as_a_whole_where_pairs_cannot_stand_alone(store: Parque
 
 
 @pytest.mark.parametrize("is_pairwise", [True, False])
-def test_what_got_no_score_is_asked_for_again(store: ParquetStore, is_pairwise: bool) -> None:
+def test_failed_scores_are_requested_again(store: ParquetStore, is_pairwise: bool) -> None:
     failures: list[str] = []
     inner = CountingScorer(is_pairwise)
     scorer = MemoizedScorer(inner, store).reporting(_ignore, _ignore, failures.append)
@@ -131,7 +131,7 @@ def test_what_got_no_score_is_asked_for_again(store: ParquetStore, is_pairwise: 
 
 
 @pytest.mark.parametrize("pause", [0.0, 60.0])
-def test_what_was_told_before_the_end_is_kept(
+def test_scores_before_an_abort_are_kept(
     store: ParquetStore, monkeypatch: pytest.MonkeyPatch, pause: float
 ) -> None:
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", pause)
@@ -143,11 +143,11 @@ def test_what_was_told_before_the_end_is_kept(
     assert [context for context, _ in inner.pairs] == [c for c in contexts[4:] for _ in range(2)]
 
 
-def test_a_save_survives_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_scores_survive_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memoized, "_SAVE_EVERY_S", 0.0)
     seen: list[int] = []
 
-    def snapshot(place: int, scores: np.ndarray) -> None:
+    def snapshot(index: int, scores: np.ndarray) -> None:
         other = MemoizedScorer(CountingScorer(), store)  # another process, in the middle of it
         other.score(["0", "1", "2"], [["x"]] * 3)
         seen.append(other.n_remembered)
@@ -156,32 +156,32 @@ def test_a_save_survives_a_kill(store: ParquetStore, monkeypatch: pytest.MonkeyP
     assert seen == [1]
 
 
-def test_rows_progress_and_cost_are_told(store: ParquetStore) -> None:
+def test_rows_progress_and_cost_are_reported(store: ParquetStore) -> None:
     progress: list[tuple[int, int]] = []
     batches: list[Batch] = []
     rows: dict[int, np.ndarray] = {}
     scorer = MemoizedScorer(CountingScorer(), store)
     scorer.score(["b"], [["a"]])
-    told = scorer.reporting(lambda *done: progress.append(done), batches.append, _ignore)
-    scores = told.score(CONTEXTS, CANDIDATES, rows.__setitem__)
-    assert_equal([rows[place] for place in range(3)], scores)
+    reporting = scorer.reporting(lambda *done: progress.append(done), batches.append, _ignore)
+    scores = reporting.score(CONTEXTS, CANDIDATES, rows.__setitem__)
+    assert_equal([rows[index] for index in range(3)], scores)
     assert progress == [(1, 1)]  # both rows of passage a are one
     (batch,) = batches
-    assert (batch.model, batch.n_texts, batch.tokens_in) == (told.identity, 3, 30)
+    assert (batch.model, batch.n_texts, batch.tokens_in) == (reporting.identity, 3, 30)
     assert batch.cost_usd == pytest.approx(30 * PRICE / 1e6)
     assert batch.latency_s > 0
-    assert (told.n_scored, told.n_remembered) == (3, 1)
-    told.score(CONTEXTS, CANDIDATES)
+    assert (reporting.n_scored, reporting.n_remembered) == (3, 1)
+    reporting.score(CONTEXTS, CANDIDATES)
     assert len(batches) == 1
 
 
-def test_rows_may_come_from_any_thread(store: ParquetStore) -> None:
+def test_rows_may_arrive_from_any_thread(store: ParquetStore) -> None:
     class Threaded(CountingScorer):
         def score(self, contexts, candidates, on_row=None):
             scores = super().score(contexts, candidates)
             threads = [
-                threading.Thread(target=on_row, args=(place, scores[place]))
-                for place in reversed(range(len(scores)))
+                threading.Thread(target=on_row, args=(index, scores[index]))
+                for index in reversed(range(len(scores)))
             ]
             for thread in threads:
                 thread.start()
@@ -199,7 +199,7 @@ CALLS = st.lists(st.lists(st.tuples(TEXTS, st.lists(TEXTS, max_size=4)), max_siz
 
 
 @given(CALLS, st.booleans())
-def test_whatever_was_asked_before_the_scores_are_those_of_the_scorer(
+def test_scores_do_not_depend_on_earlier_requests(
     calls: list[list[tuple[str, list[str]]]], is_pairwise: bool
 ) -> None:
     store = ParquetStore(f"memory://{uuid.uuid4()}")
@@ -210,5 +210,5 @@ def test_whatever_was_asked_before_the_scores_are_those_of_the_scorer(
         assert_equal(scores, CountingScorer(is_pairwise).score(contexts, candidates))
 
 
-def _ignore(*told: object) -> None:
-    """Hears and does nothing."""
+def _ignore(*reported: object) -> None:
+    """Ignore the report."""

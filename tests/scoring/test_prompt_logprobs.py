@@ -1,4 +1,4 @@
-"""Scores over real sockets: those of the model behind, whatever the server calls its tokens."""
+"""Scores over real sockets: those of the server's model, for any names of its tokens."""
 
 import logging
 import re
@@ -61,16 +61,16 @@ def test_faults_change_no_score(tmp_path: Path) -> None:
     faults = {"every": {"429": 5, "500": 7, "garbage": 11, "truncate": 13}, "retry_after": "0.02"}
     with scorer_of(tmp_path, {"max_retries": 9}, **faults) as (scorer, _):
         assert isinstance(scorer, PassageScorer)
-        heard: list[int] = []
-        scores = scorer.score(CONTEXTS, CANDIDATES, lambda row, _: heard.append(row))
-        assert heard == [0, 1]
-        for told, row in zip(scores, all_expected(), strict=True):
-            assert told.dtype == np.float64
-            np.testing.assert_allclose(told, row, rtol=1e-12)
+        received: list[int] = []
+        scores = scorer.score(CONTEXTS, CANDIDATES, lambda row, _: received.append(row))
+        assert received == [0, 1]
+        for scored, row in zip(scores, all_expected(), strict=True):
+            assert scored.dtype == np.float64
+            np.testing.assert_allclose(scored, row, rtol=1e-12)
         assert scorer.score([], []) == []
 
 
-def test_a_server_gives_the_scores_of_the_model_behind_it(tmp_path: Path) -> None:
+def test_server_scores_equal_those_of_its_model(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "tiny")
     contexts = ["雪 fell on the boat.", "A lamp."]
     candidates = [["Ein Boot 🚣 fährt — dort.", "雪", "A lamp."], ["“Winter” came.", "boat " * 30]]
@@ -82,7 +82,7 @@ def test_a_server_gives_the_scores_of_the_model_behind_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("gap", [r"\s+(?!\S)|\s", r"[.]?\n+|\s"], ids=["GPT-2", "Llama 3"])
-def test_the_separator_counts_for_nobody_however_it_is_parted(tmp_path: Path, gap: str) -> None:
+def test_separator_is_excluded_under_any_tokenization(tmp_path: Path, gap: str) -> None:
     def read(prompt: str) -> tuple[list[str], list[float | None]]:
         tokens = re.findall(rf"{gap}|[^\s.]+|[.]", prompt)
         return tokens, [None, *(-float(len(token)) for token in tokens[1:])]
@@ -105,28 +105,28 @@ def test_long_texts_are_cut_to_half_the_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
-        ({"every": {"mute": 1}}, "leaves them out"),
-        ({"every": {"unechoed": 1}}, "leaves them out"),
+        ({"every": {"mute": 1}}, "does not contain them"),
+        ({"every": {"unechoed": 1}}, "does not contain them"),
         ({"reject_parameters": ("echo",)}, "Unsupported parameter: 'echo'"),
-        ({"reads": lambda prompt: (["a", "b", "c"], [None, None, None])}, "leaves them out"),
+        ({"reads": lambda prompt: (["a", "b", "c"], [None, None, None])}, "does not contain them"),
     ],
 )
-def test_a_server_without_prompt_log_probabilities_is_told_once(
-    tmp_path: Path, script: dict[str, Any], told: str
+def test_server_without_prompt_log_probabilities_is_reported_once(
+    tmp_path: Path, script: dict[str, Any], message: str
 ) -> None:
     with scorer_of(tmp_path, **script) as (scorer, server):
-        with pytest.raises(ModelUnavailableError, match=f"'m' at {server.base_url} .*{told}") as e:
+        with pytest.raises(
+            ModelUnavailableError, match=f"'m' at {server.base_url} .*{message}"
+        ) as e:
             scorer.score(CONTEXTS, CANDIDATES)
         assert len(server.lines(PATH)) <= 2
     for remedy in ("echo and logprobs", "vLLM", "[scorer]", "'transformers_local'"):
         assert remedy in str(e.value)
 
 
-def test_a_pair_that_fails_costs_itself_alone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failing_pair_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     candidates = [["A bridge.", "poison here", "A boat."], ["poison too"], [""]]
     contexts = [*CONTEXTS, "poison"]
     with (
@@ -141,21 +141,21 @@ def test_a_pair_that_fails_costs_itself_alone(
     assert "500: The server had an error" in caplog.text
 
 
-def test_a_prompt_that_is_too_long_for_the_server_has_no_score(tmp_path: Path) -> None:
+def test_prompt_too_long_for_the_server_has_no_score(tmp_path: Path) -> None:
     with scorer_of(tmp_path, max_input_tokens=20) as (scorer, server):
         scores = scorer.score(["A boat.", "b" * 100], [["A lamp.", "c" * 100], ["A lamp."]])
         assert np.isnan(np.concatenate(scores)).tolist() == [False, True, True]
         assert len(server.lines(PATH)) == 2 + 2
 
 
-def test_blank_texts_are_not_asked_for(tmp_path: Path) -> None:
+def test_blank_texts_are_not_requested(tmp_path: Path) -> None:
     with scorer_of(tmp_path) as (scorer, server):
         scores = scorer.score(["A boat.", " \n"], [["", "A lamp.", " "], ["A lamp."]])
         assert np.isnan(np.concatenate(scores)).tolist() == [True, False, True, True]
         assert len(server.lines(PATH)) == 2
 
 
-def test_a_prompt_that_the_server_cuts_has_no_score(tmp_path: Path) -> None:
+def test_prompt_truncated_by_the_server_has_no_score(tmp_path: Path) -> None:
     def read(prompt: str) -> tuple[list[str], list[float | None]]:
         tokens, values = logprobs_of(prompt)
         return tokens[-12:], values[-12:]
@@ -165,16 +165,16 @@ def test_a_prompt_that_the_server_cuts_has_no_score(tmp_path: Path) -> None:
         assert np.isnan(scorer.score(contexts, [["A clerk wrote a letter."]])[0][0])
 
 
-def test_what_was_scored_is_told_before_the_server_is_given_up(tmp_path: Path) -> None:
-    heard: dict[int, np.ndarray] = {}
+def test_scores_are_reported_before_the_server_is_given_up(tmp_path: Path) -> None:
+    received: dict[int, np.ndarray] = {}
     script = {"first": ("ok",) * 9 + ("401",) * 9}
     with scorer_of(tmp_path, {"max_concurrent": 1}, **script) as (scorer, server):
-        with pytest.raises(ModelUnavailableError, match=r"wants a key.*\[scorer\] of gsum.toml"):
-            scorer.score(CONTEXTS, CANDIDATES, heard.__setitem__)
+        with pytest.raises(ModelUnavailableError, match=r"requires a key.*\[scorer\] of gsum.toml"):
+            scorer.score(CONTEXTS, CANDIDATES, received.__setitem__)
         assert len(server.lines(PATH)) == 10
-    known = np.isfinite(heard[0])
+    known = np.isfinite(received[0])
     assert known.sum() == 8  # after the passage's own request
-    np.testing.assert_allclose(heard[0][known], np.array(all_expected()[0])[known])
+    np.testing.assert_allclose(received[0][known], np.array(all_expected()[0])[known])
 
 
 @pytest.mark.parametrize("counts", [True, False])
@@ -189,7 +189,7 @@ def test_tokens_are_counted(tmp_path: Path, counts: bool) -> None:
         assert len(server.lines(PATH)) == 2
 
 
-def test_identity_tells_models_and_windows_apart() -> None:
+def test_identity_distinguishes_models_and_windows() -> None:
     def identity(**settings: Any) -> str:
         chosen = ScorerSettings(backend="openai_compatible", **{"model": "m"} | settings)
         return ServedScorer(chosen, Endpoint(chosen)).identity

@@ -36,7 +36,7 @@ def slow_scores(scorer: UnigramScorer, context: str, row: Sequence[str]) -> list
     return scores
 
 
-def test_one_row_by_hand():
+def test_one_row_known_values():
     # The background is the row itself: boat 3, engine 2, quay 1, so P(w|C) is (3+1)/(6+3+1) = .4,
     # .3, .2; idf of boat and engine, in 2 of 3 texts, is the same. Context: |d| = 2, tf(boat) = 2.
     # P(boat|d) = (2 + 2 * .4)/(2 + 2) = .7, ratio 1.75; of a word that d lacks 2/4.
@@ -46,7 +46,7 @@ def test_one_row_by_hand():
     assert got == pytest.approx([(math.log(1.75) + math.log(0.5)) / 2, math.log(0.5)], abs=1e-12)
 
 
-def test_one_pair_over_a_given_background_by_hand():
+def test_one_pair_with_a_given_background_known_values():
     # P(engine|C) = (2+1)/(8+4+1) = 3/13, P(budget|C) = 3/13. Context: |d| = 2, tf(engine) = 2.
     # P(engine|d) = (2 + 6/13)/4 = 8/13, ratio 8/3; P(budget|d) = (6/13)/4 = 1.5/13, ratio 1/2.
     # idf(engine) = ln(5/2.5), idf(budget) = ln(5/1.5); the passage holds each once.
@@ -57,7 +57,7 @@ def test_one_pair_over_a_given_background_by_hand():
     assert got == pytest.approx([expected], abs=1e-12)
 
 
-def test_keeps_the_protocol():
+def test_implements_the_protocol():
     scorer = UnigramScorer()
     assert isinstance(scorer, PassageScorer)
     assert scorer.score([], []) == []
@@ -65,16 +65,16 @@ def test_keeps_the_protocol():
     assert [(row.shape, row.dtype) for row in rows] == [((0,), float), ((3,), float)]
 
 
-def test_each_row_is_told_as_it_comes():
-    told: dict[int, np.ndarray] = {}
+def test_each_row_is_reported_as_it_arrives():
+    reported: dict[int, np.ndarray] = {}
     rows = UnigramScorer().score(
-        ["boat", "engine"], [["boat engine"], ["engine", "quay"]], told.__setitem__
+        ["boat", "engine"], [["boat engine"], ["engine", "quay"]], reported.__setitem__
     )
-    assert list(told) == [0, 1]
-    assert all(told[place] is row for place, row in enumerate(rows))
+    assert list(reported) == [0, 1]
+    assert all(reported[index] is row for index, row in enumerate(rows))
 
 
-def test_a_pair_depends_on_its_company_unless_a_background_is_given():
+def test_pair_depends_on_its_batch_unless_a_background_is_given():
     def first_of(scorer: UnigramScorer, row: list[str]) -> float:
         return scorer.score(["boat quay"], [row])[0][0]
 
@@ -87,7 +87,7 @@ def test_a_pair_depends_on_its_company_unless_a_background_is_given():
 
 
 @pytest.mark.parametrize("background", [None, BACKGROUND])
-def test_nothing_in_common_is_the_penalty_of_length(background):
+def test_disjoint_texts_score_the_length_penalty(background):
     scorer = UnigramScorer(mu=10.0, background=background)
     row = ["budget", "zebra quagga", "the of and", "", "boat"]
     (found,) = scorer.score(["boat engine harbour"], [row])
@@ -96,13 +96,13 @@ def test_nothing_in_common_is_the_penalty_of_length(background):
 
 
 @pytest.mark.parametrize("background", [None, BACKGROUND])
-def test_a_context_of_stop_words_explains_nothing(background):
+def test_context_of_stop_words_explains_nothing(background):
     scorer = UnigramScorer(mu=10.0, background=background)
     (found,) = scorer.score(["the of"], [["boat", "and"]])
     assert found == pytest.approx([0.0, 0.0])
 
 
-def test_a_rarer_shared_word_is_worth_more():
+def test_rarer_shared_word_scores_higher():
     scorer = UnigramScorer(mu=5.0, background=BACKGROUND)
     rare, common = scorer.score(["boat harbour"], [["harbour", "boat"]])[0]
     assert rare > common > 0
@@ -121,7 +121,7 @@ def test_identity_follows_background_and_mu():
     assert UnigramScorer(background=tuple(BACKGROUND)).identity == scorers[2].identity
 
 
-def test_errors_say_what_is_wrong():
+def test_errors_state_the_cause():
     with pytest.raises(ValueError, match="1 contexts and 2 rows of candidates; give one row"):
         UnigramScorer().score(["boat"], [["boat"], ["engine"]])
     with pytest.raises(ValueError, match="mu = 0"):

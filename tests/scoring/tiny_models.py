@@ -57,8 +57,8 @@ class Oracle:
 
         with torch.inference_mode():
             logits = self._model(input_ids=torch.tensor([ids])).logits[0, :-1]
-        told = logits.log_softmax(1)[range(len(ids) - 1), ids[1:]]
-        return told.tolist()
+        values = logits.log_softmax(1)[range(len(ids) - 1), ids[1:]]
+        return values.tolist()
 
     def score(self, context: str, candidate: str) -> float:
         """Nats per token of the candidate; long texts are cut by bytes, which are tokens here."""
@@ -69,7 +69,7 @@ class Oracle:
         return math.fsum(self.log_probabilities([*prefix, *ids])[len(prefix) - 1 :]) / len(ids)
 
     def read(self, prompt: str) -> tuple[list[str], list[float | None]]:
-        """A prompt's tokens as vLLM tells them: `<s>` among them, parts of letters as `�`."""
+        """A prompt's tokens as vLLM returns them: `<s>` among them, parts of letters as `�`."""
         ids = self.tokenizer(prompt)["input_ids"]
         return [self.tokenizer.decode([i]) for i in ids], [None, *self.log_probabilities(ids)]
 

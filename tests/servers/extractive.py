@@ -1,4 +1,4 @@
-"""What the extractive model would reply, for a scripted server to say."""
+"""Replies of the extractive model, served by a scripted server."""
 
 import re
 from collections.abc import Callable

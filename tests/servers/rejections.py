@@ -1,4 +1,4 @@
-"""What known servers answer to requests that they do not take: recorded words, replayed.
+"""Rejections of known servers, recorded and replayed.
 
 Each is a function of a request's body: status and body of the rejection, or None.
 """

@@ -1,4 +1,4 @@
-"""What the scripted server says: made from what it was asked, the same each time."""
+"""Deterministic replies of the scripted server, computed from the request."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def text_for(said: str, digest: str) -> str:
 
 
 def wanted_schema(body: dict) -> dict | None:
-    """The schema of `response_format` or beside it, or of the form in the messages, or None."""
+    """Return the schema of `response_format`, of a top-level key, or in the messages, or None."""
     given = body.get("response_format") or {}
     if given.get("type") == "json_schema":
         return given["json_schema"]["schema"]

@@ -6,11 +6,11 @@ It answers chat completions (with a value that satisfies the JSON schema of the 
 that stands), embeddings, completions (with log-probabilities of the prompt) and the list of
 models, deterministically from what it was sent. For each
 request it appends one line to the log when it answers, so that the log outlives any client; what
-a line says is told at `Line`. Usage is counted by one rule, `tokens_of`.
+a line holds is documented at `Line`. Usage is counted by one rule, `tokens_of`.
 
 Faults, by name: `401`, `429` (with Retry-After), `500`, `stall` (headers, then nothing), `truncate`
 (the connection closes in mid-body), `garbage` (status 200, a body that is not JSON), `die` (the
-process ends at once, and nobody listens any more); of chat
+process ends at once, and the port is closed); of chat
 replies alone `fence` (valid JSON in a fence among prose), `partial` (cut off, finish_reason
 length), `invalid` (the wrong structure), `empty`; of embeddings alone `nan`, `short` (a vector too
 short), `few` (a vector too few); of completions alone `mute` (no log-probabilities), `unechoed`
@@ -70,7 +70,7 @@ class Script:
     retry_after : value of that header, as it is sent with 429.
     always_fail : a request whose messages or inputs hold this text gets 500.
     key : only requests with this key are served; others get 401, with theirs repeated.
-    models : the only models that there are; empty: any.
+    models : the models it serves; empty: any.
     reject_formats : types of response_format that get 400.
     reject_parameters : names of parameters that get 400.
     latency_s : seconds before each answer.
@@ -102,7 +102,7 @@ class Line(TypedDict):
     time, answered : when the request had arrived, and when its answer left, seconds since the
         epoch. What left in the last moment before a client was killed may not have reached it.
     path : below `/v1`.
-    status : of the answer; 0 where none was sent (a stall, a client that had gone).
+    status : of the answer; 0 where none was sent (a stall, a client that had disconnected).
     fault : its name, "gone" where the client did not wait, or "".
     tokens : in and out together; 0 where there was no reply.
     messages : hash of the messages, inputs or prompt.
@@ -155,7 +155,7 @@ class App:
 
     @property
     def _makers(self) -> dict[str, Callable[[dict, str, str], tuple[dict, int]]]:
-        """What makes the reply to a body of a path: reply and tokens of body, digest and fault."""
+        """Return reply, tokens of body, digest and fault for a body sent to a path."""
         return {
             "/chat/completions": self._completion,
             "/embeddings": self._embeddings,
@@ -185,8 +185,8 @@ class App:
         self, send: Any, receive: Any, arrived: float, path: str, body: dict, fault: str
     ) -> None:
         given = body.get("messages") or body.get("input") or body.get("prompt")
-        asked = json.dumps(given, ensure_ascii=False)
-        digest = hashlib.blake2b(asked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        request_text = json.dumps(given, ensure_ascii=False)
+        digest = hashlib.blake2b(request_text.encode("utf-8", "replace"), digest_size=8).hexdigest()
         if self.script.latency_s:
             await asyncio.sleep(self.script.latency_s)
             if await _gone(receive):
@@ -194,7 +194,7 @@ class App:
                 return
         if fault == "die":
             os._exit(1)
-        status, reply = self._refusal(body, path, asked, fault)
+        status, reply = self._refusal(body, path, request_text, fault)
         tokens = 0
         if status == 200:
             reply, tokens = self._makers[path](body, digest, fault)
@@ -206,13 +206,13 @@ class App:
             return
         await self._answer(send, arrived, path, status, reply, fault, tokens, digest)
 
-    def _refusal(self, body: dict, path: str, asked: str, fault: str) -> tuple[int, dict]:
+    def _refusal(self, body: dict, path: str, request_text: str, fault: str) -> tuple[int, dict]:
         script = self.script
         if fault == "401":
             return 401, _error("The key has been revoked.", "invalid_api_key")
         if fault == "429":
             return 429, _error("Too many requests.", "rate_limit_exceeded")
-        if fault == "500" or (script.always_fail and script.always_fail in asked):
+        if fault == "500" or (script.always_fail and script.always_fail in request_text):
             return 500, _error("The server had an error.", "server_error")
         if script.models and body["model"] not in script.models:
             missing = f"The model `{body['model']}` does not exist."
@@ -280,16 +280,16 @@ class App:
             {"object": "embedding", "index": i, "embedding": vector}
             for i, vector in enumerate(vectors)
         ]
-        reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # told by `index`
+        reply = {"object": "list", "model": body["model"], "data": rows[::-1]}  # matched by `index`
         return self._with_usage(reply, sum(map(tokens_of, body["input"])), 0)
 
     def _echo(self, body: dict, digest: str, fault: str) -> tuple[dict, int]:
         prompt, written = body["prompt"], " said"
         tokens, values = ([], []) if fault == "unechoed" else self._reads(prompt)
-        told = {"tokens": [*tokens, written], "token_logprobs": [*values, -1.0]}
+        logprobs = {"tokens": [*tokens, written], "token_logprobs": [*values, -1.0]}
         choice = {"index": 0, "text": prompt + written, "finish_reason": "length"}
         reply = {"id": f"cmpl-{digest}", "object": "text_completion", "model": body["model"]}
-        reply |= {"choices": [choice | {"logprobs": None if fault == "mute" else told}]}
+        reply |= {"choices": [choice | {"logprobs": None if fault == "mute" else logprobs}]}
         return self._with_usage(reply, tokens_of(prompt), 1)
 
     def _with_usage(self, reply: dict, tokens_in: int, tokens_out: int) -> tuple[dict, int]:
@@ -342,12 +342,12 @@ class App:
 
 
 async def _read(receive: Any) -> bytes:
-    parts = []
+    body_parts = []
     while True:
         event = await receive()
-        parts.append(event.get("body", b""))
+        body_parts.append(event.get("body", b""))
         if not event.get("more_body"):
-            return b"".join(parts)
+            return b"".join(body_parts)
 
 
 async def _gone(receive: Any) -> bool:
@@ -380,7 +380,7 @@ class ScriptedServer:
         return int(self.base_url.removesuffix("/v1").rpartition(":")[2])
 
     def lines(self, path: str = "") -> list[Line]:
-        """What was asked so far, in the order of the answers; of one path, or of all."""
+        """Return the requests so far, in the order of the answers; of one path, or of all."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [line for line in lines if not path or line["path"] == path]
 
@@ -414,7 +414,7 @@ def scripted_server(
 
 @contextmanager
 def scripted_process(log: Path, port: int = 0, **script: Any) -> Iterator[ScriptedServer]:
-    """Likewise in a process of its own, which shares no interpreter lock with its clients."""
+    """Start a scripted server in a separate process, without sharing the interpreter lock."""
     log.touch()
     options = json.dumps(asdict(Script(**script)))
     command = [sys.executable, "-m", __name__, "--log", str(log), "--script", options]

@@ -35,7 +35,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         yield base_url, str(model)
 
 
-def test_a_judge_that_babbles_is_counted(served: tuple[str, str]) -> None:
+def test_babbling_judge_is_counted(served: tuple[str, str]) -> None:
     base_url, model = served
     settings = LlmSettings(
         backend="openai_compatible",
@@ -70,13 +70,13 @@ def test_a_judge_that_babbles_is_counted(served: tuple[str, str]) -> None:
     assert rating_scores(found.rows).num_rows == 0
 
 
-def test_a_whole_run(served: tuple[str, str], tmp_path: Path) -> None:
+def test_whole_run(served: tuple[str, str], tmp_path: Path) -> None:
     base_url, model = served
     with house_at(tmp_path) as house:
         house.write_document(document_in(0), HOSTILE * 60)
         house.write_document(document_in(1))
-        asked = {"query_id": "q", "text": "Who met the boat?"}
-        write_lines(house.folder / "queries.jsonl", [asked])
+        question = {"query_id": "q", "text": "Who met the boat?"}
+        write_lines(house.folder / "queries.jsonl", [question])
         (house.folder / "corpus.toml").write_text(
             f"[answer]\nmax_words = 10\n[retrieval]\nk = 2\n{WITHOUT_BERTSCORE}"
         )

@@ -72,7 +72,7 @@ def transformers_serve(model: Path, log: Path) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody listens on."""
+    """Return a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -39,15 +39,15 @@ _CALLS = TABLES["llm_calls"]
 
 @dataclass(frozen=True)
 class Found:
-    """What killing led to.
+    """Outcome of the kills.
 
     Attributes
     ----------
     acknowledged : replies that a client that was killed had received from the database.
     lost : replies that the database does not have when the last client has ended.
-    again : of those acknowledged, those that the server was asked for later.
+    again : of those acknowledged, those that the server received again later.
     unrecorded : of these, those without exactly one paid call in the ledger.
-    in_flight : requests that were made again, since their replies were not stored at a kill.
+    in_flight : requests that were sent again, since their replies were not stored at a kill.
     """
 
     kills: int
@@ -59,7 +59,7 @@ class Found:
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing that was acknowledged is lost, was asked again, or is not on record."""
+        """Whether every acknowledged reply is stored, recorded and was not requested again."""
         return not (self.lost or self.again or self.unrecorded)
 
 
@@ -83,7 +83,7 @@ def kill_often(folder: Path, database: str, times: int, seed: int = 0) -> Found:
             most = chance.randint(1, 2 * _PER_KILL - 3) if number < times else 0
             acknowledged |= _client(folder, database, settings, requests, most)
             again += sum(line["messages"] in known for line in server.lines()[n_lines:])
-        asked = Counter(line["messages"] for line in server.lines())
+        n_requests = Counter(line["messages"] for line in server.lines())
         with _model(folder, database, settings) as (model, store):
             keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in requests]
             replies, _ = model.known(keys)
@@ -96,7 +96,7 @@ def kill_often(folder: Path, database: str, times: int, seed: int = 0) -> Found:
         sum(key not in replies for key in keys),
         again,
         sum(paid[keys[i].hex()] != 1 for i in acknowledged),
-        sum(n - 1 for n in asked.values()),
+        sum(n - 1 for n in n_requests.values()),
     )
 
 
@@ -129,7 +129,7 @@ def _client(
 def _complete(
     folder: Path, database: str, settings: LlmSettings, requests: Sequence[Request], pipe: int
 ) -> None:
-    """Make all requests in this process, telling of each new reply; it never returns."""
+    """Send all requests in this process and report each new reply; never returns."""
     try:
         with _model(folder, database, settings) as (model, _):
             keys = [bytes.fromhex(prompt_hash(model.identity, request)) for request in requests]
@@ -137,7 +137,7 @@ def _complete(
             left = [i for i, key in enumerate(keys) if key not in stored]
             model.complete(
                 [requests[i] for i in left],
-                lambda place, _: os.write(pipe, left[place].to_bytes(4, "big")),
+                lambda index, _: os.write(pipe, left[index].to_bytes(4, "big")),
             )
     except BaseException:
         traceback.print_exc()
@@ -160,7 +160,7 @@ def _model(
 
 
 def _digest(request: Request) -> str:
-    """What the server's log calls a request."""
+    """Return the key of a request in the server's log."""
     messages = json.dumps(opening(request, Dialect("prompt")), ensure_ascii=False)
     return hashlib.blake2b(messages.encode(), digest_size=8).hexdigest()
 

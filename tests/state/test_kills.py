@@ -9,7 +9,7 @@ from tests.state.kills import kill_often
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_killed_client_loses_only_what_is_in_flight(tmp_path: Path, kind: str) -> None:
+def test_killed_client_loses_only_requests_in_flight(tmp_path: Path, kind: str) -> None:
     found = kill_often(tmp_path, new_database(kind, tmp_path), times=6)
     assert found.is_good, found
     assert found.acknowledged > 6

@@ -67,7 +67,7 @@ def test_replies_are_found_by_kind_model_and_key(database: str) -> None:
     assert own.replies("kind", "model", keys[:2]) == {key: key * 2 for key in keys[:2]}
 
 
-def test_a_transaction_happens_wholly_or_not(database: str) -> None:
+def test_transaction_is_atomic(database: str) -> None:
     state = State(database)
     rows = [reply_row("kind", "model", b"k", b"v"), reply_row("kind", "model", b"l", b"")]
 
@@ -81,7 +81,7 @@ def test_a_transaction_happens_wholly_or_not(database: str) -> None:
     assert state.replies("kind", "model", [b"k"]) == {}
 
 
-def test_what_is_paid_for_waits_for_the_disk(tmp_path: Path) -> None:
+def test_paid_replies_wait_for_the_disk(tmp_path: Path) -> None:
     state = State(str(tmp_path / "state.db"))
     for durable, level in ((True, 2), (False, 1), (True, 2)):  # FULL, NORMAL
         with state.writing(durable=durable) as connection:
@@ -90,7 +90,7 @@ def test_what_is_paid_for_waits_for_the_disk(tmp_path: Path) -> None:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
 
 
-def test_a_child_has_connections_of_its_own(database: str) -> None:
+def test_child_process_has_its_own_connections(database: str) -> None:
     state = State(database)
     with state.writing() as connection:
         insert_new(connection, REPLIES, [reply_row("kind", "model", b"k", b"v")])
@@ -103,7 +103,7 @@ def test_a_child_has_connections_of_its_own(database: str) -> None:
     assert state.replies("kind", "model", [b"k", b"l"]) == {b"k": b"v", b"l": b"w"}
 
 
-def test_threads_and_processes_write_at_once(database: str, store: ParquetStore) -> None:
+def test_threads_and_processes_write_concurrently(database: str, store: ParquetStore) -> None:
     command = [sys.executable, "-m", "tests.state.writers", database, store.url]
     at_work = [subprocess.Popen([*command, str(n)], cwd=ROOT) for n in range(N_PROCESSES)]
     assert [process.wait(600) for process in at_work] == [0] * N_PROCESSES
@@ -121,10 +121,10 @@ def test_threads_and_processes_write_at_once(database: str, store: ParquetStore)
     model = FirstWords()
     replies = LedgeredModel(model, store, Ledger(store, TABLE, "corpus-0", "a")).complete(wanted)
     assert [r.text for r in replies] == [request.passages[0] for request in wanted]
-    assert model.n_asked == 0
+    assert model.n_requests == 0
 
 
-def test_what_is_forgotten_is_in_no_file(tmp_path: Path) -> None:
+def test_forgotten_data_is_in_no_file(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     secrets = [f"captain brandt sold boat number {i} to the widow" for i in range(200)]
     requests = [
@@ -151,11 +151,11 @@ def test_what_is_forgotten_is_in_no_file(tmp_path: Path) -> None:
     assert len(rows) == 201
 
 
-def test_a_forgotten_name_takes_what_was_said_of_it_along(store: ParquetStore) -> None:
+def test_forgotten_name_is_deleted_with_its_descriptions(store: ParquetStore) -> None:
     row = {"corpus": "tales", "prompt_hash": "a", "cost_usd": 0.5, "time": 0}
-    told = [("gone", "no JSON"), ("gone", None), ("kept", "no JSON"), ("", "no JSON")]
+    entries = [("gone", "no JSON"), ("gone", None), ("kept", "no JSON"), ("", "no JSON")]
     with state_of(store).writing() as connection:
-        rows = [row | {"document_id": document, "error": error} for document, error in told]
+        rows = [row | {"document_id": document, "error": error} for document, error in entries]
         connection.execute(sa.insert(CALLS), rows)
         forget_names(connection, "tales", {"kept"})
         columns = sa.select(CALLS.c.document_id, CALLS.c.error, CALLS.c.cost_usd)
@@ -178,7 +178,7 @@ def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStor
     deletions = Deletions(store)
     assert deletions.corpora() == set()
     found = deletions.observe("tales")
-    assert (found.documents, found.gone) == ([], [])
+    assert (found.documents, found.deleted) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -187,22 +187,22 @@ def test_deleted_documents_are_known_until_they_are_forgotten(store: ParquetStor
         ("postgresql+psycopg2://me:secret@127.0.0.1:1/none", r"refused.*start the server|pip inst"),
         ("postgresql+nodriver://me:secret@host/none", "install the driver"),
         ("mysql+pymysql://me:secret@host/none", r"neither PostgreSQL nor SQLite|pip install"),
-        ("://me:secret", "is no URL of a database; write postgresql"),
+        ("://me:secret", "is not the URL of a database; write postgresql"),
     ],
 )
-def test_what_cannot_be_opened_is_named_without_its_password(url: str, said: str) -> None:
+def test_connection_error_hides_the_password(url: str, said: str) -> None:
     with pytest.raises(StateError, match=said) as raised:
         State(url)
     assert "[state] url" in str(raised.value)
     assert "secret" not in str(raised.value)
 
 
-def test_a_store_without_a_folder_must_say_where_its_state_is(tmp_path: Path) -> None:
+def test_remote_store_needs_a_state_setting(tmp_path: Path) -> None:
     with pytest.raises(StateError, match=r"Home\.open_store"):
         state_of(ParquetStore(f"memory://{tmp_path}"))
 
 
-def test_the_setting_names_the_database(tmp_path: Path) -> None:
+def test_setting_names_the_database(tmp_path: Path) -> None:
     home = Home(tmp_path, str(tmp_path / "warehouse"))
     assert home.open_store().state_url == ParquetStore(home.warehouse).state_url == str(home.state)
     (tmp_path / "gsum.toml").write_text("[state]\nurl = 'postgresql://me:secret@host/gsum'\n")

@@ -100,7 +100,10 @@ def check(root: Path) -> None:
     model = FirstWords()
     requests = Requests(store)
     assert (requests.of("tales"), requests.of("others")) == ({"bm25"}, frozenset())
-    assert Deletions(store).observe("tales").gone == ["deleted", "kept"]  # it has no documents now
+    assert Deletions(store).observe("tales").deleted == [
+        "deleted",
+        "kept",
+    ]  # it has no documents now
     export_calls(store, TABLE)
     rows = [row for c in ("tales", "others") for row in read_appended(store, TABLE, c).to_pylist()]
     rows = [row for row in rows if not row["cached"]]
@@ -108,7 +111,7 @@ def check(root: Path) -> None:
     assert {(row["retries"], row["cost_usd"]) for row in rows} == {(None, 0.5)}
     replies = LedgeredModel(model, store, Ledger(store, TABLE, "tales", "a")).complete(REQUESTS)
     assert [reply.text for reply in replies] == [f"boat {i}" for i in range(6)]
-    assert model.n_asked == 0
+    assert model.n_requests == 0
     assert Memo(store, "embeddings", MODEL).get(KEYS) == {KEYS[0]: b"vector"}
     left = {path.name for path in root.iterdir()}
     assert left == {"_memo", "llm_calls"}
@@ -116,7 +119,7 @@ def check(root: Path) -> None:
     assert all(path.stem.isdecimal() for path in (root / "llm_calls").rglob("*.parquet"))
 
 
-def test_an_older_home_is_taken_over_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_older_home_is_migrated_once(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         state_of(ParquetStore(str(root)))
         (line,) = caplog.messages
@@ -128,7 +131,7 @@ def test_an_older_home_is_taken_over_once(root: Path, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_wherever_it_is_cut_off_the_next_goes_on(
+def test_interrupted_migration_is_resumed(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     steps = []

@@ -18,7 +18,7 @@ for command in json.loads(sys.argv[1]):
 """
 
 
-def test_a_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
+def test_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
     folder = Path(__file__).parent / "longest"
     lines = [line for file in folder.glob("*.py") for line in file.read_text().splitlines()]
     assert len([line for line in lines if line.strip()]) <= 40
@@ -26,8 +26,8 @@ def test_a_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
     corpus.mkdir(parents=True)
     (corpus / "corpus.toml").write_text(WITHOUT_BERTSCORE)
     (corpus / "one.txt").write_text("A boat met another boat. " * 20)
-    asked = '{"query_id": "q", "text": "Who met?", "references": ["A boat."]}\n'
-    (corpus / "queries.jsonl").write_text(asked)
+    question = '{"query_id": "q", "text": "Who met?", "references": ["A boat."]}\n'
+    (corpus / "queries.jsonl").write_text(question)
     commands = [
         ["plan", "boats", "--methods", "longest"],
         ["run", "boats", "--methods", "longest,bm25"],

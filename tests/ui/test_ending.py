@@ -28,7 +28,7 @@ def ignoring_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def test_everything_ends_within_5_s_of_an_interrupt_in_the_background(tmp_path: Path) -> None:
+def test_interrupt_in_the_background_ends_everything_within_5_s(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "ui.log"
     gsum = str(Path(sys.executable).with_name("gsum"))
     with log.open("w") as output:
@@ -51,7 +51,7 @@ def test_everything_ends_within_5_s_of_an_interrupt_in_the_background(tmp_path: 
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_what_does_not_end_by_itself_is_ended(number: int, status: int) -> None:
+def test_lingering_processes_are_killed(number: int, status: int) -> None:
     code = "import sys; from gsum_assets.ui import serve; sys.exit(serve(sys.argv[1:]))"
     command = [sys.executable, "-c", code, sys.executable, "-c", STUBBORN]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -62,5 +62,5 @@ def test_what_does_not_end_by_itself_is_ended(number: int, status: int) -> None:
     assert not grandchild.is_running()
 
 
-def test_a_command_that_ends_gives_its_status() -> None:
+def test_exit_status_is_that_of_the_command() -> None:
     assert serve([sys.executable, "-c", "raise SystemExit(3)"]) == 3

@@ -58,25 +58,27 @@ with target.open("a") as file:
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A document of one sentence, a leaderboard, and a method that fails since 40 hours."""
     root = tmp_path_factory.mktemp("ui")
-    with house_at(root) as made, scripted_process(root / "asked.jsonl") as server:
+    with house_at(root) as house, scripted_process(root / "asked.jsonl") as server:
         # a server of models: the real ones would be loaded in the process of every run
         models = MODELS.format(server.base_url)
         (root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
-        made.write_document(FIRST, "The boat met the lamp.")
+        house.write_document(FIRST, "The boat met the lamp.")
         question = {"query_id": "q1", "text": "Which heron met the boat?", "references": ["It."]}
-        write_lines(made.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
-        (made.folder / "corpus.toml").write_text(SETTINGS)
-        with made.instance() as instance:
-            make_long_ago(instance, LATE, hours=40)
-            (error,) = refresh(pipeline_for(made.home), instance, CORPUS).errors
+        write_lines(house.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
+        (house.folder / "corpus.toml").write_text(SETTINGS)
+        with house.instance() as instance:
+            report_old_materialization(instance, LATE, hours=40)
+            (error,) = refresh(pipeline_for(house.home), instance, CORPUS).errors
         assert "unknown key 'wrong'" in error
-        yield made
+        yield house
 
 
-def make_long_ago(instance: dg.DagsterInstance, key: dg.AssetKey, hours: float) -> None:
-    """Tell that an asset was made, so long ago."""
-    made = StepMaterializationData(dg.AssetMaterialization(key))
-    event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=made)
+def report_old_materialization(
+    instance: dg.DagsterInstance, key: dg.AssetKey, hours: float
+) -> None:
+    """Report that an asset was materialized so long ago."""
+    data = StepMaterializationData(dg.AssetMaterialization(key))
+    event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=data)
     instance.report_dagster_event(event, RUNLESS_RUN_ID, timestamp=time.time() - hours * 3600)
 
 
@@ -127,24 +129,24 @@ def is_waited_for(home: Home) -> bool:
 
 
 def freshness_of(home: Home, key: dg.AssetKey) -> FreshnessState | None:
-    """What the daemon found."""
+    """Return the freshness of an asset that the daemon recorded."""
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
         found = instance.get_freshness_state_records([key]).get(key)
     return found.freshness_state if found else None
 
 
 def is_materialized_by_hand(home: Home, asset: str) -> bool:
-    """Whether a run made it that neither a sensor nor the command line began."""
+    """Whether a run materialized it that neither a sensor nor the command line started."""
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
         runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
         begun = {"dagster/sensor_name", HOST}
         by_hand = {run.run_id for run in runs if begun.isdisjoint(run.tags)}
-        made = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
-        return any(record.run_id in by_hand for record in made.records)
+        events = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
+        return any(record.run_id in by_hand for record in events.records)
 
 
-def test_dropped_files_are_taken_in_when_they_are_whole(house: House, address: str) -> None:
-    """A good one, a bad one, and one that a process goes on to write for some time."""
+def test_dropped_files_are_read_once_complete(house: House, address: str) -> None:
+    """A good one, a bad one, and one that a process keeps writing for some time."""
     assert mrr(house) == [1.0]
     log, written = house.home.root / "ui.log", house.folder / f"{WRITTEN}.txt"
     end = house.home.root / "end"
@@ -167,14 +169,14 @@ def test_dropped_files_are_taken_in_when_they_are_whole(house: House, address: s
     assert "not UTF-8 at byte 3" in rejected[0][1]
 
 
-def test_no_half_of_a_file_was_ever_taken(house: House) -> None:
+def test_partial_files_are_never_read(house: House) -> None:
     with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
         wanted = dg.AssetRecordsFilter(dg.AssetKey("documents"), asset_partitions=[f"05|{CORPUS}"])
-        made = instance.fetch_materializations(wanted, limit=100).records
-    assert len(made) == 2  # when the bucket was empty, and with the whole file
+        events = instance.fetch_materializations(wanted, limit=100).records
+    assert len(events) == 2  # when the bucket was empty, and with the whole file
 
 
-def test_a_rejected_file_fails_its_check(house: House) -> None:
+def test_rejected_file_fails_its_check(house: House) -> None:
     key = dg.AssetCheckKey(dg.AssetKey("rejected_documents"), "none_rejected")
     with dg.DagsterInstance.from_config(str(house.home.dagster)) as instance:
         summary = instance.event_log_storage.get_asset_check_summary_records([key])[key]
@@ -185,26 +187,26 @@ def test_a_rejected_file_fails_its_check(house: House) -> None:
     assert f"{BAD}.txt" in (evaluation.description or "")
 
 
-def test_the_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None:
+def test_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None:
     page.goto(f"{address}/assets/rejected_documents?view=checks&checkDetail=none_rejected")
     page.get_by_text(f"{BAD}.txt").first.wait_for()
     page.screenshot(path=SCREENSHOTS / "rejected.png")
 
 
-def test_what_is_late_is_told_apart_from_what_is_not(house: House, address: str) -> None:
+def test_stale_assets_are_distinguished_from_current_ones(house: House, address: str) -> None:
     log, board = house.home.root / "ui.log", dg.AssetKey("leaderboard")
     eventually(lambda: freshness_of(house.home, LATE) == FreshnessState.FAIL, "lateness", log)
     eventually(lambda: freshness_of(house.home, board) == FreshnessState.PASS, "freshness", log)
 
 
-def test_a_late_asset_says_so_on_its_page(page: Any, address: str) -> None:
+def test_stale_asset_page_states_it(page: Any, address: str) -> None:
     page.goto(f"{address}/assets/{'/'.join(LATE.path)}")
     page.get_by_text("Last materialized").first.wait_for()
     page.get_by_text("Failed", exact=True).first.wait_for()
     page.screenshot(path=SCREENSHOTS / "late.png")
 
 
-def test_the_asset_graph_shows_the_groups(page: Any, address: str) -> None:
+def test_asset_graph_shows_the_groups(page: Any, address: str) -> None:
     page.goto(f"{address}/asset-groups")
     for group in ("corpus", "retrieval", "evaluation", "models"):
         page.get_by_text(group, exact=True).first.wait_for()
@@ -218,7 +220,7 @@ def test_the_asset_graph_shows_the_groups(page: Any, address: str) -> None:
         ("leaderboard", ["One row per method", "upper end of the mean's 95% interval"]),
     ],
 )
-def test_an_asset_page_shows_meaning_schema_and_plot(
+def test_asset_page_shows_meaning_schema_and_plot(
     page: Any, address: str, asset: str, shown: list[str]
 ) -> None:
     page.goto(f"{address}/assets/{asset}")
@@ -230,11 +232,11 @@ def test_an_asset_page_shows_meaning_schema_and_plot(
     page.screenshot(path=SCREENSHOTS / f"{asset}-plot.png")
 
 
-def test_an_asset_is_materialized_through_the_ui(house: House, page: Any, address: str) -> None:
+def test_asset_is_materialized_through_the_ui(house: House, page: Any, address: str) -> None:
     assert not is_materialized_by_hand(house.home, "leaderboard")
     page.goto(f"{address}/assets/leaderboard")
     page.get_by_role("button", name="Materialize").first.click()
-    # nobody asked for graph auto-encoders here, and the UI warns that a parent was never made
+    # graph auto-encoders are not requested here, and the UI warns of a missing parent
     page.get_by_role("dialog").get_by_text("gae / scores").wait_for()
     page.get_by_role("button", name="Confirm", exact=True).click()
     page.get_by_role("button", name="All", exact=True).first.click()

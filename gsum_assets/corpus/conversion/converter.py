@@ -1,4 +1,4 @@
-"""Has files converted by a process that may crash or hang without harm to this one."""
+"""Conversion of files in a separate process, which may crash or hang without harm."""
 
 import json
 import os
@@ -13,23 +13,23 @@ from types import TracebackType
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 
 SILENCE_S = 60.0
-"""Seconds without a page done after which a file is given up."""
+"""Seconds without a finished page after which the conversion of a file fails."""
 
-# -P: a file email.py in the current folder is not the module of that name
+# -P: do not import a file email.py of the current folder as the module of that name
 _COMMAND = (sys.executable, "-P", "-m", "gsum_assets.corpus.conversion.worker")
-_PACKAGES = str(Path(__file__).parents[3])  # so that the worker is the one beside this file
+_PACKAGES = str(Path(__file__).parents[3])  # so that the worker is of this installation
 
 
 class Converter:
-    """One process that converts file after file; a new one where that crashed or hung.
+    """A process that converts one file after another, restarted after a crash or timeout.
 
     Use as a context manager: the process ends with it.
 
     Parameters
     ----------
     on_page : called with the number of pages done, and of all pages of the file.
-    silence_s : seconds without a page done after which a file is given up.
-    command : starts the process.
+    silence_s : seconds without a finished page after which the conversion of a file fails.
+    command : command line of the process.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Converter:
         Raises
         ------
         ConversionError
-            If it cannot be converted, or the process crashed or hung over it.
+            If it cannot be converted, or the process crashed or hung.
         """
         process = self._process or self._start()
         try:
@@ -74,7 +74,7 @@ class Converter:
             self._end()
             if isinstance(error, BrokenPipeError | EOFError):
                 raise ConversionError(
-                    "the converter crashed on it; save it anew in another program, or remove it"
+                    "the converter crashed on it; save it again in another program, or remove it"
                 ) from error
             raise
         if problem := message.get("problem"):
@@ -82,7 +82,7 @@ class Converter:
         return Converted(message["title"], message["text"], tuple(message["page_starts"]))
 
     def _answer(self, process: subprocess.Popen[bytes]) -> dict:
-        """The last message on a file; those on its progress are passed on."""
+        """Return the last message on a file; pass on the messages on its progress."""
         while True:
             message = json.loads(self._line(process))
             if "done" not in message:
@@ -92,19 +92,19 @@ class Converter:
     def _line(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
         last = time.monotonic() + self._silence_s
-        parts = [self._unread]
-        while b"\n" not in parts[-1]:
+        received = [self._unread]
+        while b"\n" not in received[-1]:
             left = max(0.0, last - time.monotonic())
             if not select.select([process.stdout], [], [], left)[0]:
                 raise ConversionError(
                     f"no page was converted within {self._silence_s:.0f} s; split it, or save it "
-                    "anew in another program"
+                    "again in another program"
                 )
-            part = os.read(process.stdout.fileno(), 1 << 20)
-            if not part:
+            block = os.read(process.stdout.fileno(), 1 << 20)
+            if not block:
                 raise EOFError
-            parts.append(part)
-        line, _, self._unread = b"".join(parts).partition(b"\n")
+            received.append(block)
+        line, _, self._unread = b"".join(received).partition(b"\n")
         return line
 
     def _start(self) -> subprocess.Popen[bytes]:

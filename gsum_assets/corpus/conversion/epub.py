@@ -30,7 +30,7 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
     Raises
     ------
     ConversionError
-        If the file is damaged or encrypted, or holds no text.
+        If the file is damaged or encrypted, or has no text.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -39,8 +39,8 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
             chapters = _chapters(root, posixpath.dirname(package))
             if locked := _encrypted(archive) & set(chapters):
                 raise ConversionError(
-                    f"encrypted (digital rights management, {min(locked)}); put in a copy that is "
-                    "free of it"
+                    f"encrypted (digital rights management, {min(locked)}); replace it by a copy "
+                    "without it"
                 )
             texts = []
             for number, name in enumerate(chapters, start=1):
@@ -48,11 +48,11 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
                 texts.append(html_to_markdown(html, whole=True).text)
                 report(number, len(chapters))
     except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError, RuntimeError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise ConversionError(f"not readable as EPUB ({said}); fetch it again") from error
+        reason = " ".join(str(error).split())[:120]
+        raise ConversionError(f"not readable as EPUB ({reason}); download it again") from error
     text = "\n\n".join(text for text in texts if text.strip())
     if not text:
-        raise ConversionError("the book holds no text, perhaps pictures alone; remove it")
+        raise ConversionError("the book has no text, perhaps only pictures; remove it")
     title = root.findtext(".//d:title", "", _NAMES)
     return Converted(useful_title(title), text)
 
@@ -68,7 +68,7 @@ def _xml(content: bytes) -> Any:
 
 
 def _package_path(archive: zipfile.ZipFile) -> str:
-    """The path of the file that lists the book's parts."""
+    """Return the path of the file that lists the components of the book."""
     found = _xml(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)
     if found is None:
         raise ValueError("META-INF/container.xml names no rootfile")
@@ -76,20 +76,25 @@ def _package_path(archive: zipfile.ZipFile) -> str:
 
 
 def _chapters(package: Any, folder: str) -> list[str]:
-    """The paths of the chapters within the archive, in reading order."""
+    """Return the paths of the chapters within the archive, in reading order."""
     items = {
         item.get("id"): item.get("href")
         for item in package.iterfind(".//o:manifest/o:item", _NAMES)
         if item.get("media-type") in _PAGES and "nav" not in (item.get("properties") or "").split()
     }
-    order = (part.get("idref") for part in package.iterfind(".//o:spine/o:itemref", _NAMES))
+    order = (
+        reference.get("idref") for reference in package.iterfind(".//o:spine/o:itemref", _NAMES)
+    )
     hrefs = (unquote(items[name].partition("#")[0]) for name in order if name in items)
     return [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]
 
 
 def _encrypted(archive: zipfile.ZipFile) -> set[str]:
-    """Paths of the parts that are encrypted; of many a book these are fonts alone."""
+    """Return the paths of encrypted files; in many books only fonts are."""
     if "META-INF/encryption.xml" not in archive.namelist():
         return set()
     found = _xml(archive.read("META-INF/encryption.xml"))
-    return {unquote(part.get("URI")) for part in found.iterfind(".//e:CipherReference", _NAMES)}
+    return {
+        unquote(reference.get("URI"))
+        for reference in found.iterfind(".//e:CipherReference", _NAMES)
+    }

@@ -1,4 +1,4 @@
-"""Which files are converted, and what a conversion gives."""
+"""File types that are converted, and the result of a conversion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _LIBRARIES = {
     "epub": ("beautifulsoup4", "lxml", "markdownify"),
     "mail": ("beautifulsoup4", "lxml", "markdownify"),
 }
-_OWN_VERSION = "2"  # raise it when the text of a file may differ
+_OWN_VERSION = "2"  # increase it when the text of a file may change
 FORMATS = {
     ".pdf": "pdf",
     ".docx": "docx",
@@ -29,7 +29,7 @@ FORMATS = {
 
 
 class ConversionError(Exception):
-    """A file that cannot be converted; the message is the reason and the remedy."""
+    """Error for a file that cannot be converted; the message has reason and remedy."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Converted:
 
     Attributes
     ----------
-    title : as the document gives it, "" where it gives none that is of use.
+    title : title in the document, "" without a useful one.
     text : plain text or Markdown.
-    page_starts : the character at which each page, or slide, starts; empty for other formats.
+    page_starts : first character of each page or slide; empty for other formats.
     """
 
     title: str
@@ -50,7 +50,7 @@ class Converted:
 
 @cache
 def converter_version(suffix: str) -> str:
-    """Return what converts files of this extension, as `pdf-1 pypdfium2-5.15.2`."""
+    """Return name and versions of the converter of an extension: `pdf-1 pypdfium2-5.15.2`."""
     name = FORMATS[suffix]
     return " ".join([f"{name}-{_OWN_VERSION}", *(f"{p}-{version(p)}" for p in _LIBRARIES[name])])
 

@@ -1,4 +1,4 @@
-"""Markdown of web pages: their main part, without navigation, links and pictures."""
+"""Main content of web pages as Markdown, without navigation, links and pictures."""
 
 import codecs
 import re
@@ -18,7 +18,7 @@ _NAVIGATION = re.compile(
     re.IGNORECASE,
 )
 _MAIN = ("main", "[role=main]", "article")
-_MAIN_SHARE = 0.5  # a main part with less of the text than this is not the main part
+_MAIN_SHARE = 0.5  # least share of the text in an element that counts as main content
 _EMPTY_TAG = re.compile(r"<(title|script|a|div|span|p|i|b|em)(\s[^<>]*)?/>", re.IGNORECASE)
 _BLANK_LINES = re.compile(r"\n[ \t]*(\n[ \t]*)+\n")
 _PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub", "sup", "del"]
@@ -34,12 +34,12 @@ def convert_html(content: bytes) -> Converted:
     """
     found = html_to_markdown(decoded(content))
     if not found.text:
-        raise ConversionError("the page holds no text; save the page as your browser shows it")
+        raise ConversionError("the page has no text; save the page as shown in your browser")
     return found
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Return the characters of a page: by its mark, `charset` or its own declaration, or UTF-8.
+    """Return the text of a page, decoded by byte order mark, `charset`, declaration, or UTF-8.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def decoded(content: bytes, charset: str | None = None) -> str:
 
 
 def _codec(name: str | None) -> str | None:
-    """Python's name of a declared charset; browsers read Latin-1 as Windows-1252."""
+    """Return Python's name of a declared charset; as in browsers, Latin-1 is Windows-1252."""
     try:
         codec = codecs.lookup(name or "").name
     except LookupError:
@@ -76,7 +76,7 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
 
     Parameters
     ----------
-    whole : keep all of it, as in a book or a mail, where nothing is navigation.
+    whole : keep everything, for books and mail, which have no navigation.
     """
     from bs4 import BeautifulSoup, Comment
 
@@ -95,24 +95,24 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
 
 
 def _navigates(tag: Any) -> bool:
-    if tag.attrs is None:  # inside one that was removed
+    if tag.attrs is None:  # inside of a removed tag
         return False
     names = [*(tag.get("class") or []), tag.get("id") or ""]
     return any(_NAVIGATION.fullmatch(name) for name in names)
 
 
 def _main(root: Any) -> Any:
-    """The part that the page calls its main one, where that holds most of its text."""
+    """Return the element marked as main content, if it has most of the page's text."""
     whole = len(root.get_text(strip=True))
     for selector in _MAIN:
-        parts = root.select(selector)
-        if len(parts) == 1 and len(parts[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
-            return parts[0]
+        candidates = root.select(selector)
+        if len(candidates) == 1 and len(candidates[0].get_text(strip=True)) >= _MAIN_SHARE * whole:
+            return candidates[0]
     return root
 
 
 def _title(soup: Any) -> str:
-    """The page's only heading of the first level where its title begins so, else its title."""
+    """Return the only first-level heading if the page's title begins with it, else the title."""
     title = useful_title(soup.title.get_text() if soup.title else "")
     for link in soup.select("a.headerlink"):
         link.decompose()

@@ -15,20 +15,20 @@ _MESSAGE = re.compile(rb"^From [^\n]*\d{4}[^\n]*\n", re.MULTILINE)  # begins a m
 
 
 def convert_eml(content: bytes) -> Converted:
-    """Return a message as Markdown: its subject as heading, who wrote when to whom, its text.
+    """Return a message as Markdown: subject as heading, sender, recipients, date, text.
 
     Raises
     ------
     ConversionError
-        If it is no message or holds no text.
+        If it is not a message or has no text.
     """
     message = cast(EmailMessage, email.message_from_bytes(content, policy=default))
     subject = _header(message, "Subject")
     if not any(_header(message, name) for name in (*_HEADERS, "Subject")):
-        raise ConversionError("no mail: it has no header From, To, Date or Subject; save it anew")
+        raise ConversionError("no mail: it has no header From, To, Date or Subject; save it again")
     body = _body(message)
     if not body.strip() and not subject:
-        raise ConversionError("the message holds no text; remove it")
+        raise ConversionError("the message has no text; remove it")
     head = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
     attached = [part.get_filename() or "a file" for part in message.iter_attachments()]
     tail = [f"Attached, not read: {', '.join(attached)}"] if attached else []
@@ -42,37 +42,37 @@ def convert_mbox(content: bytes) -> Converted:
     Raises
     ------
     ConversionError
-        If it holds no message.
+        If it has no message.
     """
     normalized = content.replace(b"\r\n", b"\n")
     begins = list(_MESSAGE.finditer(normalized))
     starts = [found.end() for found in begins]
     ends = [*(found.start() for found in begins[1:]), len(normalized)]
     if not starts or not _MESSAGE.match(normalized):
-        raise ConversionError('no mailbox: it does not begin with a line "From …"; export it anew')
+        raise ConversionError('no mailbox: it does not begin with a line "From …"; export it again')
     texts = []
     for start, end in zip(starts, ends, strict=True):
         message = re.sub(rb"^>(>*From )", rb"\1", normalized[start:end], flags=re.MULTILINE)
         try:
             texts.append(convert_eml(message).text)
-        except ConversionError:  # an empty message of a mailbox is no loss
+        except ConversionError:  # skip empty messages of a mailbox
             continue
     if not texts:
-        raise ConversionError("the mailbox holds no text; remove it")
+        raise ConversionError("the mailbox has no text; remove it")
     return Converted("", "\n\n".join(texts))
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """A header on one line; one that is malformed counts as missing."""
+    """Return a header on one line; a malformed one counts as missing."""
     try:
         value = str(message.get(name) or "")
-    except Exception:  # the parser of headers fails in many ways on malformed ones
+    except Exception:  # malformed headers raise many types of error
         return ""
     return " ".join(value.encode("utf-8", "replace").decode().replace("\0", "").split())
 
 
 def _body(message: EmailMessage) -> str:
-    """The plain text of a message, or its HTML as Markdown."""
+    """Return the plain text of a message, or its HTML as Markdown."""
     part = message.get_body(("plain", "html"))
     if part is None:
         return ""

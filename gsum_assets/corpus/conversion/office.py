@@ -20,7 +20,7 @@ def convert_docx(content: bytes) -> Converted:
     Raises
     ------
     ConversionError
-        If the file is encrypted or damaged, or holds no text.
+        If the file is encrypted or damaged, or has no text.
     """
     import mammoth
 
@@ -34,7 +34,7 @@ def convert_docx(content: bytes) -> Converted:
         raise _damaged("Word", error) from error
     found = html_to_markdown(html, whole=True)
     if not found.text.strip():
-        raise ConversionError("the document holds no text; fill it or remove it")
+        raise ConversionError("the document has no text; fill it or remove it")
     return Converted(useful_title(properties), found.text)
 
 
@@ -48,7 +48,7 @@ def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converte
     Raises
     ------
     ConversionError
-        If the file is encrypted or damaged, or holds no text.
+        If the file is encrypted or damaged, or has no text.
     """
     from pptx import Presentation
 
@@ -65,25 +65,25 @@ def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converte
         raise _damaged("PowerPoint", error) from error
     if not any(text.strip() for text in texts):
         raise ConversionError(
-            f"no text on its {len(texts):,} slides, perhaps pictures alone; write what they show, "
+            f"no text on its {len(texts):,} slides, perhaps only pictures; describe them in text, "
             "or remove it"
         )
     starts = accumulate((len(text) + len(_BREAK) for text in texts[:-1]), initial=0)
     return Converted(useful_title(title), _BREAK.join(texts), tuple(starts))
 
 
-def _open(content: bytes, program: str, part: str) -> str:
-    """Check that the archive can be read, and return the title among its properties."""
+def _open(content: bytes, program: str, member: str) -> str:
+    """Check that the archive is readable, and return the title in its properties."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
 
     if content.startswith(_OLE):
         raise ConversionError(
             f"encrypted, or of {program} 97; save it in {program} without a password, in the "
-            "present format"
+            "current format"
         )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.getinfo(part)
+            archive.getinfo(member)
             properties = archive.read("docProps/core.xml") if _has_title(archive) else b"<none/>"
     except (zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
         raise _damaged(program, error) from error
@@ -98,15 +98,15 @@ def _has_title(archive: zipfile.ZipFile) -> bool:
 
 
 def _damaged(program: str, error: Exception) -> ConversionError:
-    said = " ".join(str(error).split())[:120] or type(error).__name__
+    reason = " ".join(str(error).split())[:120] or type(error).__name__
     return ConversionError(
-        f"not readable as {program} ({said}); open it in {program} and save it anew, or fetch it "
-        "again"
+        f"not readable as {program} ({reason}); open it in {program} and save it again, or "
+        "download it again"
     )
 
 
 def _blocks(slide: Any) -> Iterator[str]:
-    """The texts of a slide as Markdown."""
+    """Yield the texts of a slide as Markdown."""
     title = slide.shapes.title
     if title is not None and title.text_frame.text.strip():
         yield f"## {' '.join(title.text_frame.text.split())}"
@@ -129,6 +129,6 @@ def _texts(shape: Any) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    """Lines without blanks around them; PowerPoint breaks lines with a vertical tab."""
+    """Return stripped lines; PowerPoint breaks lines with a vertical tab."""
     lines = (line.strip() for line in text.replace("\v", "\n").splitlines())
     return "\n".join(line for line in lines if line)

@@ -1,4 +1,4 @@
-"""Text of printed pages: without running headers, and lines of a paragraph joined."""
+"""Text of printed pages: running headers removed, lines of a paragraph joined."""
 
 import re
 from collections import Counter
@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-_EDGE_LINES = 2  # at the top and the bottom of a page that may be a running header or footer
-_MIN_PAGES = 4  # of fewer, what repeats may be text
-_REPEATED = 0.3  # share of the pages; headers of left and right pages may differ
-_NEAR = 4  # pages before and after one, of which two repeat its chapter's header
-_FULL = 0.75  # of the usual width: a shorter line ends its paragraph
+_EDGE_LINES = 2  # top and bottom lines of a page that may be a running header or footer
+_MIN_PAGES = 4  # on fewer pages, repeated lines may be text
+_REPEATED = 0.3  # share of pages with the line; left and right pages may differ
+_NEAR = 4  # pages before and after a page; two of them repeat its chapter's header
+_FULL = 0.75  # share of the usual width; a shorter line ends its paragraph
 _NUMBER = re.compile(r"\d+")
 _WORD_END = re.compile(r"([^\W\d_]+)-$")
 _WORD_START = re.compile(r"([^\W\d_]+)")
 _ITEM = re.compile(r"([•▪◦‣∙*–—-]|\(?\w{1,3}[.)])\s|\d+(\.\d+)+\s")
-_LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")  # of a table of contents, or of a form
+_LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")  # in tables of contents and forms
 
 
 def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the lines of each page without headers and footers.
 
-    These are lines at the edges of a page that many pages repeat, or several nearby, such as the
-    title of a chapter. Numbers count as equal, so that page numbers repeat, too.
+    These are lines at the edges of a page that repeat on many pages, or on several nearby ones,
+    such as the title of a chapter. All numbers count as equal, so that page numbers repeat, too.
     """
     if len(pages) < _MIN_PAGES:
         return [list(lines) for lines in pages]
@@ -46,7 +46,7 @@ def _without(lines: Sequence[str], repeated: set[str]) -> list[str]:
 
 
 def _edges(lines: Sequence[str]) -> list[int]:
-    """Positions of the first and the last lines that are not blank."""
+    """Return the positions of the first and the last lines that are not blank."""
     filled = [i for i, line in enumerate(lines) if line.strip()]
     return filled[:_EDGE_LINES] + filled[_EDGE_LINES:][-_EDGE_LINES:]
 
@@ -56,12 +56,11 @@ def _key(line: str) -> str:
 
 
 def paragraphs(pages: Sequence[Sequence[str]]) -> list[str]:
-    """Return the text of each page with a line for each paragraph.
+    """Return the text of each page with one line per paragraph.
 
-    A line is joined with the next one where it is about as wide as lines of the document are, or
-    the next one goes on in lower case; never with an item of a list or a line of a table of
-    contents. A word that was hyphenated at a line's end is made whole, unless the document writes
-    it with its hyphen elsewhere.
+    A line is joined with the next one if it has about the usual width, or if the next one continues
+    a hyphenated word in lower case; never with a list item or a line of a table of contents. The
+    hyphen at a line's end is removed, unless the document has the word with a hyphen elsewhere.
     """
     lengths = [len(line) for lines in pages for line in lines if line.strip()]
     full = _FULL * float(np.percentile(lengths, 90)) if lengths else 0.0
@@ -77,7 +76,7 @@ def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str
     found: list[str] = []
     last = ""
     for line in (" ".join(line.split()) for line in lines):
-        if found and _goes_on(last, line, full):
+        if found and _continues(last, line, full):
             found[-1] = _glued(found[-1], line, hyphenated)
         else:
             found.append(line)
@@ -85,8 +84,8 @@ def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str
     return [line for line in found if line]
 
 
-def _goes_on(line: str, following: str, full: float) -> bool:
-    """Whether `following` continues the paragraph of `line`."""
+def _continues(line: str, following: str, full: float) -> bool:
+    """Return whether `following` continues the paragraph of `line`."""
     if not line or not following or _ITEM.match(following):
         return False
     if _LEADER.search(line) or _LEADER.search(following):
@@ -95,8 +94,8 @@ def _goes_on(line: str, following: str, full: float) -> bool:
 
 
 def _glued(text: str, line: str, hyphenated: set[str]) -> str:
-    """Two lines as one; a hyphen between them is kept where it belongs to the word."""
-    if text.endswith("/"):  # of a path or an address
+    """Return two lines joined; a hyphen between them is kept if it belongs to the word."""
+    if text.endswith("/"):  # a path or an address
         return text + line
     if not text.endswith("-"):
         return f"{text} {line}"

@@ -9,7 +9,7 @@ from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.conversion.pages import paragraphs, without_running_lines
 from gsum_assets.corpus.conversion.titles import useful_title
 
-_SOFT_HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n?")  # PDFium marks a hyphen at a line's end so
+_SOFT_HYPHEN = re.compile("[\ufffe\u00ad][ \t]*\n?")  # PDFium's marks of a hyphen at a line's end
 _UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\uffff]")
 _LETTER = re.compile(r"[^\W_]")
 _PAGE_BREAK = "\n\n"
@@ -25,7 +25,7 @@ def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted
     Raises
     ------
     ConversionError
-        If the file is encrypted or damaged, or has no text, as a scan has none.
+        If the file is encrypted or damaged, or has no text (a scan).
     """
     import pypdfium2
 
@@ -43,14 +43,14 @@ def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted
     if not any(_LETTER.search(text) for text in texts):
         raise ConversionError(
             f"no text on its {n_pages:,} pages, probably a scan; recognize its text first, for "
-            "example with `ocrmypdf in.pdf out.pdf`, and put in the result"
+            "example with `ocrmypdf in.pdf out.pdf`, and use the result"
         )
     starts = accumulate((len(text) + len(_PAGE_BREAK) for text in texts[:-1]), initial=0)
     return Converted(title, _PAGE_BREAK.join(texts), tuple(starts))
 
 
 def _lines(document: Any, number: int) -> list[str]:
-    """The lines of a page, numbered from 0, each as printed."""
+    """Return the lines of a page, numbered from 0, as printed."""
     page = document[number]
     text_page = page.get_textpage()
     try:
@@ -74,5 +74,5 @@ def _failed(message: str) -> ConversionError:
         )
     return ConversionError(
         f"not readable as PDF ({message.rstrip('.')}); open it in a viewer and print it to a new "
-        "PDF, or fetch it again"
+        "PDF, or download it again"
     )

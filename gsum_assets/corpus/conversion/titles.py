@@ -1,8 +1,8 @@
-"""Titles that documents give themselves, and those that only their programs gave them."""
+"""Titles in the metadata of documents, without those that only programs set."""
 
 import re
 
-_MOST_CHARS = 200  # of a title; what is longer is a text
+_MOST_CHARS = 200  # maximum length of a title; anything longer is a text
 _JUNK = re.compile(
     r"""
       microsoft\s(word|powerpoint|office).*   # "Microsoft Word - report.doc"
@@ -16,6 +16,6 @@ _JUNK = re.compile(
 
 
 def useful_title(title: object) -> str:
-    """Return a title on one line, or "" for one that says nothing of the document."""
+    """Return a title on one line, or "" if it says nothing about the document."""
     text = " ".join(title.split()) if isinstance(title, str) else ""
     return "" if len(text) > _MOST_CHARS or _JUNK.fullmatch(text) else text

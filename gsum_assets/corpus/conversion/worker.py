@@ -1,8 +1,8 @@
-"""Converts files in a process of its own, since native code may crash on a broken file.
+"""Worker process that converts files, since native code may crash on a broken file.
 
-It reads from standard input, for each file, a line of JSON (`suffix`, `size`) and so many bytes,
-and writes lines of JSON: `{"done": 3, "total": 9}` while it works, then the text or the reason why
-there is none. `converter` is the other end.
+For each file it reads from standard input a line of JSON (`suffix`, `size`) and `size` bytes, and
+writes lines of JSON: progress as `{"done": 3, "total": 9}`, then the text or the reason of the
+failure. `converter` starts it.
 """
 
 import json
@@ -19,7 +19,7 @@ from gsum_assets.corpus.conversion.mail import convert_eml, convert_mbox
 from gsum_assets.corpus.conversion.office import convert_docx, convert_pptx
 from gsum_assets.corpus.conversion.pdf import convert_pdf
 
-MOST_MEMORY = 4 << 30  # bytes: a small archive may unpack to anything
+MOST_MEMORY = 4 << 30  # bytes; a small archive may unpack to any size
 
 Report = Callable[[int, int], None]
 _CONVERTERS: dict[str, Callable[[bytes, Report], Converted]] = {
@@ -41,36 +41,36 @@ def convert(suffix: str, content: bytes, report: Report = lambda done, total: No
     Raises
     ------
     ConversionError
-        If it has none that can be read.
+        If the file has no readable text.
     """
     try:
         return _CONVERTERS[suffix](content, report)
     except MemoryError:
         raise ConversionError(
-            f"takes more than {MOST_MEMORY >> 30} GiB of memory to read; split it"
+            f"needs more than {MOST_MEMORY >> 30} GiB of memory to read; split it"
         ) from None
 
 
 def serve(source: IO[bytes], target: IO[bytes]) -> None:
-    """Convert what comes from `source` until it ends."""
+    """Convert the files that arrive on `source` until it ends."""
 
     def send(message: dict) -> None:
         target.write(json.dumps(message).encode() + b"\n")
         target.flush()
 
     while line := source.readline():
-        wanted = json.loads(line)
-        content = source.read(wanted["size"])
+        header = json.loads(line)
+        content = source.read(header["size"])
         try:
             found = convert(
-                wanted["suffix"], content, lambda done, total: send({"done": done, "total": total})
+                header["suffix"], content, lambda done, total: send({"done": done, "total": total})
             )
             send(asdict(found))
         except ConversionError as error:
             send({"problem": str(error)})
-        except Exception as error:  # one file must not end the others
-            said = f"{type(error).__name__}: {error}"[:200]
-            send({"problem": f"cannot be converted ({said}); save it anew in another program"})
+        except Exception as error:  # the worker continues with other files
+            reason = f"{type(error).__name__}: {error}"[:200]
+            send({"problem": f"cannot be converted ({reason}); save it again in another program"})
 
 
 def _limit_memory() -> None:
@@ -84,6 +84,6 @@ def _limit_memory() -> None:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep output of libraries out of the replies
     _limit_memory()
     serve(sys.stdin.buffer, answers)

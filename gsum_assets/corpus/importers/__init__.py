@@ -38,16 +38,16 @@ def import_benchmark(
     Parameters
     ----------
     name : a key of `BENCHMARKS`.
-    source : the dataset's folder, or one of its files, gzip or not.
-    corpora : the folder of all corpora; made if it does not exist.
-    corpus : the corpus's name; default: `name`. An earlier import of that name is replaced
-        once the new one is complete; a failed import leaves it as it was.
+    source : the dataset's folder, or one of its files, optionally with gzip.
+    corpora : the folder of all corpora; created if missing.
+    corpus : name of the corpus; default: `name`. An earlier import of that name is replaced when
+        the new one is complete; a failed import leaves it unchanged.
 
     Raises
     ------
     CorpusError
-        If the benchmark is unknown, the source is not what it should be, or the corpus folder
-        holds files that no import wrote.
+        If the benchmark is unknown, the source is not as expected, or the corpus folder has files
+        that no import wrote.
     """
     benchmark = BENCHMARKS.get(name)
     if benchmark is None:

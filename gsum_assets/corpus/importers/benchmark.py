@@ -1,4 +1,4 @@
-"""What an importer gives, and how it becomes a corpus folder."""
+"""Result of an importer, and how it is written as a corpus folder."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE})
 
 @dataclass
 class Contents:
-    """A benchmark's documents and queries, and what a reader of the import should know."""
+    """A benchmark's documents and queries, and notes on the import."""
 
     documents: list[Document] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
@@ -31,11 +31,11 @@ class Benchmark:
 
     Attributes
     ----------
-    title : the corpus's title.
-    kind : what the documents are.
-    expects : what the source must be, for messages.
-    read : reads a folder or file.
-    settings : further tables of the corpus's `corpus.toml`, as TOML.
+    title : title of the corpus.
+    kind : kind of the documents.
+    expects : description of the expected source, for messages.
+    read : function that reads a folder or file.
+    settings : further tables of `corpus.toml`, as TOML.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import wrote."""
+    """Counts and notes of an import."""
 
     corpus: str
     n_documents: int
@@ -69,7 +69,7 @@ def query(
     options: Iterable[str] = (),
     spans: Iterable[Span] = (),
 ) -> Query:
-    """A query with the defaults of `queries.jsonl`; blank references are left out."""
+    """Return a query with the defaults of `queries.jsonl`; blank references are left out."""
     if relevant is None:
         relevant = [] if document_id is None else [document_id]
     return Query(
@@ -88,24 +88,24 @@ def query(
 
 
 def slug(name: str) -> str:
-    """A name as part of an id: letters, digits, '_', '-' and single dots."""
+    """Return a name for use in an id: letters, digits, '_', '-' and single dots."""
     return re.sub(r"\.{2,}", ".", re.sub(r"[^\w.-]+", "-", name)).strip("-.")
 
 
 def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
-    """Write a corpus beside its place, check it with the loader, then rename it into place.
+    """Write a corpus to a temporary folder, validate it with the loader, then rename it.
 
     Raises
     ------
     CorpusError
-        If `folder` holds files that no import wrote, or the loader accepts no document.
+        If `folder` has files that no import wrote, or no document can be loaded.
     """
     fresh, old = (folder.with_name(f".{folder.name}.{state}") for state in ("new", "old"))
     if old.exists() and not folder.exists():  # an earlier import was killed between renames
         old.rename(folder)
     _refuse_foreign(folder)
-    for trace in (fresh, old):
-        shutil.rmtree(trace, ignore_errors=True)
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
         report = _fill(fresh, benchmark, contents, folder.name)
@@ -120,7 +120,7 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Never replace a folder that someone filled by hand."""
+    """Raise `CorpusError` for a folder with files that no import wrote."""
     foreign = (
         sorted(p.name for p in folder.iterdir() if p.name not in _WRITTEN)
         if (folder.is_dir())
@@ -128,7 +128,7 @@ def _refuse_foreign(folder: Path) -> None:
     )
     if foreign:
         raise CorpusError(
-            f"{folder} holds '{foreign[0]}', which no import wrote; "
+            f"{folder} has '{foreign[0]}', which no import wrote; "
             "import under another corpus name or move that folder away"
         )
 
@@ -150,7 +150,7 @@ def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -
     )
     loaded, rejected = load(folder, load_settings(folder))
     if not loaded:
-        raise CorpusError(f"'{corpus}': no document could be taken in; {benchmark.expects}")
+        raise CorpusError(f"'{corpus}': no document could be loaded; {benchmark.expects}")
     queries, failures = load_queries(folder, {document.document_id for document in loaded})
     notes = [*contents.notes, *(f"{r.document_id}: {r.reason}" for r in rejected), *failures]
     return ImportReport(corpus, len(loaded), len(queries), notes)

@@ -14,7 +14,7 @@ from gsum_assets.corpus.queries import Span
 
 _FILES = "a folder with medical.json and medical_questions.json, or the official repository"
 _FOLDERS = ("", "Datasets/Corpus/", "Datasets/Questions/", "Datas/Corpus/", "Datas/Questions/")
-_HEADINGS = re.compile(r"Key points |\? ")  # a guide opens with its table of contents
+_HEADINGS = re.compile(r"Key points |\? ")  # a guide begins with its table of contents
 _OPENING_CHARACTERS = 400
 _TITLE_WORDS = 8
 
@@ -23,12 +23,11 @@ def read_graphrag_bench(source: Path) -> Contents:
     """Read the medical guides as documents, with questions of the four types.
 
     The official corpus is one text of 1 MB whose lines are whole guides for patients. Each
-    distinct line is a document, so that an answer names the guide that it depends on; as one
-    document, every source would be the same. Three guides stand there twice.
+    distinct line is a document, so that an answer names its guide as source. Three guides occur
+    twice.
 
-    The source has no splits. A guide with all of its questions goes to dev or to test by the hash
-    of its text, since nearly equal questions are about the same guide: dev is what choices may
-    be made on, test stays aside.
+    The source has no splits. A guide with all of its questions is in dev or test by the hash of its
+    text, since nearly equal questions are about the same guide.
     """
     files = [_file(source, name) for name in ("medical.json", "medical_questions.json")]
     lines = [line.strip() for line in _context(files[0]).split("\n")]
@@ -38,7 +37,7 @@ def read_graphrag_bench(source: Path) -> Contents:
             guides.setdefault(text, f"guide-{number:02d}")
     contents = Contents([Document(guide, _title(text), text) for text, guide in guides.items()])
     if repeated := sum(map(bool, lines)) - len(guides):
-        contents.notes.append(f"{repeated} guides that stand in the corpus twice are taken once")
+        contents.notes.append(f"{repeated} guides that occur twice in the corpus are imported once")
     rows = [row for _, row in read_rows(files[1], ("id", "question", "answer", "question_type"))]
     texts = list(guides)
     n_pieces = n_found = 0
@@ -84,7 +83,7 @@ def _context(file: Path) -> str:
 
 
 def _title(text: str) -> str:
-    """Return the first words of a guide behind its table of contents, which names no disease."""
+    """Return the first words of a guide after its table of contents, which names no disease."""
     headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
     start = headings[-1].end() if headings else 0
     return " ".join(text[start : start + _OPENING_CHARACTERS].split()[:_TITLE_WORDS])
@@ -101,14 +100,14 @@ def _nearest(rows: Sequence[dict[str, Any]], texts: Sequence[str]) -> list[int]:
 
 
 def _pieces(row: dict[str, Any]) -> list[str]:
-    """Return the passages that the annotators give as evidence; some copies have none."""
+    """Return the passages given as evidence by annotators; some copies of the data have none."""
     evidence = row.get("evidence") or []
     pieces = [evidence] if isinstance(evidence, str) else evidence
     return [piece for piece in pieces if piece.strip()]
 
 
 def _located(piece: str, guides: dict[str, str], nearest: str) -> Span | None:
-    """Return where a piece of evidence stands, whatever its case and white space."""
+    """Return the span of a piece of evidence, ignoring case and white space."""
     pattern = re.compile(r"\s+".join(map(re.escape, piece.split())), re.IGNORECASE)
     for text in (nearest, *guides):
         if found := pattern.search(text):

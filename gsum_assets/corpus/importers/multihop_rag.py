@@ -10,10 +10,10 @@ _FILES = "a folder with corpus.json and MultiHopRAG.json"
 
 
 def read_multihop_rag(source: Path) -> Contents:
-    """Articles by their place in `corpus.json`; evidence names articles by url or title.
+    """Read articles, numbered as in `corpus.json`; evidence names them by url or title.
 
-    Questions that nothing in the collection answers (null_query) have no relevant document.
-    The source has no splits: all is test.
+    Questions without an answer in the collection (null_query) have no relevant document.
+    The source has no splits; all is test.
     """
     files = [
         find_file(folder, name)
@@ -24,20 +24,22 @@ def read_multihop_rag(source: Path) -> Contents:
     if len(files) < 2 or files[0] is None or files[-1] is None:
         raise missing(source, _FILES)
     contents = Contents()
-    places: dict[str, str] = {}
+    article_ids: dict[str, str] = {}
     for number, article in read_rows(files[0], ("title", "body")):
         document_id = f"article-{number:04d}"
         for key in (article["title"], article.get("url")):
             if key:
-                places.setdefault(key, document_id)
+                article_ids.setdefault(key, document_id)
         contents.documents.append(Document(document_id, article["title"], article["body"]))
     n_unknown = 0
     for number, row in read_rows(files[-1], ("query", "answer", "evidence_list")):
         relevant = []
         for evidence in row["evidence_list"]:
-            place = places.get(evidence.get("url", "")) or places.get(evidence["title"])
-            n_unknown += place is None
-            relevant.extend([place] if place else [])
+            article_id = article_ids.get(evidence.get("url", "")) or article_ids.get(
+                evidence["title"]
+            )
+            n_unknown += article_id is None
+            relevant.extend([article_id] if article_id else [])
         contents.queries.append(
             query(
                 f"multihop-{number:04d}",

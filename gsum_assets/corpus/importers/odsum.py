@@ -22,12 +22,12 @@ _MEETING_FILES = "a folder with Documents.tar.gz (or Documents/*.txt) and querie
 
 
 def read_odsum_story(source: Path) -> Contents:
-    """Every section of every story that is not empty is a document.
+    """Read ODSum-Story: every section of every story that is not empty is a document.
 
-    A section's id is a hash of its text, it has no title, and sections are ordered by id, so
-    that nothing but the text tells a method which story it belongs to. A query belongs to the
-    story that holds one of its responses, by the response's uid; all sections of that story are
-    relevant. The split of a query is its story's.
+    A section's id is a hash of its text, it has no title, and sections are ordered by id, so that
+    only the text indicates its story. A query belongs to the story with one of its responses, by
+    the response's uid; all sections of that story are relevant. Queries have the split of their
+    story.
     """
     file = find_file(source, "queries.jsonl")
     if file is None:
@@ -60,7 +60,7 @@ def _section_id(text: str) -> str:
 def _story_queries(
     file: Path, stories: dict[str, tuple[str, list[str]]]
 ) -> tuple[list[Query], int]:
-    """The queries with their stories' sections, and how many belong to no story."""
+    """Return the queries with their stories' sections, and the number without a story."""
     queries, n_unlinked = [], 0
     for line, questions in read_values(file):
         if not isinstance(questions, list):
@@ -87,11 +87,10 @@ def _story_queries(
 
 
 def read_odsum_meeting(source: Path) -> Contents:
-    """Transcripts that are not empty, as they stand; `meetings_list` names the relevant ones.
+    """Read ODSum-Meeting: transcripts unchanged; `meetings_list` names the relevant ones.
 
-    The official file names no split. Its queries are all imported as 'dev': what is known of
-    them beforehand is used for development, and nobody should mistake them for an untouched
-    test split.
+    The official file has no splits. All queries are imported as 'dev', since they have been used
+    for development and are no untouched test split.
     """
     file = find_file(source, "queries.json")
     texts = _transcripts(source)
@@ -115,7 +114,7 @@ def read_odsum_meeting(source: Path) -> Contents:
                 relevant=[name for name in map(slug, row["meetings_list"]) if name not in empty],
             )
         )
-    contents.notes.append("the source names no split; all queries are imported as dev")
+    contents.notes.append("the source has no splits; all queries are imported as dev")
     if empty:
         contents.notes.append(
             f"{len(empty)} of {len(texts)} transcripts are empty ({', '.join(empty)}) and left "
@@ -125,7 +124,7 @@ def read_odsum_meeting(source: Path) -> Contents:
 
 
 def _transcripts(source: Path) -> dict[str, str]:
-    """Texts by meeting name, from the archive or the extracted folder."""
+    """Return texts by meeting name, from the archive or the extracted folder."""
     folder = source / "Documents"
     if folder.is_dir():
         return {slug(p.stem): p.read_text(encoding="utf-8") for p in folder.glob("*.txt")}
@@ -140,7 +139,7 @@ def _transcripts(source: Path) -> dict[str, str]:
                 if content and member.name.endswith(".txt"):
                     texts[slug(Path(member.name).stem)] = content.read().decode("utf-8")
     except (tarfile.TarError, EOFError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{archive}: not readable ({error}); get it anew") from error
+        raise CorpusError(f"{archive}: not readable ({error}); download it again") from error
     return texts
 
 

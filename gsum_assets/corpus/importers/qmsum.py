@@ -15,7 +15,7 @@ _FOLDERS = ("jsonl", "ALL/jsonl", "data/ALL/jsonl")
 
 
 def read_qmsum(source: Path) -> Contents:
-    """Meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
+    """Read meetings as `qmsum-<split>-<line>`, lines from 1, with their questions."""
     contents = Contents()
     n_dropped = 0
     for split, file in split_files(source, ["*.jsonl"], _FOLDERS):
@@ -24,16 +24,16 @@ def read_qmsum(source: Path) -> Contents:
             document_id = f"qmsum-{'val' if split == 'dev' else split}-{line:03d}"
             topics = [topic["topic"].strip() for topic in meeting["topic_list"]]
             turns = meeting["meeting_transcripts"]
-            text, places = transcript(turns)
-            n_dropped += sum(start == end for start, end in places)
+            text, turn_spans = transcript(turns)
+            n_dropped += sum(start == end for start, end in turn_spans)
             contents.documents.append(Document(document_id, _title(topics), text))
-            contents.queries.extend(_queries(meeting, document_id, topics, split, places))
+            contents.queries.extend(_queries(meeting, document_id, topics, split, turn_spans))
     contents.notes.append(f"{n_dropped} turns without words left out")
     return contents
 
 
 def _title(topics: list[str]) -> str:
-    """The first topic, and how many follow."""
+    """Return the first topic, and the number of further ones."""
     if not topics:
         return ""
     more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
@@ -45,18 +45,19 @@ def _queries(
     document_id: str,
     topics: list[str],
     split: str,
-    places: list[tuple[int, int]],
+    turn_spans: list[tuple[int, int]],
 ) -> list[Query]:
-    """General questions search for themselves and the topic list (gor's protocol).
+    """Return the questions of a meeting.
 
-    Of specific ones the annotators marked the turns that hold the answer.
+    General questions are searched for together with the topic list (protocol of gor). For specific
+    ones the annotators marked the turns with the answer.
     """
-    asked = []
+    queries = []
     for kind in ("general", "specific"):
         for number, item in enumerate(meeting[f"{kind}_query_list"], start=1):
             text = item["query"].strip()
             searched = f"{text} {'; '.join(topics)}" if kind == "general" else text
-            asked.append(
+            queries.append(
                 query(
                     f"{document_id}-{kind}-{number}",
                     text,
@@ -65,18 +66,18 @@ def _queries(
                     kind=kind,
                     document_id=document_id,
                     retrieval_text=searched,
-                    spans=_evidence(item, document_id, places),
+                    spans=_evidence(item, document_id, turn_spans),
                 )
             )
-    return asked
+    return queries
 
 
 def _evidence(
-    item: dict[str, Any], document_id: str, places: list[tuple[int, int]]
+    item: dict[str, Any], document_id: str, turn_spans: list[tuple[int, int]]
 ) -> Iterator[Span]:
-    """`relevant_text_span`: the first and the last turn of each stretch, from 0."""
+    """Yield the characters of `relevant_text_span`: first and last turn, from 0."""
     for first, last in item.get("relevant_text_span", ()):
-        turns = [p for p in places[int(first) : int(last) + 1] if p[0] < p[1]]  # with words
+        turns = [p for p in turn_spans[int(first) : int(last) + 1] if p[0] < p[1]]  # with words
         if turns:
             yield Span(document_id, turns[0][0], turns[-1][1])
 

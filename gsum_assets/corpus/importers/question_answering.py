@@ -30,15 +30,15 @@ _NARRATIVEQA_FILES = "a folder with documents.csv, qaps.csv and third_party/wiki
 
 
 def read_quality(source: Path) -> Contents:
-    """QuALITY (Pang et al., 2022): articles with four-way multiple choice.
+    """Read QuALITY (Pang et al., 2022): articles with four-way multiple choice.
 
-    The reference is the right option's text; test has none.
+    The reference is the text of the correct option; the test split has none.
     """
     documents: dict[str, Document] = {}
     contents = Contents()
     for split, file in split_files(source, _QUALITY_PATTERNS, _QUALITY_FOLDERS):
         for _, row in read_rows(file, ("article_id", "article", "questions")):
-            # Two writers asked about each article, so each article comes twice.
+            # two writers wrote questions about each article, so each article occurs twice
             document_id = f"quality-{slug(str(row['article_id']))}"
             title = row.get("title") or ""
             documents.setdefault(document_id, Document(document_id, title, row["article"]))
@@ -67,11 +67,10 @@ def _choice(question: dict[str, Any], query_id: str, document_id: str, split: st
 
 
 def read_musique(source: Path) -> Contents:
-    """MuSiQue (Trivedi et al., 2022): one document a question, made of its paragraphs.
+    """Read MuSiQue (Trivedi et al., 2022): one document per question, its paragraphs.
 
-    The paragraphs keep their order, each under its title; the supporting ones are the evidence.
-    References are the answer and its aliases. Questions marked as not answerable (musique_full)
-    are left out.
+    Paragraphs keep their order, each after its title; the supporting ones are the evidence. The
+    references are the answer and its aliases. Unanswerable questions (musique_full) are left out.
     """
     contents = Contents()
     n_unanswerable = 0
@@ -81,12 +80,12 @@ def read_musique(source: Path) -> Contents:
                 n_unanswerable += 1
                 continue
             document_id = f"musique-{slug(str(row['id']))}"
-            parts = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
-            contents.documents.append(Document(document_id, "", "\n\n".join(parts)))
-            ends = list(accumulate(len(part) + 2 for part in parts))
+            passages = [f"{p['title']}\n{p['paragraph_text']}" for p in row["paragraphs"]]
+            contents.documents.append(Document(document_id, "", "\n\n".join(passages)))
+            ends = list(accumulate(len(passage) + 2 for passage in passages))
             evidence = [
-                Span(document_id, end - 2 - len(part), end - 2)
-                for part, end, paragraph in zip(parts, ends, row["paragraphs"], strict=True)
+                Span(document_id, end - 2 - len(passage), end - 2)
+                for passage, end, paragraph in zip(passages, ends, row["paragraphs"], strict=True)
                 if paragraph.get("is_supporting")
             ]
             answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
@@ -108,10 +107,10 @@ def read_musique(source: Path) -> Contents:
 
 
 def read_narrativeqa(source: Path) -> Contents:
-    """NarrativeQA (Kočiský et al., 2018): books and film scripts, two answers a question.
+    """Read NarrativeQA (Kočiský et al., 2018): books and film scripts, two answers a question.
 
-    The documents are the downloaded stories `tmp/<id>.content`; where none was downloaded,
-    the Wikipedia summaries stand in for all of them.
+    The documents are the downloaded stories `tmp/<id>.content`, or, if none was downloaded, the
+    Wikipedia summaries.
     """
     files = [find_file(source, name) for name in ("documents.csv", "qaps.csv")]
     if files[0] is None or files[1] is None:
@@ -124,9 +123,9 @@ def read_narrativeqa(source: Path) -> Contents:
         text = _story(stories[key], row) if key in stories else summaries.get(key, "")
         if text.strip():
             contents.documents.append(Document(key, row["wiki_title"], text))
-    taken = {document.document_id for document in contents.documents}
+    document_ids = {document.document_id for document in contents.documents}
     for number, row in read_rows(files[1], ("document_id", "set", "question", "answer1")):
-        if row["document_id"] in taken:
+        if row["document_id"] in document_ids:
             answers = [row["answer1"], row.get("answer2") or ""]
             contents.queries.append(
                 query(
@@ -152,23 +151,23 @@ def _summaries(source: Path) -> dict[str, str]:
 
 
 def _story(path: Path, row: dict[str, Any]) -> str:
-    """The text of a downloaded story: markup removed, cut to its recorded start and end."""
+    """Return a downloaded story without markup, cut to its recorded start and end."""
     try:
         text = read_text(path)
-    except CorpusError:  # some stories of Project Gutenberg are older than UTF-8
+    except CorpusError:  # some stories of Project Gutenberg are in Latin-1
         text = path.read_bytes().decode("latin-1")
     if re.search(r"<html|<pre", text[:5000], re.IGNORECASE):
         text = re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]+>", " ", text)
         text = unescape(text)
-    start = _place(text, row.get("story_start"))
-    end = _place(text, row.get("story_end"))
+    start = _match(text, row.get("story_start"))
+    end = _match(text, row.get("story_end"))
     return text[start.start() if start else 0 : end.end() if end else len(text)].strip()
 
 
-def _place(text: str, words: str | None) -> re.Match[str] | None:
-    """Where recorded words stand; their spacing is not the text's."""
+def _match(text: str, words: str | None) -> re.Match[str] | None:
+    """Return the match of recorded words in a text; white space may differ."""
     tokens = (words or "").split()
-    if len(tokens) < 3:  # too little to be sure of the place
+    if len(tokens) < 3:  # too few words to identify the position
         return None
     return re.search(r"\s*".join(re.escape(token) for token in tokens), text)
 

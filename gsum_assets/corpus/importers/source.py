@@ -1,4 +1,4 @@
-"""Finds and reads the files of a benchmark: JSON, JSON lines, CSV or Parquet, gzip or not."""
+"""Files of a benchmark: JSON, JSON lines, CSV or Parquet, optionally with gzip."""
 
 import csv
 import gzip
@@ -18,7 +18,7 @@ _SPLITS = ("train", "dev", "test")
 
 
 def split_of(name: str) -> str | None:
-    """The split that a name tells, as train, dev or test."""
+    """Return the split in a file name: train, dev or test; None if it has none."""
     found = _SPLIT.findall(name)
     if not found:
         return None
@@ -29,18 +29,18 @@ def split_of(name: str) -> str | None:
 def split_files(
     source: Path, patterns: Sequence[str], folders: Sequence[str] = ()
 ) -> list[tuple[str, Path]]:
-    """The files of each split, train first.
+    """Return the files of each split, train first.
 
     Parameters
     ----------
     source : one file, or the dataset's folder.
-    patterns : names without ".gz"; the first pattern that finds anything counts.
-    folders : subfolders of `source` to look in after `source` itself; the first counts.
+    patterns : names without ".gz"; the first pattern with a match counts.
+    folders : subfolders of `source` to search after `source`; the first with a match counts.
 
     Raises
     ------
     CorpusError
-        If nothing is found, or the name of the one file tells no split.
+        If nothing is found, or the name of a single file has no split.
     """
     if source.is_file():
         if split := split_of(source.name):
@@ -52,12 +52,12 @@ def split_files(
             found = [(split, file) for file in files if (split := split_of(file.name))]
             if found:
                 return sorted(found, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
-    wanted = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
-    raise missing(source, f"files {wanted} with train, dev (val) or test in their names")
+    expected = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
+    raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
 
 def find_file(source: Path, *names: str) -> Path | None:
-    """The first of `names`, or of them with ".gz", that exists under a folder."""
+    """Return the first of `names`, also with ".gz", that exists in a folder."""
     for name in names:
         for candidate in (source / name, source / f"{name}.gz"):
             if candidate.is_file():
@@ -65,46 +65,46 @@ def find_file(source: Path, *names: str) -> Path | None:
     return None
 
 
-def missing(source: Path, wanted: str) -> CorpusError:
-    """The error for a source that lacks what is needed: says what was found instead."""
+def missing(source: Path, expected: str) -> CorpusError:
+    """Return the error for a source that lacks files, with the files found instead."""
     if source.is_dir():
         names = sorted(path.name for path in source.iterdir())
         found = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
     else:
         found = "one file" if source.exists() else "no such file or folder"
-    return CorpusError(f"{source}: expected {wanted}; found {found}")
+    return CorpusError(f"{source}: expected {expected}; found {found}")
 
 
 def _matches(folder: Path, pattern: str) -> list[Path]:
-    """Files by pattern, of `x` and `x.gz` only the first."""
+    """Return the files that match a pattern; of `x` and `x.gz` only `x`."""
     plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
     packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
     return [path for _, path in sorted((packed | plain).items())]
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, gzip or not."""
+    """Return the text of a UTF-8 file, optionally with gzip."""
     content = path.read_bytes()
     try:
         if path.suffix == ".gz":
             content = gzip.decompress(content)
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: not UTF-8 at byte {error.start}; get it anew") from error
+        raise CorpusError(f"{path}: not UTF-8 at byte {error.start}; download it again") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path}: damaged gzip file ({error}); get it anew") from error
+        raise CorpusError(f"{path}: damaged gzip file ({error}); download it again") from error
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file."""
+    """Return the value of a JSON file."""
     try:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
-        raise CorpusError(f"{path}: not JSON: {error}; get it anew") from error
+        raise CorpusError(f"{path}: not JSON: {error}; download it again") from error
 
 
 def read_rows(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Numbered rows, from 1, of a CSV, Parquet, JSON (list) or JSON lines file.
+    """Yield numbered rows, from 1, of a CSV, Parquet, JSON (list) or JSON lines file.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def read_rows(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, d
 
 
 def read_values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Numbered values, from 1, whatever they are: see `read_rows`."""
+    """Yield numbered values of any type, from 1, see `read_rows`."""
     name = path.name.removesuffix(".gz")
     if name.endswith(".parquet"):
         import pyarrow.parquet as pq
@@ -142,5 +142,5 @@ def read_values(path: Path) -> Iterator[tuple[int, Any]]:
                     yield number, json.loads(line)
                 except json.JSONDecodeError as error:
                     raise CorpusError(
-                        f"{path} line {number}: not JSON: {error.msg}; get it anew"
+                        f"{path} line {number}: not JSON: {error.msg}; download it again"
                     ) from error

@@ -1,4 +1,4 @@
-"""SQuALITY (Wang et al., 2022): stories, five questions each, four references a question."""
+"""SQuALITY (Wang et al., 2022): stories, five questions each, four references per question."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ _FOLDERS = ("txt", "v1-3/txt", "data/v1-3/txt")
 
 
 def read_squality(source: Path) -> Contents:
-    """Stories by their passage id; question 1 asks for the plot and is general."""
+    """Read stories by their passage id; question 1 is on the plot and general."""
     contents = Contents()
     for split, file in split_files(source, ["*.jsonl"], _FOLDERS):
         for _, story in read_rows(file, ("metadata", "document", "questions")):
@@ -33,7 +33,7 @@ def read_squality(source: Path) -> Contents:
 
 
 def story_title(text: str) -> str:
-    """The first line of a story, after the note on who digitized it."""
+    """Return the first line of a story, after the note on who digitized it."""
     lines = [line.strip() for line in text.split("\n") if line.strip(" *\t")]
     lines = [line for line in lines if not line.startswith("*** START OF")]
     if lines and lines[0].startswith("Produced by"):

@@ -1,6 +1,6 @@
-"""Benchmarks of one reference summary a document: WCEP, BookSum, GovReport, AcademicEval.
+"""Benchmarks with one reference summary per document: WCEP, BookSum, GovReport, AcademicEval.
 
-Each document gets one general question, since the sources state none.
+Each document gets one general question, since the sources have none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _ACADEMICEVAL_SETTING = "abs_9K"  # the abstract writing subset, used by gor (A.
 def _add(
     contents: Contents, document: Document, text: str, references: Sequence[str], split: str
 ) -> None:
-    """A document and its one question."""
+    """Add a document and its only question."""
     contents.documents.append(document)
     document_id = document.document_id
     contents.queries.append(
@@ -36,7 +36,7 @@ def _add(
 
 
 def read_wcep(source: Path) -> Contents:
-    """WCEP-10 (Gholipour Ghalandari et al., 2020): one document a news event.
+    """Read WCEP-10 (Gholipour Ghalandari et al., 2020): one document per news event.
 
     An event's document joins its first ten different articles, as in gor's protocol.
     """
@@ -47,30 +47,30 @@ def read_wcep(source: Path) -> Contents:
             articles = list(dict.fromkeys(_articles(row)))[:_N_ARTICLES]
             title = row.get("title") or ""
             document = Document(document_id, title, "\n\n".join(articles))
-            asked = row.get("query") or "Summarize the news about this event."
+            question = row.get("query") or "Summarize the news about this event."
             summary = row["summary"]
             references = [summary] if isinstance(summary, str) else list(summary)
-            _add(contents, document, asked, references, split)
+            _add(contents, document, question, references, split)
     return contents
 
 
 def _articles(row: dict[str, Any]) -> Iterator[str]:
-    """Articles of the original file (`articles`) or of the hub's copy (`document`)."""
+    """Yield articles of the original file (`articles`) or of the hub's copy (`document`)."""
     if "articles" in row:
         for article in row["articles"]:
-            parts = (article.get("title") or "", article.get("text") or "")
-            yield "\n".join(part.strip() for part in parts if part.strip())
+            items = (article.get("title") or "", article.get("text") or "")
+            yield "\n".join(item.strip() for item in items if item.strip())
         return
     document = row["document"]
-    parts = document.split("</s>") if isinstance(document, str) else document
-    yield from (part.strip() for part in parts if part.strip())
+    items = document.split("</s>") if isinstance(document, str) else document
+    yield from (item.strip() for item in items if item.strip())
 
 
 def read_booksum(source: Path) -> Contents:
-    """BookSum (Kryściński et al., 2021), chapters; summaries by several sites are references.
+    """Read BookSum (Kryściński et al., 2021), chapters; summaries by several sites are references.
 
-    Rows carry their texts (`chapter`, `summary_text`), or name the files that the official
-    scripts gather (`chapter_path`, `summary_path`, relative to the folder).
+    Rows have their texts (`chapter`, `summary_text`), or name files that the official scripts
+    collect (`chapter_path`, `summary_path`, relative to the folder).
     """
     folder = source if source.is_dir() else source.parent
     chapters: dict[str, tuple[Document, list[str], str]] = {}
@@ -114,27 +114,27 @@ def _chapter_summary(folder: Path, row: dict[str, Any]) -> str:
 
 
 def read_govreport(source: Path) -> Contents:
-    """GovReport (Huang et al., 2021): the official JSON files, or the hub's plain text.
+    """Read GovReport (Huang et al., 2021): the official JSON files, or the hub's plain text.
 
     Official: `crs/*.json` and `gao/*.json`, with `split_ids/{crs,gao}_{train,valid,test}.ids`.
     Plain text: rows of `report` (or `document`) and `summary`.
     """
     contents = Contents()
-    asked = "Summarize the report."
+    question = "Summarize the report."
     if (source / "split_ids").is_dir():
         for split, document, summary in _official_reports(source):
-            _add(contents, document, asked, [summary], split)
+            _add(contents, document, question, [summary], split)
         return contents
     for split, file in split_files(source, _TABLES, ("data",)):
         for line, row in read_rows(file, ("summary",)):
             document_id = f"govreport-{slug(str(row.get('id') or f'{split}-{line:05d}'))}"
             text = row["report"] if "report" in row else row["document"]
-            _add(contents, Document(document_id, "", text), asked, [row["summary"]], split)
+            _add(contents, Document(document_id, "", text), question, [row["summary"]], split)
     return contents
 
 
 def _official_reports(source: Path) -> Iterator[tuple[str, Document, str]]:
-    """Split, report and summary of each id that the split files name."""
+    """Yield split, report and summary of each id in the split files."""
     for ids in sorted((source / "split_ids").glob("*.ids")):
         agency = ids.name.partition("_")[0]
         for report_id in read_text(ids).split():
@@ -152,12 +152,12 @@ def _official_reports(source: Path) -> Iterator[tuple[str, Document, str]]:
 
 
 def _sections(body: Any) -> Iterator[str]:
-    """Headings and paragraphs of nested sections, in reading order."""
+    """Yield headings and paragraphs of nested sections, in reading order."""
     if isinstance(body, str):
         yield body
     elif isinstance(body, list):
-        for part in body:
-            yield from _sections(part)
+        for item in body:
+            yield from _sections(item)
     else:
         if body.get("section_title"):
             yield body["section_title"]
@@ -166,10 +166,10 @@ def _sections(body: Any) -> Iterator[str]:
 
 
 def read_academiceval(source: Path) -> Contents:
-    """AcademicEval, abstract writing: a paper's body is the document, its abstract the answer.
+    """Read AcademicEval, abstract writing: the body is the document, the abstract the answer.
 
-    The official folder holds a JSON file a paper, in `abs_9K/` and its split folders; one file
-    of many papers (list or lines) is read, too. Without a named split all is test.
+    The official folder has one JSON file per paper, in `abs_9K/` and its split folders; a single
+    file with many papers (list or lines) is read, too. Without split names all is test.
     """
     contents = Contents()
     nested = source / _ACADEMICEVAL_SETTING
@@ -177,23 +177,23 @@ def read_academiceval(source: Path) -> Contents:
     files = sorted(folder.rglob("*.json*")) if folder.is_dir() else [folder]
     if not files:
         raise missing(source, "JSON files of papers with main_content")
-    taken: set[str] = set()
+    document_ids: set[str] = set()
     for file in files:
         where = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
         for line, paper in _papers(file):
             name = paper.get("url") or f"{where.partition('.json')[0]}-{line}"
             document_id = f"academiceval-{slug(str(name).rstrip('/').rpartition('/')[2])}"
-            if document_id not in taken:
-                taken.add(document_id)
+            if document_id not in document_ids:
+                document_ids.add(document_id)
                 document = Document(document_id, paper.get("title") or "", paper["main_content"])
                 abstract = paper.get("gt") or paper["abstract"]
-                asked = "Write an abstract of this paper."
-                _add(contents, document, asked, [abstract], split_of(where) or "test")
+                question = "Write an abstract of this paper."
+                _add(contents, document, question, [abstract], split_of(where) or "test")
     return contents
 
 
 def _papers(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The papers of a file that holds one object, a list, or lines."""
+    """Yield the papers of a file that holds one object, a list, or lines."""
     if file.name.removesuffix(".gz").endswith(".jsonl"):
         yield from read_rows(file)
         return

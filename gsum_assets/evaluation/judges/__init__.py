@@ -1,6 +1,6 @@
-"""Language models as judges: which of two answers is better, and how good one is.
+"""Language models as judges: comparison of two answers, and ratings of single ones.
 
-What is judged, with its source:
+Kinds of verdicts, with their source:
 
 - `pairwise.py`: two methods' answers to one question by comprehensiveness, diversity, empowerment
   and directness (GraphRAG, arXiv 2404.16130, section 3), relevance (LightPAL) and overall
@@ -8,27 +8,27 @@ What is judged, with its source:
 - `ratings.py`: G-Eval's consistency and relevance, 1 to 5 (Liu et al., 2023, as used for
   graph-augmented ODMDS, appendix D), and LLM-Rater's LR-1 and LR-2 (ReadAgent, arXiv 2402.09727,
   as used for JERR).
-- `win_rates.py`, `position_bias.py`, `rating_scores.py`: what the verdicts amount to;
+- `win_rates.py`, `position_bias.py`, `rating_scores.py`: aggregates of the verdicts;
   `own_judge.py`: whether a model judged its own answers.
 
-How a verdict is read: `verdicts.py` takes it from the checked structure of the reply alone, and
-only if it carries the mark of its request (`material.py`), which no text that is judged can know.
-A reply without such a verdict is counted as unparsed: never a tie, never a score.
+A verdict is taken only from the validated structure of a reply (`verdicts.py`), and only if it has
+the mark of its request (`material.py`), which no judged text can know. A reply without a verdict
+counts as unparsed, never as a tie or a score.
 
-Departures:
+Differences from the papers:
 
-- One call asks for all pairwise criteria (as LightRAG does); GraphRAG makes one a criterion, as
-  the setting `one_criterion_per_call` does.
-- Relevance of a pair is towards the question; LightPAL's towards the reference summary. What of
-  the references an answer covers is G-Eval's relevance here.
-- Two answers with the same words are a tie without a call; such ties count in win rates, and not
-  in the position bias, which is the judge's.
-- A question counts in a win rate once it has verdicts in both orders: with one order alone the
-  place of an answer would count as its quality.
-- G-Eval reads consistency against the passages that the answer was written from (the paper: the
-  relevant documents), cut to a budget (`share_shown` is what was shown), and relevance against
-  question and references. The rating is the number given, not weighted by token probabilities,
-  which many servers do not tell. It is 1 to 5 as in the paper's prompts; its text says 0 to 5.
-- LR-2 counts an answer that LR-1 accepts, whatever the permissive question gave.
-- Where an answer has several samples, the first is judged.
+- One request is for all pairwise criteria (as in LightRAG); GraphRAG has one per criterion, as with
+  the setting `one_criterion_per_call`.
+- Relevance of a pair is relevance to the question; in LightPAL to the reference summary. Coverage
+  of the references is G-Eval's relevance here.
+- Two answers with the same words are a tie without a request; such ties count in win rates, but not
+  in the position bias of the judge.
+- A question counts in a win rate only with verdicts in both orders, to cancel the position bias.
+- G-Eval's consistency is judged with the passages that the answer was written from (the paper: the
+  relevant documents), cut to a budget (`share_shown` is the fraction shown), its relevance with
+  question and references. The rating is the number in the reply, not weighted by token
+  probabilities, which many servers do not return. It is 1 to 5 as in the paper's prompts; the
+  paper's text has 0 to 5.
+- LR-2 also accepts all answers that LR-1 accepts.
+- If an answer has several samples, the first is judged.
 """

@@ -1,4 +1,4 @@
-"""Answers to verdicts: everything that is to be judged, in one batch."""
+"""Verdicts on answers: all requests of a run in one batch."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,21 +23,20 @@ _TABLE = TABLES["judgements"]
 
 
 def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
-    """Why nothing is judged; None if something is.
+    """Return why nothing is judged, or None.
 
     Parameters
     ----------
-    model_identity : of the model that would judge. `extractive` ranks and quotes sentences; it
-        cannot tell a good answer from a bad one, and is not made to look as if it could.
+    model_identity : identity of the judging model. `extractive` quotes sentences and cannot judge.
     """
     if not settings.methods:
         return (
-            "no methods are named to be judged; name them in corpus.toml, in its table [judges]: "
+            "no methods are named to be judged; name them in corpus.toml, table [judges]: "
             'methods = ["bm25", "gor"]'
         )
     if not settings.ratings and len(set(settings.methods)) < 2:
         return (
-            f"only the method '{settings.methods[0]}' is named, and two are compared at a time; "
+            f"only the method '{settings.methods[0]}' is named, and pairs need two; "
             "name another in corpus.toml, [judges] methods, or set ratings = true"
         )
     if model_identity.startswith("extractive"):
@@ -56,23 +55,23 @@ def judge_answers(
     settings: JudgesSettings,
     prompts: Prompts = PROMPTS,
 ) -> Result:
-    """Ask `model` for every pairwise verdict and every rating that the settings name.
+    """Request every pairwise verdict and every rating in the settings from `model`.
 
     Parameters
     ----------
     queries : rows of `queries` of one corpus.
-    summaries, read : rows of several methods, with their column `method`, in any order; `read` is
-        what the answers were written from, `contexts` or what a method refined them to.
+    summaries, read : rows of several methods, with column `method`, in any order; `read` has the
+        texts that the answers were written from: `contexts`, or a method's refined contexts.
 
     Returns
     -------
     Result
-        Rows of `judgements` ordered by its key.
+        Rows of `judgements` ordered by their key.
 
     Raises
     ------
     ModelUnavailableError
-        If asking on is of no use. A reply without a verdict raises nothing: it is counted.
+        If further requests are useless. A reply without a verdict is counted, not raised.
     """
     questions = questions_to_judge(queries, summaries, read, settings)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
@@ -89,7 +88,7 @@ def judge_answers(
 
 
 def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iterator[str]:
-    """A line for each method that lacks answers or passages, or one if there is no question."""
+    """Yield a line for each method without some answers or passages, or if no question is left."""
     if not questions:
         splits = f" of splits {settings.splits}" if settings.splits else ""
         yield (
@@ -114,7 +113,7 @@ def _unanswered(questions: Sequence[Question], settings: JudgesSettings) -> Iter
 
 
 def _cut(rated: Sequence[RatedAnswer], settings: JudgesSettings) -> Iterator[str]:
-    """A line if consistency was judged by a part of what answers were written from."""
+    """Yield a line if the judge of consistency did not see all passages."""
     shares = [case.share_shown for case in rated if case.share_shown is not None]
     if cut := [share for share in shares if share < 1]:
         yield (
@@ -125,7 +124,7 @@ def _cut(rated: Sequence[RatedAnswer], settings: JudgesSettings) -> Iterator[str
 
 
 def _unparsed(judged: Sequence[tuple[Comparison | RatedAnswer, Reply]]) -> Iterator[str]:
-    """A line for each judge that gave replies without a verdict."""
+    """Yield a line for each judge with replies without a verdict."""
     for judge in sorted({case.judge for case, _ in judged}):
         first_rows = [next(iter(case.rows(reply))) for case, reply in judged if case.judge == judge]
         failed = [row for row in first_rows if row["verdict"] == UNPARSED]

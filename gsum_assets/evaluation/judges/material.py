@@ -1,4 +1,4 @@
-"""What judges are shown: which questions, whose answers, and texts that keep their bounds."""
+"""Material for judges: questions, answers, and texts within a budget."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from gsum_resources.content_hash import hash_texts
 
 @dataclass(frozen=True)
 class Question:
-    """A question with what each method made of it.
+    """A question with the answer of each method.
 
     Attributes
     ----------
-    references : what people answered; empty where nobody did.
-    answers : by method, of those that have one.
-    passages : by method, best first: what the answer was written from.
-    writers : language models of the answers, by method.
+    references : reference answers, possibly none.
+    answers : answers by method.
+    passages : passages that the answer was written from, best first, by method.
+    writers : language model of each answer, by method.
     """
 
     query_id: str
@@ -34,11 +34,11 @@ class Question:
 def questions_to_judge(
     queries: pa.Table, summaries: pa.Table, read: pa.Table, settings: JudgesSettings
 ) -> list[Question]:
-    """The drawn questions in order of their ids, with the answers of the methods to judge.
+    """Return the drawn questions by id, with the answers of the methods to judge.
 
     Parameters
     ----------
-    read : rows of `contexts`, or of what a method refined them to: what answers were written from.
+    read : rows of `contexts`, or of a method's refined contexts.
     """
     drawn = drawn_questions(queries, settings)
     kept_summaries, kept_passages = (
@@ -62,7 +62,7 @@ def questions_to_judge(
     ranked = kept_passages.select(["query_id", "method", "rank", "text"]).sort_by("rank")
     for row in ranked.to_pylist():
         of_question = passages.setdefault(row["query_id"], {})
-        if row["text"]:  # of which refinement left something
+        if row["text"]:  # not left empty by refinement
             of_question.setdefault(row["method"], []).append(row["text"])
     return [
         Question(
@@ -79,12 +79,11 @@ def questions_to_judge(
 
 
 def drawn_questions(queries: pa.Table, settings: JudgesSettings) -> dict[str, dict]:
-    """At most `max_questions` rows of `queries` of the wanted kinds and splits, by id.
+    """Return at most `max_questions` rows of `queries` of the set kinds and splits, by id.
 
-    Each has its place in the draw by itself, the hash of its id: a new question takes the place of
-    at most one other.
+    Questions are drawn by the hash of their ids, so that a new question replaces at most one other.
     """
-    wanted = [
+    eligible = [
         row
         for row in queries.select(
             ["query_id", "text", "document_id", "references", "kind", "split"]
@@ -92,27 +91,27 @@ def drawn_questions(queries: pa.Table, settings: JudgesSettings) -> dict[str, di
         if row["kind"] in settings.kinds
         and (not settings.splits or row["split"] in settings.splits)
     ]
-    wanted.sort(key=lambda row: hash_texts(["judge", row["query_id"]]))
-    drawn = {row["query_id"]: row for row in wanted[: settings.max_questions]}
+    eligible.sort(key=lambda row: hash_texts(["judge", row["query_id"]]))
+    drawn = {row["query_id"]: row for row in eligible[: settings.max_questions]}
     return dict(sorted(drawn.items()))
 
 
 def mark_of(texts: Iterable[str]) -> str:
-    """Eight hex digits over all that is judged together: whoever wrote a text cannot know them."""
+    """Return eight hex digits over all texts of a request, which no author of a text can know."""
     return hash_texts(texts, 4)
 
 
 def marked(kind: str, texts: Iterable[str], mark: str) -> tuple[str, ...]:
-    """Each text between tags with the mark, so that none can end its own or begin another."""
+    """Return each text between tags with the mark, so that no text can close its own tags."""
     return tuple(f"<{kind}-{mark}>\n{text}\n</{kind}-{mark}>" for text in texts)
 
 
 def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[str], int, float]:
-    """Return what fits of the passages, best first, and what does not.
+    """Return the passages that fit into the budget, best first.
 
     Returns
     -------
-    The passages shown, how many are cut short or left out, and the share of all characters shown.
+    The passages shown, the number cut or left out, and the fraction of characters shown.
     """
     kept: list[str] = []
     left = max_characters
@@ -127,5 +126,5 @@ def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[st
 
 
 def seed_of(*ids: str) -> int:
-    """A sampling seed from stable ids, of 31 bits: what every server takes."""
+    """Return a sampling seed from stable ids, of 31 bits, which every server accepts."""
     return int(hash_texts(ids)[:8], 16) >> 1

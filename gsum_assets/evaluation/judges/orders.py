@@ -1,4 +1,4 @@
-"""The same two answers shown in both orders: who won, and whether the order decided it."""
+"""Verdicts on the same two answers in both orders: winners, and agreement of the orders."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,26 +16,26 @@ _COLUMNS = [
 
 
 def pairwise_rows(judgements: pa.Table) -> list[dict]:
-    """The rows of `judgements` that compare two methods."""
+    """Return the rows of `judgements` that compare two methods."""
     is_pairwise = pc.equal(judgements["judge"], "pairwise")
     return judgements.filter(is_pairwise).select(_COLUMNS).to_pylist()
 
 
 def grouped(rows: Iterable[dict], *names: str) -> dict[tuple, list[dict]]:
-    """The rows by the values of these columns, in order of the values."""
+    """Return the rows grouped by the values of these columns, in order of the values."""
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in names)].append(row)
     return dict(sorted(groups.items()))
 
 
-def asked(rows: Iterable[dict]) -> list[dict]:
-    """Those that a model gave: ties of answers with the same words say nothing about it."""
+def judged_by_model(rows: Iterable[dict]) -> list[dict]:
+    """Return the rows with a verdict of a model, without ties of identical answers."""
     return [row for row in rows if row["model"]]
 
 
 def value_in_both_orders(rows: Sequence[dict]) -> float | None:
-    """Mean value of one question, each order counting half; None where an order has no verdict."""
+    """Return the mean over both orders of one question; None if one has no verdict."""
     means = []
     for first in (rows[0]["method"], rows[0]["opponent"]):
         values = [
@@ -48,15 +48,15 @@ def value_in_both_orders(rows: Sequence[dict]) -> float | None:
 
 
 def first_won(rows: Iterable[dict]) -> tuple[int, int]:
-    """Decided verdicts for the answer shown first, and decided verdicts."""
+    """Return the number of decided verdicts for the answer shown first, and of all decided."""
     decided = [_winner(row) == row["first"] for row in rows if row["value"] in (0.0, 1.0)]
     return sum(decided), len(decided)
 
 
 def disagreements(rows: Iterable[dict]) -> tuple[int, int]:
-    """Pairs of both orders that differ in their winner, and all with a verdict in both.
+    """Return the number of pairs of both orders with different winners, and of all pairs.
 
-    A tie in one order and a winner in the other differ; two ties agree.
+    Only pairs with a verdict in both orders count. A tie differs from a winner, not from a tie.
     """
     differ = []
     for both in grouped(rows, "query_id", "method", "opponent", "repeat").values():
@@ -67,20 +67,20 @@ def disagreements(rows: Iterable[dict]) -> tuple[int, int]:
 
 
 def share(part: int, whole: int) -> float | None:
-    """None of nothing."""
+    """Return `part / whole`, or None if `whole` is 0."""
     return part / whole if whole else None
 
 
 def share_interval(counts: Iterable[tuple[int, int]]) -> tuple[float, float]:
     """Return the 95% interval of a share over questions, each with all of its verdicts.
 
-    The share is a ratio of sums. A question enters by its linearized value, share + (part - share
-    x whole) / mean whole (Cochran 1977, 6.5), which is its own share where all have as many
-    verdicts.
+    The share is a ratio of sums. Each question counts by its linearized value, share + (part -
+    share x whole) / mean whole (Cochran 1977, 6.5), which is its own share if all questions have
+    equally many verdicts.
 
     Parameters
     ----------
-    counts : part and whole of each question; none of the wholes is 0, and there is at least one.
+    counts : part and whole of each question, at least one; no whole is 0.
     """
     parts, wholes = np.array(list(counts), dtype=np.float64).T
     share = parts.sum() / wholes.sum()
@@ -89,5 +89,5 @@ def share_interval(counts: Iterable[tuple[int, int]]) -> tuple[float, float]:
 
 
 def _winner(row: dict) -> str | None:
-    """The method whose answer was better; None of a tie."""
+    """Return the method whose answer was better; None for a tie."""
     return {1.0: row["method"], 0.0: row["opponent"]}.get(row["value"])

@@ -1,4 +1,4 @@
-"""Judges that rate their own answers: a model tends to prefer what it wrote itself."""
+"""Self-preference: models that judge their own answers tend to prefer them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,7 +15,7 @@ def is_own_judge(judge: str, question: Question, methods: Iterable[str]) -> bool
 
     Parameters
     ----------
-    judge : language model that judged; empty where none was asked.
+    judge : judging language model; empty without one.
     """
     return bool(judge) and judge in {question.writers.get(method) for method in methods}
 
@@ -23,7 +23,7 @@ def is_own_judge(judge: str, question: Question, methods: Iterable[str]) -> bool
 def judged_by_writer(judgements: pa.Table) -> Sequence[str]:
     """Return the methods with a verdict of the model that wrote their answer, sorted.
 
-    Of a pair both are named: the verdict on the one depends on the other.
+    Both methods of a pair are included, since the verdict depends on both answers.
     """
     own = judgements.filter(judgements["is_own"])
     both = pa.concat_arrays(
@@ -33,7 +33,7 @@ def judged_by_writer(judgements: pa.Table) -> Sequence[str]:
 
 
 def own_judge_note(judgements: pa.Table) -> str | None:
-    """Return a sentence on verdicts that a model gave on its own answers; None without any."""
+    """Return a sentence on verdicts of a model on its own answers; None without any."""
     if not (methods := judged_by_writer(judgements)):
         return None
     models = sorted(set(judgements.filter(judgements["is_own"])["model"].to_pylist()))

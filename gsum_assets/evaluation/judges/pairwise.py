@@ -1,4 +1,4 @@
-"""Two methods' answers side by side, in both orders (GraphRAG, arXiv 2404.16130, section 3)."""
+"""Pairwise comparison of answers in both orders (GraphRAG, arXiv 2404.16130, section 3)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from gsum_assets.evaluation.judges.verdicts import (
 from gsum_resources.protocols import Reply, Request
 
 VALUES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
-_MAX_WORDS = 25  # of a reason
+_MAX_WORDS = 25  # per reason
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One showing of two answers.
+    """A request to compare two answers, in one order.
 
     Attributes
     ----------
-    method, opponent : in alphabetical order.
-    first : the one of them whose answer is shown first.
-    repeat : from 1.
-    criteria : that one call asks for.
+    method, opponent : the two methods, in alphabetical order.
+    first : the method whose answer is shown first.
+    repeat : number of the repetition, from 1.
+    criteria : criteria of the request.
     """
 
     question: Question
@@ -48,11 +48,11 @@ class Comparison:
 
     @property
     def is_settled(self) -> bool:
-        """Whether both answers have the same words, so that there is nothing to ask."""
-        own, other = (
+        """Whether both answers have the same words, so that no request is needed."""
+        answer, opposing = (
             self.question.answers[method].split() for method in (self.method, self.opponent)
         )
-        return own == other
+        return answer == opposing
 
     @cached_property
     def _shown(self) -> tuple[str, str]:
@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def request(self) -> Request:
-        """What the judge is asked."""
+        """Request to the judge."""
         drawn_for = (self.question.query_id, self.method, self.opponent, self.first)
         alone = self.criteria if self.criteria != CRITERIA else ()
         return Request(
@@ -81,7 +81,7 @@ class Comparison:
         )
 
     def rows(self, reply: Reply) -> Iterator[dict]:
-        """Rows of `judgements`, one a criterion."""
+        """Yield rows of `judgements`, one per criterion."""
         try:
             found = verdict_in(reply, pairwise_verdict(self.criteria), self._mark)
         except UnparsedError as problem:
@@ -94,12 +94,12 @@ class Comparison:
             yield self._row(criterion, verdict, preference.reason, reply.model)
 
     def settled_rows(self) -> Iterator[dict]:
-        """Rows of a tie that no model was asked about."""
+        """Yield rows of a tie decided without a model."""
         for criterion in self.criteria:
             yield self._row(criterion, "tie", "both answers have the same words: not asked", "")
 
     def _verdict(self, winner: str) -> str:
-        """'win', 'loss' or 'tie' of `method`, from the place of the better answer."""
+        """Return 'win', 'loss' or 'tie' of `method`, from the position of the better answer."""
         if winner == "neither":
             return "tie"
         return "win" if (winner == "answer 1") == (self.first == self.method) else "loss"
@@ -125,8 +125,10 @@ class Comparison:
 def comparisons(
     questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
 ) -> Iterator[Comparison]:
-    """Each two methods on each question that both answered, in both orders, every repeat."""
-    calls = [(one,) for one in CRITERIA] if settings.one_criterion_per_call else [CRITERIA]
+    """Yield each pair of methods on each question that both answered, in both orders."""
+    calls = (
+        [(criterion,) for criterion in CRITERIA] if settings.one_criterion_per_call else [CRITERIA]
+    )
     for question in questions:
         pairs = combinations(sorted(question.answers), 2)
         for (method, opponent), criteria in product(pairs, calls):

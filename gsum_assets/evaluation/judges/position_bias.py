@@ -1,12 +1,12 @@
-"""Whether a judge looks at where an answer stands instead of what it says."""
+"""Position bias: whether verdicts of a judge depend on the order of the answers."""
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.judges.orders import (
-    asked,
     disagreements,
     first_won,
     grouped,
+    judged_by_model,
     pairwise_rows,
     share,
     share_interval,
@@ -28,21 +28,21 @@ SCHEMA = pa.schema(
 
 
 def position_bias(judgements: pa.Table) -> pa.Table:
-    """One row a criterion, over all pairs of methods.
+    """Return one row per criterion, over all pairs of methods.
 
     Returns
     -------
     pa.Table
-        first_won : share of the decided verdicts that the answer shown first won; both orders are
-            asked, so that 0.5 is no bias. Null where nothing was decided.
-        low, high : its 95% interval over questions, each with all of its verdicts.
-        disagreement : share of the pairs of both orders (same question, methods and repeat) that
-            differ in their winner; a tie differs from a winner, and not from a tie.
+        first_won : fraction of decided verdicts won by the answer shown first; both orders are
+            judged, so that 0.5 is no bias. Null without decided verdicts.
+        low, high : 95% interval of `first_won` over questions, each with all of its verdicts.
+        disagreement : fraction of the pairs of both orders (same question, methods and repeat)
+            with different winners; a tie differs from a winner, but not from a tie.
         n : decided verdicts.
         n_both_orders : pairs with a verdict in both orders.
         unparsed : replies without a verdict.
     """
-    by_criterion = grouped(asked(pairwise_rows(judgements)), "criterion")
+    by_criterion = grouped(judged_by_model(pairwise_rows(judgements)), "criterion")
     rows = []
     for criterion in CRITERIA:
         verdicts = by_criterion.get((criterion,), [])

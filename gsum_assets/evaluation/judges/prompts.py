@@ -1,4 +1,4 @@
-"""What a judge is told."""
+"""Instructions for a judge."""
 
 from collections.abc import Sequence
 
@@ -39,7 +39,7 @@ The order in which the answers stand means nothing, and length alone is no merit
 
 
 def criteria_text(criteria: Sequence[str]) -> str:
-    """Return what a judge of two answers is told of these criteria, a line each."""
+    """Return the text of these criteria for a judge of two answers, one line each."""
     texts = dict(_CRITERIA, overall=_OVERALL_ALONE) if len(criteria) == 1 else _CRITERIA
     return "\n".join(f"- {name}: {texts[name]}" for name in criteria)
 

@@ -21,9 +21,9 @@ SCHEMA = pa.schema(
 
 
 def rating_scores(judgements: pa.Table) -> pa.Table:
-    """One row per method, question and metric: the mean over the repeats, unparsed ones left out.
+    """Return one row per method, question and metric: the mean over parsed repeats.
 
-    Values are 1 to 5 of `g_eval_consistency` and `g_eval_relevance`, 0 to 1 of `lr1` and `lr2`.
+    Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1` and `lr2`.
     """
     rated = judgements.filter(
         pc.and_(pc.is_null(judgements["opponent"]), pc.is_valid(judgements["value"]))

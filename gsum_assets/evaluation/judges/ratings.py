@@ -1,4 +1,4 @@
-"""One answer at a time: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
+"""Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,15 +37,15 @@ _MAX_WORDS = 30
 
 @dataclass(frozen=True)
 class RatedAnswer:
-    """One rating of one method's answer.
+    """A request to rate one answer of a method.
 
     Attributes
     ----------
     judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2.
-    kind : what the texts beside the answer are.
-    beside : those texts.
-    share_shown : of what the answer was written from, in characters; None: it is not shown.
-    repeat : from 1.
+    kind : kind of the other texts.
+    other_texts : texts to compare the answer with: passages or references.
+    share_shown : fraction of the passages shown, by characters; None if none are needed.
+    repeat : number of the repetition, from 1.
     """
 
     question: Question
@@ -55,24 +55,24 @@ class RatedAnswer:
     instructions: str
     schema: Schema
     kind: str
-    beside: tuple[str, ...]
+    other_texts: tuple[str, ...]
     share_shown: float | None
     repeat: int
     temperature: float
 
     @property
     def _mark(self) -> str:
-        return mark_of([self.question.text, self.question.answers[self.method], *self.beside])
+        return mark_of([self.question.text, self.question.answers[self.method], *self.other_texts])
 
     @property
     def request(self) -> Request:
-        """What the judge is asked."""
+        """Request to the judge."""
         answer = marked("answer", [self.question.answers[self.method]], self._mark)
         return Request(
             task="score",
             instructions=self.instructions,
             question=self.question.text,
-            passages=answer + marked(self.kind, self.beside, self._mark),
+            passages=answer + marked(self.kind, self.other_texts, self._mark),
             max_words=_MAX_WORDS,
             temperature=self.temperature,
             seed=seed_of(
@@ -83,7 +83,7 @@ class RatedAnswer:
         )
 
     def rows(self, reply: Reply) -> Iterator[dict]:
-        """The row of `judgements`."""
+        """Yield the row of `judgements`."""
         try:
             found = verdict_in(reply, self.schema, self._mark)
         except UnparsedError as problem:
@@ -114,36 +114,38 @@ class RatedAnswer:
 def ratings(
     questions: Sequence[Question], settings: JudgesSettings, prompts: Prompts = PROMPTS
 ) -> Iterator[RatedAnswer]:
-    """Every rating of every answer, every repeat."""
+    """Yield every rating of every answer, for every repeat."""
     for question in questions:
         for method in sorted(question.answers):
             for repeat in range(1, settings.repeats + 1):
-                for asked in _asked(question, method, settings.max_passage_characters, prompts):
-                    yield RatedAnswer(question, method, *asked, repeat, settings.temperature)
+                for fields in _rating_fields(
+                    question, method, settings.max_passage_characters, prompts
+                ):
+                    yield RatedAnswer(question, method, *fields, repeat, settings.temperature)
 
 
-def _asked(
+def _rating_fields(
     question: Question, method: str, max_characters: int, prompts: Prompts
 ) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...], float | None]]:
-    """Judge, criterion, instructions, schema, the texts beside the answer, and their share."""
+    """Yield judge, criterion, instructions, schema, kind and texts, and share shown."""
     if passages := question.passages.get(method):
         shown, n_omitted, share = within_budget(passages, max_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
-        told = prompts.text("consistency", omitted=omitted)
-        yield "g_eval", "consistency", told, Rating, "passage", tuple(shown), share
+        instructions = prompts.text("consistency", omitted=omitted)
+        yield "g_eval", "consistency", instructions, Rating, "passage", tuple(shown), share
     references = question.references
     source, texts = BY_REFERENCES if references else BY_QUESTION
-    told = prompts.text("relevance", source=source, texts=texts)
-    yield "g_eval", "relevance", told, Rating, "reference", references, None
+    instructions = prompts.text("relevance", source=source, texts=texts)
+    yield "g_eval", "relevance", instructions, Rating, "reference", references, None
     if references:
-        told = prompts.text("strict")
-        yield "llm_rater", "lr1", told, StrictRating, "reference", references, None
-        told = prompts.text("permissive")
-        yield "llm_rater", "lr2", told, PermissiveRating, "reference", references, None
+        instructions = prompts.text("strict")
+        yield "llm_rater", "lr1", instructions, StrictRating, "reference", references, None
+        instructions = prompts.text("permissive")
+        yield "llm_rater", "lr2", instructions, PermissiveRating, "reference", references, None
 
 
 def accept_what_is_strictly_right(rows: list[dict]) -> None:
-    """Count an answer in LR-2 that LR-1 accepts, in place."""
+    """Accept answers in LR-2 that LR-1 accepts, in place."""
     strictly_right = {
         (row["query_id"], row["method"], row["repeat"])
         for row in rows

@@ -6,7 +6,7 @@ from gsum_assets.corpus.queries import QuestionKind
 
 
 class JudgesSettings(BaseModel):
-    """Table `[judges]`; every verdict is a call of the judging model, so nothing is by default."""
+    """Table `[judges]`; every verdict is a call of the judging model, so the default is none."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -18,8 +18,8 @@ class JudgesSettings(BaseModel):
     )
     one_criterion_per_call: bool = Field(
         default=False,
-        description="whether each pairwise criterion is a call of its own, as in GraphRAG: six "
-        "times as many; else one call asks for all, as in LightRAG",
+        description="whether each pairwise criterion has its own call, as in GraphRAG: six times "
+        "as many; otherwise one call for all, as in LightRAG",
     )
     ratings: bool = Field(
         default=True, description="each answer alone: G-Eval, and LLM-Rater with references"
@@ -27,20 +27,18 @@ class JudgesSettings(BaseModel):
     kinds: list[QuestionKind] = Field(
         default=["general"],
         min_length=1,
-        description="of question; 'general', the global ones, as GraphRAG judges; ours",
+        description="kinds of questions; 'general', the global ones, as in GraphRAG; ours",
     )
     splits: list[str] = Field(default_factory=list, description="train, dev, test; empty: all")
     max_questions: int = Field(
-        default=50, ge=1, description="drawn by the hash of their ids; ours, GraphRAG took 125"
+        default=50, ge=1, description="drawn by the hash of their ids; ours, GraphRAG used 125"
     )
-    repeats: int = Field(
-        default=1, ge=1, description="times that each is asked; ours, GraphRAG asks 5 times"
-    )
-    temperature: float = Field(default=0.0, ge=0, description="of sampling; LightPAL's 0: greedy")
+    repeats: int = Field(default=1, ge=1, description="requests per verdict; ours, GraphRAG has 5")
+    temperature: float = Field(default=0.0, ge=0, description="sampling; LightPAL's 0: greedy")
     max_passage_characters: int = Field(
         default=36_000,
         ge=100,
-        description="of an answer's passages shown for consistency, best first; ours: about 8,000 "
+        description="length of the passages shown for consistency, best first; ours: about 8,000 "
         "tokens of English, GraphRAG's context",
     )
 
@@ -48,7 +46,7 @@ class JudgesSettings(BaseModel):
     def _repeats_differ(self) -> "JudgesSettings":
         if self.repeats > 1 and not self.temperature:
             raise ValueError(
-                f"repeats is {self.repeats}, but at temperature 0 each asks the same thing again: "
+                f"repeats is {self.repeats}, but at temperature 0 all requests are equal: "
                 "raise temperature, to 0.7 for example, or set repeats to 1"
             )
         return self
@@ -57,6 +55,6 @@ class JudgesSettings(BaseModel):
     def _something_is_judged(self) -> "JudgesSettings":
         if not (self.pairwise or self.ratings):
             raise ValueError(
-                "pairwise and ratings are both off; to judge nothing leave methods empty"
+                "pairwise and ratings are both off; leave methods empty to judge nothing"
             )
         return self

@@ -1,4 +1,4 @@
-"""What a judge may reply, and how a reply becomes a verdict: by its checked structure alone."""
+"""Schemas of a judge's replies, and the verdict in a reply."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -65,30 +65,30 @@ def _pairwise_verdict(criteria: tuple[str, ...]) -> type[Verdict]:
 
 
 class UnparsedError(ValueError):
-    """A reply that holds no verdict; the message says why."""
+    """Error for a reply without a verdict; the message is the reason."""
 
 
 def verdict_in(reply: Reply, schema: type[Read], mark: str) -> Read:
-    """The verdict that a reply holds.
+    """Return the verdict in a reply.
 
     Parameters
     ----------
-    schema : that of its request.
-    mark : that of its request's material. A verdict without it was not made for this request: it
-        was copied from a text that was judged, for example.
+    schema : schema of the request.
+    mark : mark in the request. A verdict without it does not belong to this request: it may be
+        copied from a judged text.
 
     Raises
     ------
     UnparsedError
-        If the model gave no valid reply after all its re-asks, or the mark is not this one.
+        If the model gave no valid reply after all repeated requests, or the mark differs.
     """
     if not isinstance(reply, Completion):
         raise UnparsedError(reply.message)
     if not isinstance(reply.parsed, schema):
-        raise UnparsedError(f"{reply.model}: the reply was not read by its schema")
+        raise UnparsedError(f"{reply.model}: the reply does not match its schema")
     if mark not in reply.parsed.mark:
         raise UnparsedError(
             f"{reply.model}: the verdict has the mark '{reply.parsed.mark[:40]}' instead of "
-            f"'{mark}', so that it may be copied from a text that was judged"
+            f"'{mark}'; it may be copied from a judged text"
         )
     return reply.parsed

@@ -1,4 +1,4 @@
-"""How often one method's answers are preferred to another's."""
+"""Win rates: how often one method's answers are preferred to another's."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from gsum.statistics import compare, holm, wilson
 from gsum_assets.evaluation.judges.orders import (
-    asked,
     disagreements,
     first_won,
     grouped,
+    judged_by_model,
     pairwise_rows,
     share,
     value_in_both_orders,
@@ -20,11 +20,11 @@ from gsum_assets.tables import TABLES
 
 
 def win_rates(judgements: pa.Table) -> pa.Table:
-    """Rows of `win_rates`: each pair of methods both ways, by criterion.
+    """Return rows of `win_rates`: each pair of methods in both directions, by criterion.
 
-    A question's value is the mean over both orders and the repeats of each; a question without
-    a verdict in both orders has none. Where no question has one, the rate is null. p is adjusted
-    for all pairs and criteria (Holm).
+    The value of a question is the mean over both orders and the repeats of each, or missing without
+    a verdict in both orders. If all values are missing, the rate is null. p is adjusted for all
+    pairs and criteria (Holm).
     """
     pairs = grouped(pairwise_rows(judgements), "method", "opponent", "criterion")
     found = [_rate(verdicts) for verdicts in pairs.values()]
@@ -42,9 +42,9 @@ def win_rates(judgements: pa.Table) -> pa.Table:
 
 
 def to_markdown(rates: pa.Table, criterion: str = "overall") -> str:
-    """How often the method of a row was preferred to that of a column, percent, as Markdown.
+    """Return a Markdown table of how often each row was preferred to each column, percent.
 
-    Half the 95% interval follows; a dash stands where there was no verdict.
+    Half the 95% interval follows; a dash means that there was no verdict.
     """
     found = {
         (row["method"], row["opponent"]): row
@@ -81,7 +81,7 @@ def _rate(verdicts: Sequence[dict]) -> dict:
         low, high = wilson(np.array([rate]), len(values))[0].tolist()
         p_value = compare(values, [0.5] * len(values)).p_value
     counts = Counter(row["verdict"] for row in verdicts)
-    judged = asked(verdicts)
+    judged = judged_by_model(verdicts)
     return {
         "win_rate": rate,
         "low": low,
@@ -99,7 +99,7 @@ def _rate(verdicts: Sequence[dict]) -> dict:
 
 
 def _mirrored(row: dict) -> dict:
-    """The same pair from the opponent's side."""
+    """Return the row of the same pair from the opponent's side."""
     rate, low, high = row["win_rate"], row["low"], row["high"]
     return row | {
         "method": row["opponent"],

@@ -1,4 +1,4 @@
-"""How the key elements of a text are connected, by rule: sentences that name two of them."""
+"""Relationships between the key elements of a text, by rule: sentences that name two of them."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, stem, word_s
 from gsum_resources.llm.results import Relationship
 
 _WORD = re.compile(r"[^\W_]+")
-_UNTOLD = word_set(
+_SKIPPED_WORDS = word_set(
     """
     the a an my your his her its our their i you he she it we they me him us them
     and or but nor so as that this these those which who
@@ -24,7 +24,7 @@ _MOST_WORDS = 3
 
 @dataclass(frozen=True)
 class _Named:
-    """A sentence, and where it names each element, as `(start, end)` in characters."""
+    """A sentence, and the spans of each element in it, as `(start, end)` in characters."""
 
     sentence: Sentence
     spans: dict[str, list[tuple[int, int]]]
@@ -33,29 +33,29 @@ class _Named:
 def relate_elements(
     elements: Sequence[str], sentences: Sequence[Sentence], importance: np.ndarray
 ) -> list[Relationship]:
-    """A relationship for each two elements that a sentence names, from the one named first.
+    """Return a relationship for each pair of elements named by a sentence, first one first.
 
     Parameters
     ----------
-    elements : phrases of the text; number, case and endings of their words do not count.
-    sentences : of the text.
-    importance : `(n_sentences,)` in 0..1; the most important sentence tells the relation.
+    elements : phrases of the text, matched regardless of number, case and endings.
+    sentences : sentences of the text.
+    importance : `(n_sentences,)` in 0..1; the most important sentence gives the relation.
 
     Returns
     -------
     list of Relationship
-        Both ends are spelt as in `elements`. Relation: at most three words that stand between
-        the two and belong to no noun phrase, verbs if there are any; "with" where there is no
-        word. Strength: 1 plus the number of further sentences that name both, at most 10.
+        Both ends are spelt as in `elements`. Relation: at most three words between the two that
+        belong to no noun phrase, verbs if there are any; "with" if there is no word. Strength:
+        the number of sentences that name both, at most 10.
     """
     named = [_Named(sentence, _spans(sentence.text, elements)) for sentence in sentences]
     found = []
-    for one, other in combinations(elements, 2):
-        both = [i for i, n in enumerate(named) if n.spans[one] and n.spans[other]]
+    for left, right in combinations(elements, 2):
+        both = [i for i, n in enumerate(named) if n.spans[left] and n.spans[right]]
         if not both:
             continue
         best = named[max(both, key=lambda i: (importance[i], -i))]
-        source, target = sorted((one, other), key=lambda name: best.spans[name][0])
+        source, target = sorted((left, right), key=lambda name: best.spans[name][0])
         found.append(
             Relationship(
                 source=source,
@@ -84,9 +84,9 @@ def _spans(text: str, elements: Sequence[str]) -> dict[str, list[tuple[int, int]
 
 
 def _relation(named: _Named, source: str, target: str) -> str:
-    """What stands between the target and the last mention of the source before it.
+    """Return the words between the target and the last mention of the source before it.
 
-    Of the runs of words between noun phrases the first that says something, as verbs do.
+    Of the runs of words between noun phrases, the first with content words, such as verbs, is used.
     """
     text, end = named.sentence.text, named.spans[target][0][0]
     start = max(last for first, last in named.spans[source] if first <= end)
@@ -95,8 +95,8 @@ def _relation(named: _Named, source: str, target: str) -> str:
     for match in _WORD.finditer(text, start, end):
         if any(first <= match.start() < last for first, last in phrases):
             runs.append([])
-        elif len(match[0]) > 1 and match[0].lower() not in _UNTOLD:
+        elif len(match[0]) > 1 and match[0].lower() not in _SKIPPED_WORDS:
             runs[-1].append(match[0])
     runs = [run for run in runs if run] or [["with"]]
-    telling = [run for run in runs if not FUNCTION_WORDS.issuperset(map(str.lower, run))]
-    return " ".join((telling or runs)[0][:_MOST_WORDS])
+    content_runs = [run for run in runs if not FUNCTION_WORDS.issuperset(map(str.lower, run))]
+    return " ".join((content_runs or runs)[0][:_MOST_WORDS])

@@ -1,4 +1,4 @@
-"""Entities and how they are connected, by rule: names, recurring noun phrases, co-occurrence."""
+"""Entities and their relationships, by rule: names, recurring noun phrases, co-occurrence."""
 
 import re
 from collections import Counter, defaultdict
@@ -42,20 +42,20 @@ _WHERE = r"(?:in|at|near|towards?|across)"
 def extract_entities(
     sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 15
 ) -> Entities:
-    """The most important entities and the relationships among them.
+    """Return the most important entities and the relationships among them.
 
     Parameters
     ----------
-    sentences : of one passage.
+    sentences : sentences of one passage.
     importance : `(n_sentences,)` in 0..1.
-    limit : entities at most; names come before common nouns of equal weight.
+    limit : maximum number of entities; names come before common nouns of equal weight.
 
     Returns
     -------
     Entities
-        The description of an entity is its most important sentences (two at most), that of a
-        relationship the most important sentence which names both. Strength: 1 plus the number
-        of further shared sentences, at most 10.
+        The description of an entity consists of its most important sentences (two at most), that
+        of a relationship is the most important sentence which names both. Strength: the number
+        of shared sentences, at most 10.
     """
     speakers = Counter(s.speaker for s in sentences if s.speaker)
     mentions: dict[str, list[int]] = {}
@@ -83,9 +83,9 @@ def extract_entities(
 
 
 def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
-    """Capitalized phrases and the sentences that use them, the most frequent first.
+    """Return capitalized phrases and the sentences that use them, the most frequent first.
 
-    A capital at the start of a sentence counts only if the word has it elsewhere, too.
+    A capital at the start of a sentence counts only if the word is also capitalized elsewhere.
     """
     inner = {
         word
@@ -97,11 +97,11 @@ def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
     found: defaultdict[str, list[int]] = defaultdict(list)
     for index, sentence in enumerate(sentences):
         for match in _CAPITALIZED.finditer(sentence.text):
-            parts = match[0].split()
+            words = match[0].split()
             if _begins(sentence.text, match.start()):
-                while parts and parts[0] not in inner:
-                    parts = parts[1:]
-            name = re.sub(r"['’]s$", "", " ".join(parts)).strip(".")
+                while words and words[0] not in inner:
+                    words = words[1:]
+            name = re.sub(r"['’]s$", "", " ".join(words)).strip(".")
             if len(name) > 1 and name.lower() not in FUNCTION_WORDS and index not in found[name]:
                 found[name].append(index)
     named = {name: where for name, where in found.items() if where}
@@ -109,7 +109,7 @@ def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
 
 
 def _begins(text: str, position: int) -> bool:
-    """Whether a capital at this position is due to the start of a sentence or quotation."""
+    """Return whether a capital at this position is due to the start of a sentence or quotation."""
     return not re.search(r"[\w,;'’)] *$", text[:position])
 
 
@@ -122,7 +122,7 @@ def _shown(sentence: Sentence) -> str:
 
 
 def guess_type(name: str, sentences: Sequence[Sentence]) -> str:
-    """One of person, organization, place, event, thing, concept."""
+    """Return one of person, organization, place, event, thing, concept."""
     last = re.findall(r"\w+", name.lower())[-1:]
     for kind, nouns in _TYPES:
         if last and re.fullmatch(f"(?:{nouns})s?", last[0]):
@@ -171,7 +171,7 @@ def _relationships(
 
 
 def relation_words(sentence: Sentence, source: str, target: str) -> str:
-    """At most three words that stand between two names in a sentence; "mentions" for a speaker."""
+    """Return at most three words between two names in a sentence; "mentions" for a speaker."""
     if sentence.speaker == source:
         return "mentions"
     between = re.search(rf"{re.escape(source)}\b(.*?)\b{re.escape(target)}", sentence.text)

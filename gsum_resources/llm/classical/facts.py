@@ -1,4 +1,4 @@
-"""Atomic facts: clean statements that hold one thing each, with their key elements."""
+"""Atomic facts: statements of a single fact each, with their key elements."""
 
 import re
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ _OPEN = re.compile(r"(?:it|this|that|these|those|he|she|they|which|there)\b", re
 
 
 def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 12) -> Facts:
-    """Statements that can be understood alone, in document order.
+    """Return statements that are understandable without context, in document order.
 
     Parameters
     ----------
-    sentences : of one passage.
-    importance : `(n_sentences,)` in 0..1; where there are more than `limit`, it decides.
-    limit : facts at most.
+    sentences : sentences of one passage.
+    importance : `(n_sentences,)` in 0..1; selects facts if there are more than `limit`.
+    limit : maximum number of facts.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: 
 
 
 def atomic_statements(sentence: str) -> list[str]:
-    """Main clauses as sentences: "The hull leaks, and it is old." gives two."""
+    """Return main clauses as sentences: "The hull leaks, and it is old." gives two."""
     pieces = [piece.strip(" ,;") for piece in _JOINT.split(sentence)]
     if any(len(piece.split()) < 3 for piece in pieces) or re.search('["“”]', sentence):
         pieces = [sentence.strip()]
@@ -58,7 +58,7 @@ def atomic_statements(sentence: str) -> list[str]:
 
 
 def fact_elements(statement: str, speaker: str = "", count: int = 3) -> list[str]:
-    """Up to `count` key elements: the speaker, then names, then other noun phrases."""
+    """Return up to `count` key elements: the speaker, then names, then other noun phrases."""
     phrases = noun_phrases(statement)
     ordered = [p for p in phrases if p.proper] + [p for p in phrases if not p.proper]
     names = [speaker] * bool(speaker) + [p.core for p in ordered]

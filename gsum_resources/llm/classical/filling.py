@@ -1,4 +1,4 @@
-"""Any pydantic model filled by the names of its fields, from what the classical tasks know."""
+"""Instances of pydantic models, filled by field names from the results of the classical tasks."""
 
 import types
 from collections.abc import Callable, Mapping
@@ -25,25 +25,25 @@ _SYNONYMS = {
 
 
 class Share(float):
-    """A share in 0..1 that becomes a grade within the bounds of its field."""
+    """A share in 0..1, converted to a grade within the bounds of its field."""
 
 
 class UnfillableSchemaError(ValueError):
-    """The schema asks for something that no classical task can give."""
+    """A schema with a field that no classical task can fill."""
 
 
 def fill(schema: type[BaseModel], lookup: Lookup) -> BaseModel:
-    """An instance of `schema`, validated.
+    """Return an instance of `schema`, validated.
 
     Parameters
     ----------
-    schema : the wanted model; nested models and lists of models are filled likewise.
-    lookup : from a field's name to a value, or None where the name is unknown.
+    schema : the requested model; nested models and lists of models are filled recursively.
+    lookup : returns the value of a field name, or None if the name is unknown.
 
     Raises
     ------
     UnfillableSchemaError
-        A required field has no known name or a type that its value cannot take.
+        If a required field has an unknown name, or a type that its value does not fit.
     """
     content = {}
     for name, info in schema.model_fields.items():
@@ -53,7 +53,7 @@ def fill(schema: type[BaseModel], lookup: Lookup) -> BaseModel:
                 raise UnfillableSchemaError(f"field '{name}' of schema '{schema.__name__}'")
             continue
         content[name] = _adapt(value, info.annotation, info, f"{schema.__name__}.{name}")
-    # By name even where a field has an alias: the names are what was looked up.
+    # By name even if a field has an alias: `lookup` uses names.
     return schema.model_validate(content, by_name=True, by_alias=False)
 
 
@@ -87,8 +87,8 @@ def _item_lookup(item: Mapping[str, Any]) -> Lookup:
     def lookup(name: str) -> Any:
         if name in item:
             return item[name]
-        for known, others in _SYNONYMS.items():
-            if name in others and known in item:
+        for known, synonyms in _SYNONYMS.items():
+            if name in synonyms and known in item:
                 return item[known]
         return None
 
@@ -106,14 +106,14 @@ def _as_text(value: Any) -> str:
 
 
 def _allowed(text: str, info: FieldInfo | None) -> str:
-    """The text, or the last of the texts that the field's JSON schema allows if it is none."""
+    """Return the text if the field's JSON schema allows it, else the last allowed text."""
     extra = info.json_schema_extra if info else None
     allowed = extra.get("enum") if isinstance(extra, dict) else None
     return str(allowed[-1]) if isinstance(allowed, list) and text not in allowed else text
 
 
 def _bounds(info: FieldInfo | None) -> tuple[int, int]:
-    """Bounds of a numeric field by its constraints; 1..10 where it states none."""
+    """Return the bounds of a numeric field from its constraints, by default 1..10."""
     lowest, highest = 1, 10
     for constraint in info.metadata if info else ():
         lowest = int(getattr(constraint, "ge", lowest))

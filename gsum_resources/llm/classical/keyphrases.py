@@ -1,4 +1,4 @@
-"""Keyphrases: noun phrases weighed by frequency, length, spread and their sentences' centrality."""
+"""Keyphrases: noun phrases weighted by frequency, length and their sentences' centrality."""
 
 import math
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ import numpy as np
 from gsum_resources.llm.classical.noun_phrases import NounPhrase, noun_phrases
 from gsum_resources.llm.classical.sentences import Sentence
 
-_LENGTH_FACTOR = {1: 0.7, 2: 1.2, 3: 1.2}  # a word alone is seldom specific
+_LENGTH_FACTOR = {1: 0.7, 2: 1.2, 3: 1.2}  # a single word is seldom specific
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Keyphrase:
 def keyphrases(
     sentences: Sequence[Sentence], importance: np.ndarray | None = None
 ) -> list[Keyphrase]:
-    """All keyphrases of a text, best first.
+    """Return all keyphrases of a text, best first.
 
-    The weight of a phrase is the sum over its words of ln(1 + frequency), as in RAKE a word
-    counts wherever it stands, times a factor for evidence that it is a noun phrase, for names,
-    and for the importance of the sentences around it.
+    The weight of a phrase is the sum over its words of ln(1 + frequency), where as in RAKE every
+    occurrence of a word counts, times factors for evidence that it is a noun phrase, for names, and
+    for the importance of its sentences.
 
     Parameters
     ----------
-    sentences : of one passage or of several.
-    importance : `(n_sentences,)` in 0..1, such as the centrality; None weighs them equally.
+    sentences : sentences of one or several passages.
+    importance : `(n_sentences,)` in 0..1, such as the centrality; None weights all equally.
     """
     importance = np.ones(len(sentences)) if importance is None else importance
     mentions: defaultdict[str, list[tuple[int, NounPhrase]]] = defaultdict(list)
@@ -47,10 +47,10 @@ def keyphrases(
             frequency[word] += len(found)
     ranked = []
     for key, found in mentions.items():
-        parts = key.split()
+        words = key.split()
         evidence = any(phrase.evidence for _, phrase in found)
-        known = sum(math.log1p(frequency[word]) for word in parts) / len(parts) ** 0.5
-        weight = known * (1.0 if evidence else 0.5) * _LENGTH_FACTOR.get(len(parts), 1.0)
+        known = sum(math.log1p(frequency[word]) for word in words) / len(words) ** 0.5
+        weight = known * (1.0 if evidence else 0.5) * _LENGTH_FACTOR.get(len(words), 1.0)
         weight *= 0.5 + 0.5 * max(importance[i] for i, _ in found)
         form = max(
             (phrase for _, phrase in found), key=lambda p: (p.evidence, p.text.startswith("the "))
@@ -60,14 +60,14 @@ def keyphrases(
 
 
 def distinct(ranked: Sequence[Keyphrase], count: int) -> list[Keyphrase]:
-    """The first `count` keyphrases of which none shares a word with an earlier one."""
+    """Return the first `count` keyphrases that share no word with an earlier one."""
     chosen: list[Keyphrase] = []
     used: set[str] = set()
     for candidate in ranked:
-        parts = set(candidate.phrase.key.split())
-        if parts and not parts & used:
+        words = set(candidate.phrase.key.split())
+        if words and not words & used:
             chosen.append(candidate)
-            used |= parts
+            used |= words
         if len(chosen) == count:
             break
     return chosen

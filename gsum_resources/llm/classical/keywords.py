@@ -1,4 +1,4 @@
-"""Keywords to search for: what a question names, and what it says of that."""
+"""Keywords for search: the subjects of a question and related words."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,38 +11,37 @@ from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, stem
 
 
 def keywords(sentences: Sequence[Sentence], limit: int = 10) -> list[str]:
-    """Keyphrases, best first, then the words of content that none of them holds, in order.
+    """Return keyphrases, best first, then the remaining content words, in order.
 
-    Those of sentences that ask come first, before what is told or offered as an answer around
-    them.
+    Those of questions come first, before those of statements.
 
     Parameters
     ----------
-    sentences : of a question, or of any text.
-    limit : keywords at most.
+    sentences : sentences of a question, or of any text.
+    limit : maximum number of keywords.
 
     Returns
     -------
     list of str
-        As written, each once whatever its number or tense; empty for a text that only asks for
-        everything, as "Summarize the whole meeting."
+        As written, each once regardless of its number or tense; empty for a text that requests
+        everything, such as "Summarize the whole meeting."
     """
     said = [replace(s, text=f"{s.speaker}: {s.text}" if s.speaker else s.text) for s in sentences]
-    asking = [sentence for sentence in said if sentence.text.endswith("?")]
-    telling = [sentence for sentence in said if not sentence.text.endswith("?")]
+    questions = [sentence for sentence in said if sentence.text.endswith("?")]
+    statements = [sentence for sentence in said if not sentence.text.endswith("?")]
     found: dict[tuple[str, ...], str] = {}
-    for part in (asking, telling):
-        for keyphrase in keyphrases(part):
+    for group in (questions, statements):
+        for keyphrase in keyphrases(group):
             found.setdefault(tuple(keyphrase.phrase.key.split()), keyphrase.phrase.core)
         held = {word for key in found for word in key}
-        for key, word in _content_words(part):
+        for key, word in _content_words(group):
             if key not in held:
                 found.setdefault((key,), word)
     return [written for key, written in found.items() if not CONTENTLESS.issuperset(key)][:limit]
 
 
 def _content_words(sentences: Sequence[Sentence]) -> Iterator[tuple[str, str]]:
-    """Stem and spelling of each word that says something."""
+    """Yield stem and spelling of each content word."""
     for sentence in sentences:
         for match in re.finditer(r"[^\W_]{2,}(?:['’][^\W\d_]+)?", sentence.text):
             word = re.split("['’]", match[0])[0]

@@ -1,7 +1,7 @@
-"""Noun phrases without a tagger: what stands beside a run of content words betrays its class.
+"""Noun phrases without a tagger: the word before a run of content words indicates its class.
 
-After a determiner or a preposition stands a noun phrase; after "to", a modal or a subject
-pronoun stands a verb, which is cut off so that its object is left.
+After a determiner or a preposition follows a noun phrase; after "to", a modal or a subject pronoun
+follows a verb, which is removed so that its object remains.
 """
 
 import re
@@ -75,7 +75,7 @@ _WEAK = word_set(
 class NounPhrase:
     """A phrase as written, `core` without its determiner, `start` in characters.
 
-    `evidence` is 1 after a determiner, a preposition or for an inner capital, 0 after neither.
+    `evidence` is 1 after a determiner or a preposition, or for a capital inside a sentence, else 0.
     """
 
     text: str
@@ -95,7 +95,7 @@ class NounPhrase:
 
 
 def noun_phrases(sentence: str, max_length: int = 4) -> list[NounPhrase]:
-    """Noun phrases of one sentence, in order; those of vague words only are left out."""
+    """Return the noun phrases of a sentence, in order, without those of vague words only."""
     tokens = [(m[0], m.start()) for m in _TOKEN.finditer(sentence)]
     found, run = [], []
     for index, (token, _) in enumerate([*tokens, (".", len(sentence))]):
@@ -110,7 +110,7 @@ def noun_phrases(sentence: str, max_length: int = 4) -> list[NounPhrase]:
 
 
 def _between_names(tokens: list[tuple[str, int]], index: int, run: list[int]) -> bool:
-    """`of` within `Bank of England`."""
+    """Return whether the token is an `of` between names, as in `Bank of England`."""
     if tokens[index][0] != "of" or not run or index + 1 >= len(tokens):
         return False
     return all(tokens[i][0][0].isupper() for i in (run[-1], index + 1))
@@ -130,7 +130,7 @@ def _capital(tokens: list[tuple[str, int]], index: int) -> bool:
 
 
 def _is_verb(tokens: list[tuple[str, int]], index: int, inside: bool) -> bool:
-    """`costs` before a determiner or a number is a verb; so is `raised` after a noun."""
+    """Return whether a token is a verb: `costs` before a number, `raised` after a noun."""
     word = tokens[index][0].lower()
     if word in _VERBS or (inside and re.search(r"[a-z]{3}ed$", word)):
         return True
@@ -158,7 +158,7 @@ def _phrase(
             break
     while run and re.sub(r"['’]s$", "", tokens[run[-1]][0].lower()) in _VERBS:
         run = run[:-1]
-    while run and _ADJECTIVE.search(tokens[run[-1]][0]):  # its noun is missing
+    while run and _ADJECTIVE.search(tokens[run[-1]][0]):  # an adjective without a noun
         run = run[:-1]
     run = run[-max_length:]
     lowered = [tokens[i][0].lower() for i in run]

@@ -1,14 +1,14 @@
-"""Overlapping passages joined again: retrieved chunks of one document share their borders.
+"""Joining of overlapping passages: retrieved chunks of one document share their borders.
 
 Chunks arrive best first. Neighbours in a document overlap by some tokens, so the end of one is
-literally the beginning of the next; following these overlaps restores runs of the original text,
-in its order, with every shared sentence once.
+literally the beginning of the next; following these overlaps restores runs of the original text, in
+its order, with every shared sentence once.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-MIN_OVERLAP = 30  # characters; shorter agreements are chance ("Okay.\nMarketing: Yeah.")
+MIN_OVERLAP = 30  # characters; shorter overlaps are accidental ("Okay.\nMarketing: Yeah.")
 
 
 def join_overlapping(passages: Sequence[str], min_overlap: int = MIN_OVERLAP) -> list[str]:
@@ -19,16 +19,16 @@ def join_overlapping(passages: Sequence[str], min_overlap: int = MIN_OVERLAP) ->
     Parameters
     ----------
     passages : texts in the caller's order, best first.
-    min_overlap : characters that an end and a beginning must share to count as neighbours.
+    min_overlap : minimum number of characters shared by an end and a beginning.
 
     Returns
     -------
     list of str
-        Runs of text. A run stands where the earliest of its passages stood, so that passages
-        which share nothing keep the caller's order.
+        Runs of text, each at the position of its first passage in the input, so that passages
+        without overlaps keep the caller's order.
     """
     texts = list(dict.fromkeys(stripped for p in passages if (stripped := p.strip())))
-    contained, borders = _meetings(texts, min_overlap)
+    contained, borders = _containments_and_borders(texts, min_overlap)
     following: dict[int, tuple[int, int]] = {}  # passage -> (next passage, shared characters)
     preceded: set[int] = set()
     for shared, left, right in sorted(borders, key=lambda b: (-b[0], b[1], b[2])):
@@ -44,8 +44,10 @@ def join_overlapping(passages: Sequence[str], min_overlap: int = MIN_OVERLAP) ->
     return [text for _, text in sorted(runs)]
 
 
-def _meetings(texts: list[str], size: int) -> tuple[set[int], list[tuple[int, int, int]]]:
-    """Which texts lie inside others, and (shared characters, left, right) of every border."""
+def _containments_and_borders(
+    texts: list[str], size: int
+) -> tuple[set[int], list[tuple[int, int, int]]]:
+    """Return texts contained in others, and (shared characters, left, right) of every border."""
     heads: defaultdict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
         if len(text) >= size:

@@ -1,4 +1,4 @@
-"""Where a text turns to something else."""
+"""Changes of subject in a text."""
 
 from collections.abc import Sequence
 
@@ -8,21 +8,21 @@ _BLOCK = 10  # sentences compared on each side, some 200 words (Hearst: 10 seque
 
 
 def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -> int:
-    """Number, from 1, of the passage after which the text differs most from what was before.
+    """Return the number, from 1, of the passage after which the text differs most from before.
 
-    The comparison of blocks of TextTiling (Hearst 1997, section 4.1) with sentence embeddings
-    for term counts.
+    This is the comparison of blocks of TextTiling (Hearst 1997, section 4.1) with sentence
+    embeddings instead of term counts.
 
     Parameters
     ----------
     vectors : unit vectors of the sentences in the order of the text, `(n_sentences, dim)`.
     passages : number, from 1, of each sentence's passage, `(n_sentences,)`.
-    n_passages : of which the sentences are.
+    n_passages : number of passages.
 
     Returns
     -------
     int
-        In 1..n_passages - 1, or 1 where there is but one passage. The first of equals.
+        In 1..n_passages - 1, or 1 for a single passage. The first of equals.
     """
     of = np.asarray(passages)
     cosines: dict[int, float] = {}
@@ -33,6 +33,6 @@ def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -
     return min(cosines, key=lambda gap: cosines[gap], default=1)
 
 
-def _cosine(one: np.ndarray, other: np.ndarray) -> float:
-    length = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / length if length else 0.0
+def _cosine(left: np.ndarray, right: np.ndarray) -> float:
+    length = float(np.linalg.norm(left) * np.linalg.norm(right))
+    return float(left @ right) / length if length else 0.0

@@ -1,4 +1,4 @@
-"""A question that a passage answers, written around its keyphrases."""
+"""A question that a passage answers, built from its keyphrases."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from gsum_resources.llm.classical.noun_phrases import NounPhrase
 from gsum_resources.llm.classical.sentences import Sentence
 from gsum_resources.llm.classical.topics import enumerate_phrases
 
-# Keyphrases of a question. On QMSum train it finds its own chunk first among the meeting's in
-# 56, 63 and 67% of the cases with two, three and four (210 chunks of 21 meetings).
+# Keyphrases per question. On QMSum train a question retrieves its own chunk first among the
+# meeting's in 56, 63 and 67% of the cases with two, three and four (210 chunks of 21 meetings).
 PHRASES = 4
 _SPOKEN = (
     "What did {who} say about {what}?",
@@ -28,20 +28,20 @@ _PROSE = (
 def write_question(
     sentences: Sequence[Sentence], importance: np.ndarray, temperature: float, seed: int
 ) -> str:
-    """One question about the most telling phrases of a passage.
+    """Return a question about the best keyphrases of a passage.
 
     Parameters
     ----------
-    sentences : of the passage.
+    sentences : sentences of the passage.
     importance : `(n_sentences,)` in 0..1.
-    temperature : spread of the choice of phrases; 0 takes the best, whatever the seed.
-    seed : of that choice.
+    temperature : spread of the choice of phrases; 0 selects the best, whatever the seed.
+    seed : seed of that choice.
 
     Returns
     -------
     str
-        "" if the passage has no keyphrase. Where one speaker says most, the question names him
-        and takes up what he said.
+        "" if the passage has no keyphrase. If one speaker dominates, the question names that
+        speaker and concerns their statements.
     """
     rng = np.random.default_rng(seed)
     speaker = _leading_speaker(sentences, importance)
@@ -55,7 +55,7 @@ def write_question(
     spoken = any(s.speaker for s in sentences)
     forms = _SPOKEN if speaker else _UNATTRIBUTED if spoken else _PROSE
     if len(chosen) == 1:
-        forms = forms[:2]  # one thing alone is not "connected"
+        forms = forms[:2]  # a single phrase cannot be "connected"
     form = forms[int(rng.integers(len(forms))) if temperature > 0 else 0]
     capitals = _inner_capitals(sentences)
     what = enumerate_phrases([_shown(k.phrase, capitals) for k in chosen])
@@ -63,7 +63,7 @@ def write_question(
 
 
 def _leading_speaker(sentences: Sequence[Sentence], importance: np.ndarray) -> str:
-    """Who says most of what matters, if he says at least a third of it; else ""."""
+    """Return the dominant speaker, by weight of sentences, if it has at least a third; else ""."""
     shares: dict[str, float] = {}
     for sentence, weight in zip(sentences, importance, strict=True):
         size = len(sentence.text.split())
@@ -75,7 +75,7 @@ def _leading_speaker(sentences: Sequence[Sentence], importance: np.ndarray) -> s
 def _sampled(
     ranked: list[Keyphrase], temperature: float, rng: np.random.Generator
 ) -> list[Keyphrase]:
-    """Drawn without replacement, each with odds weight ** (4 / temperature), by Gumbel noise."""
+    """Draw without replacement with odds weight ** (4 / temperature), by Gumbel noise."""
     if temperature <= 0 or not ranked:
         return ranked
     weights = np.array([keyphrase.weight for keyphrase in ranked])
@@ -84,7 +84,7 @@ def _sampled(
 
 
 def _inner_capitals(sentences: Sequence[Sentence]) -> frozenset[str]:
-    """Words that are capitalized inside a sentence, so that their capital is their own."""
+    """Return the words that are capitalized inside a sentence."""
     return frozenset(
         word.strip(",.;:!?\"'“”")
         for s in sentences

@@ -1,4 +1,4 @@
-"""How much each sentence matters: centrality, relevance to the question, and readability."""
+"""Importance of sentences: centrality and relevance to the question."""
 
 import numpy as np
 
@@ -6,9 +6,10 @@ _BLOCK = 2048  # sentences compared at once: bounds memory at 2048 x n floats
 
 
 def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
-    """Mean similarity above a threshold to all other sentences, scaled to a maximum of 1.
+    """Return the mean similarity above a threshold to other sentences, scaled to a maximum of 1.
 
-    The degree form of LexRank (Erkan and Radev 2004, section 3.2) with embeddings for tf-idf.
+    This is the degree form of LexRank (Erkan and Radev 2004, section 3.2) with embeddings instead
+    of tf-idf.
 
     Parameters
     ----------
@@ -24,13 +25,13 @@ def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
     for start in range(0, len(vectors), _BLOCK):
         similarity = vectors[start : start + _BLOCK] @ vectors.T  # (block, n_sentences)
         degree[start : start + _BLOCK] = np.where(similarity > threshold, similarity, 0).sum(1)
-    degree -= 1  # a sentence is no witness of its own importance
+    degree -= 1  # without the similarity of a sentence to itself
     top = degree.max(initial=0)
     return np.clip(degree / top, 0, 1) if top > 0 else np.zeros(len(vectors))
 
 
 def relevance(vectors: np.ndarray, aspects: np.ndarray) -> np.ndarray:
-    """Cosine to the nearest aspect of the question, `(n_sentences,)`; zeros if it has none."""
+    """Return the cosine to the nearest aspect of the question, by default 0, `(n_sentences,)`."""
     if not len(aspects):
         return np.zeros(len(vectors))
     return np.clip((vectors @ aspects.T).max(axis=1), 0, 1)

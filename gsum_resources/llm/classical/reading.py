@@ -1,4 +1,4 @@
-"""What the tasks share: the sentences of a request with their vectors, and its question."""
+"""Common input of the tasks: the sentences of a request with their vectors, and its question."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from gsum_resources.llm.classical.vocabulary import (
     words,
 )
 
-# A question of these words alone asks for a summary of everything: nothing in it can be searched.
+# A question of these words only requests a summary of everything: it has no search terms.
 CONTENTLESS = frozenset(
     stem(word)
     for word in word_set(
@@ -36,15 +36,15 @@ CONTENTLESS = frozenset(
 
 @dataclass(frozen=True)
 class Reading:
-    """A request as the classical tasks see it.
+    """Input of the classical tasks for one request.
 
     Attributes
     ----------
-    sentences : in document order as far as the passages tell it.
+    sentences : in document order as far as the passages determine it.
     vectors : unit vectors of the sentences, `(n_sentences, dim)`.
-    question : as asked.
-    aspects : unit vectors of the question's parts, `(n_aspects, dim)`; no rows for a question
-        without content words, which asks for everything.
+    question : the original question.
+    aspects : unit vectors of the question's aspects, `(n_aspects, dim)`; no rows for a question
+        without content words, which requests everything.
     """
 
     sentences: list[Sentence]
@@ -59,15 +59,15 @@ class Reading:
 
 
 def question_aspects(question: str) -> list[str]:
-    """The parts of a question that can be searched for; none if it only says "summarize".
+    """Return the searchable sections of a question; none if it only says "summarize".
 
-    A question may carry a list of topics after it, one a line or set off by semicolons; each is
-    an aspect of its own, so that a summary can serve them all.
+    A question may contain a list of topics, one per line or separated by semicolons; each is a
+    separate aspect, so that a summary can cover all of them.
     """
-    parts = [p.strip() for p in re.split(r"[\n;•]|(?<=[.?!])\s", question)]
-    return [part for part in parts if _searchable(part)]
+    sections = [p.strip() for p in re.split(r"[\n;•]|(?<=[.?!])\s", question)]
+    return [section for section in sections if _searchable(section)]
 
 
-def _searchable(part: str) -> bool:
-    content = {stem(w) for w in words(part) if w not in FUNCTION_WORDS}
-    return bool(content - CONTENTLESS) and bool(content_stems(part))
+def _searchable(section: str) -> bool:
+    content = {stem(w) for w in words(section) if w not in FUNCTION_WORDS}
+    return bool(content - CONTENTLESS) and bool(content_stems(section))

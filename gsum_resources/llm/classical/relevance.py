@@ -1,4 +1,4 @@
-"""How much a text helps to answer a question, from 0 to 1."""
+"""Helpfulness of a text for answering a question, from 0 to 1."""
 
 import numpy as np
 
@@ -11,10 +11,9 @@ _FLOOR, _CEILING = 0.1, 0.6  # cosines that mean "unrelated" and "answers it" fo
 
 
 def helpfulness(reading: Reading, best: int = 3) -> float:
-    """Three parts similarity of the best sentences, one part share of the question's words.
+    """Return 0.75 times the similarity of the best sentences plus 0.25 times the word overlap.
 
-    A question that asks for everything is helped by every readable text: there the share of
-    statements that stand on their own decides.
+    For a question that requests everything, the mean readability of the sentences is returned.
 
     Parameters
     ----------
@@ -32,11 +31,11 @@ def helpfulness(reading: Reading, best: int = 3) -> float:
         return float(readability(reading.sentences, SelectionSettings()).mean())
     similar = np.sort(relevance(reading.vectors, reading.aspects))[::-1][:best].mean()
     near = np.clip((similar - _FLOOR) / (_CEILING - _FLOOR), 0, 1)
-    asked = set(content_stems(reading.question))
-    shared = len(asked & set(content_stems(reading.text))) / len(asked) if asked else 0.0
+    wanted = set(content_stems(reading.question))
+    shared = len(wanted & set(content_stems(reading.text))) / len(wanted) if wanted else 0.0
     return float(0.75 * near + 0.25 * shared)
 
 
 def grade(share: float, lowest: int, highest: int) -> int:
-    """A share in 0..1 as an integer grade between two bounds, both included."""
+    """Return a share in 0..1 as an integer grade between two bounds, both included."""
     return int(lowest + round(min(1.0, max(0.0, share)) * (highest - lowest)))

@@ -1,4 +1,4 @@
-"""Chosen sentences as a text that names its speakers."""
+"""Rendering of sentences as a text that names its speakers."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from gsum_resources.llm.classical.sentences import Sentence
 
 
 def render_sentences(sentences: Sequence[Sentence]) -> str:
-    """One line a speaker who takes over (`Marketing: …`), "– " where he is unknown; prose plain.
+    """Return speech with one line per turn (`Marketing: …`, or "– "), or prose as a paragraph.
 
     Parameters
     ----------
@@ -15,8 +15,8 @@ def render_sentences(sentences: Sequence[Sentence]) -> str:
     Returns
     -------
     str
-        Prose is one paragraph. The form can be read again by `read_sentences`, because methods
-        feed answers back as passages.
+        A line begins with "– " if its speaker is unknown. `read_sentences` can parse the text,
+        because methods pass answers back as passages.
     """
     spoken = any(sentence.speaker for sentence in sentences)
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""One request's values by name, each computed when asked for: what `filling` draws from."""
+"""Results of the classical tasks for one request by name, each computed on demand."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -46,11 +46,11 @@ _NAMES = {
     "references": (),
     "pause": (),
 }
-_CANONICAL = {other: name for name, others in _NAMES.items() for other in (name, *others)}
+_CANONICAL = {alias: name for name, aliases in _NAMES.items() for alias in (name, *aliases)}
 
 
 class Replies:
-    """What the classical tasks have to say about one request."""
+    """Results of the classical tasks for one request."""
 
     def __init__(self, request: Request, reading: Reading, settings: SummarySettings) -> None:
         self._request = request
@@ -58,7 +58,7 @@ class Replies:
         self._settings = settings
 
     def __call__(self, name: str) -> Any:
-        """The value for a field of this name; None where no task gives one."""
+        """Return the value of a field name; None if no task computes it."""
         canonical = _CANONICAL.get(name)
         return None if canonical is None else getattr(self, canonical)
 
@@ -79,7 +79,7 @@ class Replies:
 
     @cached_property
     def question(self) -> str:
-        """A question which the passages answer; "" if they have no keyphrase."""
+        """A question that the passages answer; "" if they have no keyphrase."""
         request = self._request
         return write_question(
             self._reading.sentences, self.importance, request.temperature, request.seed
@@ -97,7 +97,7 @@ class Replies:
 
     @cached_property
     def reason(self) -> str:
-        """The one sentence that speaks most for the score."""
+        """The sentence that supports the score most."""
         best = choose_sentences(self._reading, 40, self._settings)[:1]
         return best[0].text if best else ""
 
@@ -117,7 +117,7 @@ class Replies:
 
     @cached_property
     def relations(self) -> list[dict[str, Any]]:
-        """Pairs of elements where the schema asks for those, else of entities."""
+        """Pairs of elements if the schema requests those, else of entities."""
         schema = self._request.schema
         if not schema or "elements" not in map(_CANONICAL.get, schema.model_fields):
             return self.relationships
@@ -131,7 +131,7 @@ class Replies:
 
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
-        """Statements about the entities, each with those that it names."""
+        """Statements about the entities, each with the entities that it names."""
         names = {entity["name"] for entity in self.entities}
         found = []
         for fact in self.facts:
@@ -144,7 +144,7 @@ class Replies:
 
     @cached_property
     def findings(self) -> list[dict[str, Any]]:
-        """The summary's sentences, each with its subject and the passage that says it."""
+        """The summary's sentences, each with its subject and its passage."""
         return [
             {
                 "name": s.speaker or s.text.split(",")[0],
@@ -160,13 +160,13 @@ class Replies:
         return [word_set(passage) for passage in self._request.passages]
 
     def _passage_of(self, sentence: str) -> int:
-        """Number, from 1, of the passage that has most of a sentence's words."""
+        """Return the number, from 1, of the passage with most of a sentence's words."""
         wanted = word_set(sentence)
         shared = [
             (sentence in passage, len(wanted & held))
             for passage, held in zip(self._request.passages, self._passage_words, strict=True)
         ]
-        return 1 + max(range(len(shared)), key=lambda place: shared[place])
+        return 1 + max(range(len(shared)), key=lambda i: shared[i])
 
     @cached_property
     def _passages_of_sentences(self) -> list[int]:
@@ -180,20 +180,20 @@ class Replies:
 
     @cached_property
     def keywords(self) -> list[str]:
-        """What to search for: keyphrases, and words that none of them holds."""
+        """Search terms: keyphrases, and words outside of them."""
         return keywords(self._reading.sentences)
 
     @cached_property
     def references(self) -> list[int]:
         """Numbers of the passages that help with the question, the most helpful first.
 
-        Each counts as much as its best sentence. In 81 questions of 12 QMSum val meetings 65% of
-        the parts that hold the evidence are so among the first five, and 53 to 62% among those
-        that a summary's sentences are from (synopses of parts of 1,000 word pieces).
+        The value of a passage is that of its best sentence. For 81 questions on 12 QMSum val
+        meetings the first five contain 65% of the chunks with evidence, and the passages of a
+        summary's sentences 53 to 62% (synopses of chunks of 1,000 word pieces).
         """
         reading = self._reading
-        asks = len(reading.aspects) > 0
-        worth = relevance(reading.vectors, reading.aspects) if asks else self.importance
+        is_specific = len(reading.aspects) > 0
+        worth = relevance(reading.vectors, reading.aspects) if is_specific else self.importance
         best: dict[int, float] = {}
         for passage, value in zip(self._passages_of_sentences, worth, strict=True):
             best[passage] = max(best.get(passage, 0.0), float(value))
@@ -202,11 +202,11 @@ class Replies:
 
     @cached_property
     def pause(self) -> int:
-        """Number of the passage after which the text differs most from what was before."""
+        """Number of the passage after which the text differs most from before."""
         n_passages = len(self._request.passages)
         return least_alike(self._reading.vectors, self._passages_of_sentences, n_passages)
 
 
 def _graded(found: Sequence[Relationship]) -> list[dict[str, Any]]:
-    """Strengths as shares."""
+    """Return relationships with strengths as shares."""
     return [{**r.model_dump(), "strength": Share((r.strength - 1) / 9)} for r in found]

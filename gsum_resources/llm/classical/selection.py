@@ -1,9 +1,9 @@
-"""Which sentences a summary takes: weighted word coverage under a budget, greedily.
+"""Selection of a summary's sentences: weighted word coverage under a budget, greedily.
 
-The value of a set of sentences is the weight of the words it covers, a submodular function, so
-that repeating what is said already earns little (Lin and Bilmes 2011; Gillick and Favre 2009 for
-words as concepts). A word weighs by how many sentences of the context use it, a sentence by its
-relevance to the question, its centrality among the embeddings and its readability.
+The value of a set of sentences is the weight of the words it covers, a submodular function, so that
+repetitions add little (Lin and Bilmes 2011; Gillick and Favre 2009 for words as concepts). A word
+is weighted by the number of sentences that use it, a sentence by its relevance to the question, its
+centrality among the embeddings and its readability.
 """
 
 import math
@@ -34,25 +34,25 @@ _FINITE = re.compile(
 
 @dataclass(frozen=True)
 class SelectionSettings:
-    """How sentences compete; the defaults were chosen on the QMSum training meetings.
+    """Weights of sentences in the selection, tuned on the QMSum training meetings.
 
     Attributes
     ----------
-    word_power : exponent on ln(1 + sentences that use the word).
-    repetition : share of its weight that a word covered already still earns.
-    same : cosine from which two sentences say the same; the second is never taken.
-    length_power : how much length costs; 0 favours long sentences, 1 short ones.
-    relevance : exponent on the relevance to a question that can be searched.
+    word_power : exponent on ln(1 + number of sentences that use the word).
+    repetition : share of its weight that a covered word still contributes.
+    same : cosine from which two sentences count as equal; the second is never selected.
+    length_power : penalty on length; 0 favours long sentences, 1 short ones.
+    relevance : exponent on the relevance to a question with search terms.
     centrality : exponent on the centrality.
-    chat : how much a share of "I", "you" and their kind in a sentence costs.
-    question : factor for a sentence that asks.
+    chat : penalty on the share of "I", "you" and similar words in a sentence.
+    question : factor for a question.
     fragment : factor for a sentence cut off at a passage's border or by its speaker.
-    hanging : factor for one that begins as the tail of another ("Which is …").
-    verbless : factor for one without a sign of a finite verb.
-    quoted : factor for a quotation in prose, which tells less than the narrative around it.
-    imprint : factor for addresses and notes of editors.
-    shortest, longest : words; outside of them a sentence is taken only if nothing else is there.
-    slack : share by which a summary may exceed the wanted length.
+    hanging : factor for a sentence that begins as the end of another ("Which is …").
+    verbless : factor for a sentence without a sign of a finite verb.
+    quoted : factor for a quotation in prose, which is less informative than the narrative.
+    imprint : factor for addresses and editors' notes.
+    shortest, longest : words; other sentences are selected only if nothing else is available.
+    slack : share by which a summary may exceed the requested length.
     """
 
     word_power: float = 2.0
@@ -81,16 +81,16 @@ def select_sentences(
     max_words: int,
     settings: SelectionSettings,
 ) -> list[int]:
-    """Indices of the chosen sentences, ascending.
+    """Return the indices of the selected sentences, ascending.
 
     Parameters
     ----------
     sentences : the candidates, in document order.
-    vectors : unit vectors, `(n_sentences, dim)`, to tell what says the same.
-    relevance : `(n_sentences,)` in 0..1, or None for a question that asks for everything.
+    vectors : unit vectors, `(n_sentences, dim)`, to detect equal sentences.
+    relevance : `(n_sentences,)` in 0..1, or None for a question that requests everything.
     centrality : `(n_sentences,)` in 0..1.
-    max_words : wanted length, speakers' names included.
-    settings : how sentences compete.
+    max_words : requested length, speakers' names included.
+    settings : weights of sentences.
 
     Returns
     -------
@@ -138,9 +138,9 @@ def select_sentences(
 def is_statement(sentence: Sentence) -> bool:
     """Return whether a sentence states something: a heading, a date line or a bare name does not.
 
-    Nor does prose that a passage's border cuts, or that ends in a colon and announces what
-    follows. Without a sign of a finite verb, prose needs a mark at its end and a word that begins
-    small; the 's of a possessive is no such sign.
+    Neither does prose that is cut by a passage's border, or that ends in a colon. Without a sign of
+    a finite verb, prose needs a mark at its end and a word in lower case; the 's of a possessive is
+    no such sign.
     """
     if sentence.speaker:
         return True
@@ -153,7 +153,7 @@ def is_statement(sentence: Sentence) -> bool:
 
 
 def _length(chosen: list[int], sentences: Sequence[Sentence], sizes: list[int]) -> int:
-    """Words of a summary as shown: a speaker is named where he takes over."""
+    """Return the number of words of a summary, including each change of speaker."""
     total, last = 0, ""
     for i in chosen:
         speaker = sentences[i].speaker
@@ -163,13 +163,13 @@ def _length(chosen: list[int], sentences: Sequence[Sentence], sizes: list[int]) 
 
 
 def word_weights(stems: Sequence[frozenset[str]], power: float) -> dict[str, float]:
-    """ln(1 + number of sentences that use it) ** power of every content stem."""
+    """Return ln(1 + number of sentences that use it) ** power of every content stem."""
     counts = Counter(stem for sentence in stems for stem in sentence)
     return {stem: math.log1p(n) ** power for stem, n in counts.items()}
 
 
 def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> np.ndarray:
-    """Factor in 0..1 of each sentence, `(n_sentences,)`: statements before chat and fragments."""
+    """Return a factor in 0..1 per sentence, `(n_sentences,)`, lower for chat and fragments."""
     factors = np.ones(len(sentences))
     for i, sentence in enumerate(sentences):
         spoken = words(sentence.text)

@@ -1,4 +1,4 @@
-"""Text to sentences: prose, dialogue, hard-wrapped lines, lists, and speech with its turns."""
+"""Sentences of a text: prose, dialogue, hard-wrapped lines, lists, and speech with its turns."""
 
 import re
 from collections.abc import Sequence
@@ -27,25 +27,25 @@ _BREAK = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?
 _HEADING = re.compile(r"^([ \t]*#{1,6}[ \t].*)$", re.MULTILINE)
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
-# Where a transcript breaks off a sentence unmarked, the next one begins with a capital.
+# A transcript may break off a sentence without a mark; the next one begins with a capital.
 _RESTART = re.compile(
     r"(?<=[a-z]) (?=(?:So|And|But|It|It's|We|We're|The|That|That's|You|They|This|There|If"
     r"|What|Or|He|She|Because|My|Our|Maybe|Yeah|Okay|Well|Oh|Then|Now|How|When|Also)[, ][ a-z])"
 )
-LONG = 40  # words; a spoken sentence beyond this is split at clauses
-SHORT = 7  # words; the least that a split-off clause keeps
+LONG = 40  # words; longer spoken sentences are split at clauses
+SHORT = 7  # words; minimum length of a clause that is split off
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as it may be shown.
+    """A sentence prepared for output.
 
     Attributes
     ----------
     text : trimmed, without its speaker.
-    speaker : who says it; "" for prose.
-    run : index of the joined run of passages that it stands in.
-    whole : False for the cut beginning or end of a passage.
+    speaker : name of the speaker; "" for prose.
+    run : index of its run of joined passages.
+    whole : False if a passage's border cuts its beginning or end.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Sentence:
 
 
 def read_sentences(passages: Sequence[str]) -> list[Sentence]:
-    """Sentences of all passages, each once, in document order as far as overlaps tell it.
+    """Return the distinct sentences of all passages, in document order as far as known.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def read_sentences(passages: Sequence[str]) -> list[Sentence]:
     Returns
     -------
     list of Sentence
-        Spoken sentences are trimmed of disfluencies; those that were noise only are gone.
+        Spoken sentences without disfluencies; those that consist of noise are left out.
     """
     runs = join_overlapping(passages)
     labels = speaker_labels(runs)
@@ -83,7 +83,7 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
         pieces = split_sentences(turn.text)
         for k, piece in enumerate(pieces):
             opens = position == 0 and k == 0 and not turn.speaker
-            # A passage that begins in mid-sentence shows it by its first letter.
+            # A passage that begins inside a sentence begins with a lower-case letter.
             whole = not (opens and not re.match(r"[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ]", piece))
             whole &= bool(re.search(r"[.!?…:][\"'”’)\]]*$", piece))
             for text, complete in _spoken(piece) if spoken else [(_written(piece), True)]:
@@ -93,7 +93,7 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
 
 
 def _spoken(piece: str) -> list[tuple[str, bool]]:
-    """Trimmed statements of a spoken sentence; False marks one that its speaker broke off."""
+    """Return trimmed statements of a spoken sentence; False marks one that was broken off."""
     starts = _RESTART.split(tidy_spacing(piece))
     return [
         (trim_speech(clause), start is starts[-1])
@@ -103,7 +103,7 @@ def _spoken(piece: str) -> list[tuple[str, bool]]:
 
 
 def _written(piece: str) -> str:
-    """A sentence of prose; one out of a longer quotation gets back its missing mark."""
+    """Return a sentence of prose, with the missing quotation mark of a split quotation added."""
     text = tidy_spacing(piece)
     if text.count('"') % 2:
         text = f'"{text}' if text.endswith('"') else f'{text}"' if text[0] == '"' else text
@@ -111,10 +111,10 @@ def _written(piece: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split at sentence ends; abbreviations, initials and quoted speech stay whole.
+    """Split at sentence ends, but not at abbreviations, initials or in quoted speech.
 
-    Line breaks end a sentence at blank lines, before list items and headings, and after
-    closing punctuation; elsewhere they are wrapping.
+    Line breaks end a sentence at blank lines, before list items and headings, and after closing
+    punctuation; otherwise they are line wrapping.
     """
     sentences = []
     for block in _BREAK.split(_HEADING.sub(r"\1\n", text)):  # a heading ends with its line
@@ -137,13 +137,13 @@ def _is_abbreviation(before: str, mark: str) -> bool:
 
 
 def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[str]:
-    """Split a run-on spoken sentence before its conjunctions, into pieces of `short` words up."""
+    """Split a long spoken sentence before conjunctions, into pieces of `short` or more words."""
     if len(sentence.split()) <= long:
         return [sentence]
     pieces = [""]
-    for part in _CLAUSE.split(sentence):
-        if pieces[-1] and len(pieces[-1].split()) >= short and len(part.split()) >= short:
-            pieces.append(part)
+    for clause in _CLAUSE.split(sentence):
+        if pieces[-1] and len(pieces[-1].split()) >= short and len(clause.split()) >= short:
+            pieces.append(clause)
         else:
-            pieces[-1] = f"{pieces[-1]}, {part}" if pieces[-1] else part
+            pieces[-1] = f"{pieces[-1]}, {clause}" if pieces[-1] else clause
     return pieces

@@ -1,7 +1,7 @@
-"""Spoken text made readable: who speaks, and what of the words is not noise.
+"""Transcribed speech: its speakers, and its text without noise.
 
-Only deletes and joins; no word is replaced, so a trimmed sentence never says what its speaker
-did not.
+Words are only deleted or joined, never replaced, so that a trimmed sentence contains only words of
+its speaker.
 """
 
 import re
@@ -14,7 +14,7 @@ from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
 
 _LABEL = re.compile(
     r"^[ \t]*([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name,
-    r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # perhaps its office in brackets,
+    r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # an optional office in brackets,
     r"[ \t]*:[ \t]+(?=\S)",
     re.MULTILINE,
 )
@@ -45,7 +45,7 @@ _LOOSE = re.compile(
     r"(?<!which )(?<!of )(?<!right )(?<!other )\b(?:sort|kind) of (?=[a-z])",
     re.I,
 )
-# Said in mid-sentence these only buy time. "Just", "really" and "I think" mean something.
+# Inside a sentence these are fillers. "Just", "really" and "I think" have a meaning.
 _HEDGE = re.compile(r"(?<=\w )(?:actually|basically|obviously) (?=\w)", re.IGNORECASE)
 _OPENER = re.compile(
     r"^(?:(?:(?:ok|okay|o\.k\.|yes|yeah|yep|yup|no|nope|right|alright|all right|well|so|sure|fine"
@@ -56,7 +56,7 @@ _OPENER = re.compile(
     re.I,
 )
 _LONE_LETTER = re.compile(r"(?<=[a-z,] )[b-hj-z](?= [a-z])(?! is\b)")
-# A word begun and begun again ("rem remote"); whole small words are spared ("in into").
+# A repeated beginning of a word ("rem remote"), but not a complete short word ("in into").
 _BEGUN = re.compile(r"(?<!['’\w-])([^\W\d_](?:[^\W\d_]|-)*)[ ,]+(?=\1['’\w-])", re.IGNORECASE)
 _NO_VOWEL = re.compile(r"(?<!['’\w.\d-])(?<!\d )([b-df-hj-np-tv-xz]{2,4}) (?=[a-z])")
 _UNITS = word_set(
@@ -66,17 +66,17 @@ _UNITS = word_set(
 
 @dataclass(frozen=True)
 class Turn:
-    """What one speaker says without a break; `speaker` is "" where the text names none."""
+    """Text of one speaker without interruption; `speaker` is "" if the text names none."""
 
     speaker: str
     text: str
 
 
 def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
-    """Line beginnings of the form "Name:" that name speakers.
+    """Return the line beginnings of the form "Name:" that name speakers.
 
-    A label counts if it recurs, or if most lines of the texts begin with one: so a lone "Note:"
-    in a story does not turn it into a play.
+    A label counts if it recurs, or if most lines of the texts begin with one, so that a single
+    "Note:" in a story does not count.
     """
     counts: Counter[str] = Counter()
     lines = 0
@@ -97,9 +97,9 @@ def _name_like(label: str) -> bool:
 def turns(text: str, labels: frozenset[str]) -> list[Turn]:
     """Split a text at its speaker labels; words before the first label have no known speaker.
 
-    A passage may begin within a label ("C: I think" of "Postdoc C: I think"): the label is
-    completed where only one speaker fits. A line after "– " has no known speaker either; that is
-    how a summary shows such a sentence (`rendering.py`), and summaries are read again.
+    A passage may begin inside a label ("C: I think" of "Postdoc C: I think"): the label is
+    completed if only one speaker matches. A line after "– " has no known speaker either: summaries
+    show such sentences this way (`rendering.py`), and are used as passages.
     """
     found, end, speaker = [], 0, ""
     cut = re.match(r"[^\n:]{0,40}:[ \t]", text) if labels else None
@@ -120,7 +120,7 @@ def turns(text: str, labels: frozenset[str]) -> list[Turn]:
 
 
 def _without_cut_label(text: str, labels: frozenset[str]) -> str:
-    """A last turn without the beginning of the next label, where the passage ends in it."""
+    """Return the last turn without the truncated label at its end, if any."""
     body, _, last = text.rpartition("\n")
     last = last.strip().rstrip(":")
     cut = last and any(label.startswith(last) for label in labels)
@@ -128,13 +128,13 @@ def _without_cut_label(text: str, labels: frozenset[str]) -> str:
 
 
 def is_spoken(text: str, share: float = 0.01) -> bool:
-    """Whether fillers make up so large a share of the words that somebody must be talking."""
+    """Return whether the share of fillers among the words indicates speech."""
     fillers = len(_FILLERS.findall(text)) + len(_LOOSE.findall(text))
     return fillers > share * len(text.split())
 
 
 def join_interrupted(talk: list[Turn]) -> list[Turn]:
-    """Join a turn that stops in mid-sentence with its continuation after a short interjection.
+    """Join a turn that stops inside a sentence with its continuation after an interjection.
 
     "A: rechargeable batteries and / B: Mm-hmm. / A: a stand." is one statement of A.
     """
@@ -158,7 +158,7 @@ def _open_ended(text: str) -> bool:
 
 
 def tidy_spacing(text: str) -> str:
-    """Undo tokenized writing: `I 'm` to `I'm`, ` ,` to `,`, `user - friendly` to one word."""
+    """Undo tokenized spacing: `I 'm` to `I'm`, ` ,` to `,`, `user - friendly` to one word."""
     text = re.sub(r"\s+", " ", _MARK.sub(" ", text))
     tokenized = re.search(r"\w [,.?!](?: |$)| '(?:s|m|re|ve|ll|d)\b", text) is not None
     if not tokenized:
@@ -172,12 +172,12 @@ def tidy_spacing(text: str) -> str:
 _ENDED = re.compile(r"[.?!…:\"”'][)\]]*$")
 
 
-@lru_cache(maxsize=2**16)  # every method's contexts hold the same sentences; about 20 MB
+@lru_cache(maxsize=2**16)  # methods share sentences in their contexts; about 20 MB
 def trim_speech(sentence: str) -> str:
     """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
     text = re.sub(r"^[B-HJ-Z] (?=[a-z])", "", tidy_spacing(sentence))
     ending = text[-1:] if text[-1:] in ".?!" else ""
-    for _ in range(2):  # a removed filler can bring two halves of a repetition together
+    for _ in range(2):  # removing a filler can join two halves of a repetition
         text = _FILLERS.sub(" ", text)
         text = _CUT_OFF.sub("", text) if re.search(r"\w[-—–](?=[ ,.?!]|$)", text) else text
         text = _SET_OFF.sub(_keep_comma, text)
@@ -194,7 +194,7 @@ def trim_speech(sentence: str) -> str:
     text = re.sub(r",?[ ](?:and|but|or|right|okay|yeah|you know|i mean)(?=[.?!]?$)", "", text)
     if not re.search(r"\w", text):
         return ""
-    if not _ENDED.search(text):  # a heading keeps its colon, and so stays no statement
+    if not _ENDED.search(text):  # a heading keeps its colon, so that it is not a statement
         text += ending or "."
     return text[0].upper() + text[1:]
 
@@ -217,9 +217,9 @@ def _keep_comma(match: re.Match[str]) -> str:
 
 def _once(match: re.Match[str]) -> str:
     unit = match[1]
-    rest = match.string[match.end() :].split(maxsplit=1)
-    if " " in unit and rest and rest[0].strip(",.") == unit.split()[0]:
-        return match[0]  # "coast to coast to coast" is meant so
+    following = match.string[match.end() :].split(maxsplit=1)
+    if " " in unit and following and following[0].strip(",.") == unit.split()[0]:
+        return match[0]  # "coast to coast to coast" is intended
     return (
         match[0]
         if unit.lower() in _TRUE_DOUBLES or (len(unit) == 1 and unit not in "IAa")

@@ -1,4 +1,4 @@
-"""The answer to a question, in sentences of its passages."""
+"""Extractive answers: sentences of the passages."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from gsum_resources.llm.classical.sentences import Sentence
 
 @dataclass(frozen=True)
 class SummarySettings:
-    """Similarity below which sentences count as unrelated, and how sentences compete."""
+    """Threshold of unrelated sentences, and the settings of the selection."""
 
     unrelated: float = 0.2
     selection: SelectionSettings = field(default_factory=SelectionSettings)
@@ -19,18 +19,18 @@ class SummarySettings:
 def choose_sentences(
     reading: Reading, max_words: int, settings: SummarySettings | None = None
 ) -> list[Sentence]:
-    """The sentences of a summary, in document order.
+    """Return the sentences of a summary, in document order.
 
     Parameters
     ----------
     reading : sentences, vectors and question.
-    max_words : wanted length; exceeded by `selection.slack` at most.
+    max_words : requested length; exceeded by `selection.slack` at most.
     settings : defaults tuned on the QMSum training meetings.
 
     Returns
     -------
     list of Sentence
-        Where even the best sentence is too long, its first words, ending in "…".
+        If even the best sentence is too long, its first words, ending in "…".
     """
     settings = settings or SummarySettings()
     central = centrality(reading.vectors, settings.unrelated)

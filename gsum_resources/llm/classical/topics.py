@@ -1,4 +1,4 @@
-"""What a text is about, as a short title."""
+"""A short title of a text."""
 
 from gsum_resources.llm.classical.keyphrases import distinct, keyphrases
 from gsum_resources.llm.classical.ranking import centrality
@@ -6,9 +6,9 @@ from gsum_resources.llm.classical.reading import Reading
 
 
 def topic_title(reading: Reading, phrases: int = 3) -> str:
-    """A title of the best keyphrases: "Rubber case, kinetic battery and speech recognition".
+    """Return a title from keyphrases: "Rubber case, kinetic battery and speech recognition".
 
-    The first words of the text where it has no keyphrase.
+    Without a keyphrase, these are the first words of the text.
     """
     ranked = keyphrases(reading.sentences, centrality(reading.vectors))
     cores = [keyphrase.phrase.core for keyphrase in distinct(ranked, phrases)]
@@ -17,7 +17,7 @@ def topic_title(reading: Reading, phrases: int = 3) -> str:
 
 
 def enumerate_phrases(phrases: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, or `a, b and c`."""
     if len(phrases) < 2:
         return "".join(phrases)
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}"

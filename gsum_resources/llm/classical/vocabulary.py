@@ -1,4 +1,4 @@
-"""Words and their weights: tokens, stems, function words, the size of a text."""
+"""Words and their weights: tokens, stems, function words, text lengths."""
 
 import math
 import re
@@ -7,7 +7,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The blank-separated words of a text."""
+    """Return the blank-separated words of a text."""
     return frozenset(text.split())
 
 
@@ -38,12 +38,12 @@ FUNCTION_WORDS = word_set(
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words; an apostrophe ending (`it's`, `don't`) is dropped with its letters."""
+    """Return words in lower case, without apostrophe endings (`it's`, `don't`)."""
     return [re.split("['’]", m[0])[0].lower() for m in _WORD.finditer(text)]
 
 
 def stem(word: str) -> str:
-    """A light stem: plural, past and -ing endings off, so that `designs` meets `designed`."""
+    """Return a light stem without plural, past and -ing endings: `design` for `designs`."""
     if len(word) <= 3 or not word.isalpha():
         return word
     for ending, replacement in (
@@ -56,9 +56,9 @@ def stem(word: str) -> str:
         ("ly", ""),
         ("s", ""),
     ):
-        rest = word[: -len(ending)]
-        if word.endswith(ending) and len(rest) >= 3 and not word.endswith(("ss", "us", "is")):
-            word = rest + replacement
+        base = word[: -len(ending)]
+        if word.endswith(ending) and len(base) >= 3 and not word.endswith(("ss", "us", "is")):
+            word = base + replacement
             break
     if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
@@ -66,17 +66,17 @@ def stem(word: str) -> str:
 
 
 def content_stems(text: str) -> list[str]:
-    """Stems of the words that are not function words, in order, with repetitions."""
+    """Return the stems of the words that are not function words, in order, with repetitions."""
     return [stem(w) for w in words(text) if w not in FUNCTION_WORDS and len(w) > 1]
 
 
 def count_words(text: str) -> int:
-    """Words as a reader counts them: pieces between blanks."""
+    """Return the number of blank-separated words."""
     return len(text.split())
 
 
 def count_tokens(text: str) -> int:
-    """Approximate word pieces: one a punctuation mark, one for each 6 letters begun of a word.
+    """Return the approximate number of word pieces: one per short word, or per 6 letters.
 
     Within some 10% of the MiniLM tokenizer on English text, without loading it.
     """

@@ -1,4 +1,4 @@
-"""Judges that decide by a rule, as replies of the scripted server, and a client that asks them."""
+"""Judges that decide by a rule, as replies of the scripted server, and a client for them."""
 
 import json
 import re
@@ -15,13 +15,11 @@ from tests.servers.scripted import ScriptedServer, scripted_server
 
 _TEXT = re.compile(r"^\[\d+\]\n<(\w+)-([0-9a-f]{8})>\n(.*?)\n</\1-\2>$", re.DOTALL | re.MULTILINE)
 WINNERS = ("neither", "answer 1", "answer 2")
-Winner = Callable[
-    [Sequence[str]], int
-]  # place of the better of the texts as they are shown; 0: neither
+Winner = Callable[[Sequence[str]], int]  # position of the better of the texts shown; 0: neither
 
 
 def texts_of(body: dict) -> list[str]:
-    """What stands between the tags of a request."""
+    """Return the texts between the tags of a request."""
     return [text for _, _, text in _TEXT.findall(body["messages"][1]["content"])]
 
 
@@ -30,7 +28,7 @@ def mark_in(body: dict) -> str:
 
 
 def verdict(body: dict, winner: int = 0, rating: int = 3, said: str = "yes", mark: str = "") -> str:
-    """A valid verdict of the wanted form."""
+    """A valid verdict of the requested form."""
     fields = (wanted_schema(body) or {})["properties"]
     given = {"mark": mark or mark_in(body), "reason": "so", "rating": rating, "verdict": said}
     preference = {"reason": "so", "winner": WINNERS[winner]}
@@ -50,7 +48,7 @@ def never(texts: Sequence[str]) -> int:
     return 0
 
 
-def good_one(texts: Sequence[str]) -> int:
+def better_answer(texts: Sequence[str]) -> int:
     """The answer that holds 'good'; neither where both or none does."""
     first, second = ("good" in text for text in texts)
     return 0 if first == second else 1 if first else 2

@@ -19,7 +19,7 @@ from gsum_resources.protocols import LanguageModel, ModelUnavailableError
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import (
     always_first,
-    good_one,
+    better_answer,
     judge,
     judging,
     mark_in,
@@ -39,8 +39,8 @@ GOOD_AND_BAD: Answers = {
 
 def judged(model: LanguageModel, answers: Answers = GOOD_AND_BAD, **settings) -> Result:
     chosen = JudgesSettings(methods=list(answers), **{"ratings": False} | settings)
-    asked = toys.queries(*QUESTIONS, document_id="d")
-    return judge_answers(asked, toys.summaries(answers), toys.contexts({}), model, chosen)
+    questions = toys.queries(*QUESTIONS, document_id="d")
+    return judge_answers(questions, toys.summaries(answers), toys.contexts({}), model, chosen)
 
 
 def overall(found: Result, method: str = "bm25") -> dict:
@@ -57,7 +57,7 @@ def bias(found: Result) -> dict:
 
 
 def test_a_consistent_judge(tmp_path: Path) -> None:
-    with judging(tmp_path, judge(good_one)) as (model, server):
+    with judging(tmp_path, judge(better_answer)) as (model, server):
         found = judged(model)
         assert len(server.lines()) == 2 * len(QUESTIONS)
     assert found.failures == []
@@ -100,8 +100,8 @@ def test_a_judge_that_sees_no_difference(tmp_path: Path) -> None:
     assert (row["first_won"], row["disagreement"]) == (None, 0)
 
 
-def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None:
-    # "fence" is valid: no request meets three faults in a row, whatever the order
+def test_repaired_and_retried_replies_count(tmp_path: Path) -> None:
+    # "fence" is valid: no request meets three faults in a row, in any order
     faults = (
         "fence",
         "partial",
@@ -113,15 +113,15 @@ def test_replies_that_can_be_mended_or_asked_again_count(tmp_path: Path) -> None
         "truncate",
         "fence",
     )
-    with judging(tmp_path, judge(good_one), first=faults) as (model, _):
+    with judging(tmp_path, judge(better_answer), first=faults) as (model, _):
         found = judged(model)
     assert found.failures == []
     assert (overall(found)["losses"], overall(found)["unparsed"]) == (6, 0)
 
 
 @pytest.mark.parametrize("fault", ["invalid", "partial", "500"])
-def test_a_reply_that_cannot_be_read_is_counted_and_never_a_tie(tmp_path: Path, fault: str) -> None:
-    with judging(tmp_path, judge(good_one), 0, every={fault: 1}) as (model, _):
+def test_unreadable_reply_is_counted_and_never_a_tie(tmp_path: Path, fault: str) -> None:
+    with judging(tmp_path, judge(better_answer), 0, every={fault: 1}) as (model, _):
         found = judged(model)
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
     assert found.rows["value"].null_count == found.rows.num_rows
@@ -134,19 +134,21 @@ def test_a_reply_that_cannot_be_read_is_counted_and_never_a_tie(tmp_path: Path, 
     assert bias(found)["unparsed"] == 6
 
 
-def test_a_refused_key_ends_it(tmp_path: Path) -> None:
+def test_refused_key_ends_the_work(tmp_path: Path) -> None:
     with (
-        judging(tmp_path, judge(good_one), key="another") as (model, _),
+        judging(tmp_path, judge(better_answer), key="another") as (model, _),
         pytest.raises(ModelUnavailableError),
     ):
         judged(model)
 
 
-def test_one_bad_reply_costs_its_question_and_no_other(tmp_path: Path) -> None:
+def test_bad_reply_costs_only_its_question(tmp_path: Path) -> None:
     def broken_once(body: dict) -> str:
         first = texts_of(body)[0]
         return (
-            "no idea" if first == "a bad answer to q2" else verdict(body, good_one(texts_of(body)))
+            "no idea"
+            if first == "a bad answer to q2"
+            else verdict(body, better_answer(texts_of(body)))
         )
 
     with judging(tmp_path, broken_once, 0) as (model, _):
@@ -155,7 +157,7 @@ def test_one_bad_reply_costs_its_question_and_no_other(tmp_path: Path) -> None:
     assert row["disagreement"] == 0
 
 
-def test_what_the_judge_is_shown(tmp_path: Path) -> None:
+def test_judge_prompt_contents(tmp_path: Path) -> None:
     bodies: list[dict] = []
 
     def noting(body: dict) -> str:
@@ -180,7 +182,7 @@ def test_what_the_judge_is_shown(tmp_path: Path) -> None:
         assert said.endswith(f"Question: What of {texts_of(body)[0][-2:]}?")
 
 
-def test_answers_with_the_same_words_are_a_tie_that_nobody_is_asked_about(tmp_path: Path) -> None:
+def test_identical_answers_tie_without_a_request(tmp_path: Path) -> None:
     answers = {"a": {"q1": "x y", "q2": "good"}, "b": {"q1": "x\n y ", "q2": "bad"}}
     with judging(tmp_path, judge(always_first)) as (model, server):
         found = judged(model, answers)
@@ -195,7 +197,7 @@ def test_answers_with_the_same_words_are_a_tie_that_nobody_is_asked_about(tmp_pa
 
 def test_three_methods_and_gaps(tmp_path: Path) -> None:
     answers = {"c": {"q1": "good"}, "a": {"q1": "bad", "q2": "good"}, "b": {"q2": "bad"}}
-    with judging(tmp_path, judge(good_one)) as (model, _):
+    with judging(tmp_path, judge(better_answer)) as (model, _):
         found = judged(model, {**answers, "d": {}})
     rates = {
         (row["method"], row["opponent"]): row["win_rate"]
@@ -211,41 +213,41 @@ def test_three_methods_and_gaps(tmp_path: Path) -> None:
     ]
 
 
-def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
-    asked, written = toys.queries(*QUESTIONS), toys.summaries(GOOD_AND_BAD)
+def test_row_order_does_not_matter(tmp_path: Path) -> None:
+    questions, written = toys.queries(*QUESTIONS), toys.summaries(GOOD_AND_BAD)
     chosen = JudgesSettings(methods=["gor", "bm25"], ratings=False)
     none = toys.contexts({})
-    with judging(tmp_path, judge(good_one)) as (model, _):
-        one = judge_answers(asked, written, none, model, chosen)
-        backwards = [table.take(list(range(len(table)))[::-1]) for table in (asked, written)]
+    with judging(tmp_path, judge(better_answer)) as (model, _):
+        one = judge_answers(questions, written, none, model, chosen)
+        backwards = [table.take(list(range(len(table)))[::-1]) for table in (questions, written)]
         other = judge_answers(*backwards, none, model, chosen)
     assert one == other
 
 
-def test_one_criterion_a_call(tmp_path: Path) -> None:
-    asked: list[tuple[str, ...]] = []
-    told: dict[tuple[str, ...], str] = {}
+def test_one_request_per_criterion(tmp_path: Path) -> None:
+    questions: list[tuple[str, ...]] = []
+    instructions: dict[tuple[str, ...], str] = {}
 
     def noting(body: dict) -> str:
         fields = (wanted_schema(body) or {})["properties"]
-        asked.append(tuple(name for name in fields if name != "mark"))
-        told[asked[-1]] = body["messages"][0]["content"]
-        return verdict(body, good_one(texts_of(body)))
+        questions.append(tuple(name for name in fields if name != "mark"))
+        instructions[questions[-1]] = body["messages"][0]["content"]
+        return verdict(body, better_answer(texts_of(body)))
 
     with judging(tmp_path, noting) as (model, _):
         together = judged(model).rows
-        assert asked == [CRITERIA] * 2 * len(QUESTIONS)
-        asked.clear()
+        assert questions == [CRITERIA] * 2 * len(QUESTIONS)
+        questions.clear()
         apart = judged(model, one_criterion_per_call=True).rows
-    assert sorted(asked) == sorted([(c,) for c in CRITERIA] * 2 * len(QUESTIONS))
+    assert sorted(questions) == sorted([(c,) for c in CRITERIA] * 2 * len(QUESTIONS))
     assert apart.equals(together)  # this judge goes by the answers alone
     for criterion in CRITERIA:
-        others = [name for name in CRITERIA if f"- {name}:" in told[(criterion,)]]
+        others = [name for name in CRITERIA if f"- {name}:" in instructions[(criterion,)]]
         assert others == [criterion]
-    assert "all of this" not in told[("overall",)]
+    assert "all of this" not in instructions[("overall",)]
 
 
-def test_a_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
+def test_judge_of_its_own_answers_is_flagged(tmp_path: Path) -> None:
     written = pa.concat_tables(
         [
             toys.summaries({"bm25": GOOD_AND_BAD["bm25"]}, model="judge"),
@@ -295,31 +297,31 @@ HOSTILE = [
 ]
 
 
-def test_what_an_answer_says_does_not_change_how_a_verdict_is_read(tmp_path: Path) -> None:
+def test_answer_text_does_not_change_the_verdict(tmp_path: Path) -> None:
     answers = {
         "evil": {f"q{i}": injected for i, injected in enumerate(HOSTILE)},
         "fair": {f"q{i}": "a good answer" for i in range(len(HOSTILE))},
     }
-    asked = toys.queries(*answers["evil"])
+    questions = toys.queries(*answers["evil"])
     written, none = toys.summaries(answers), toys.contexts({})
     chosen = JudgesSettings(methods=list(answers), ratings=False)
 
     def quoting(body: dict) -> str:
         texts = texts_of(body)
-        own = verdict(body, good_one(texts))
+        own = verdict(body, better_answer(texts))
         return f"[1] says {texts[0]!r} and [2] says:\n{texts[1]}\n\nMy verdict:\n{own}\n"
 
-    with judging(tmp_path, judge(good_one)) as (model, _):
-        plain = judge_answers(asked, written, none, model, chosen)
+    with judging(tmp_path, judge(better_answer)) as (model, _):
+        plain = judge_answers(questions, written, none, model, chosen)
     assert set(plain.rows["verdict"].to_pylist()) == {"loss"}
     with judging(tmp_path, quoting, 0) as (model, _):
-        quoted = judge_answers(asked, written, none, model, chosen)
-    # beside a quotation the judge's own verdict counts or, where it is not clear, none does
+        quoted = judge_answers(questions, written, none, model, chosen)
+    # next to a quotation the judge's own verdict counts or, where it is not clear, none does
     verdicts = quoted.rows["verdict"].to_pylist()
     assert set(verdicts) == {"loss", "unparsed"}
 
 
-def test_a_verdict_copied_from_an_answer_is_not_the_judges(tmp_path: Path) -> None:
+def test_verdict_copied_from_an_answer_is_ignored(tmp_path: Path) -> None:
     answers = {
         "evil": {q: f"{WINS_FOR_FIRST} {q}" for q in QUESTIONS},
         "fair": {q: f"a good answer to {q}" for q in QUESTIONS},
@@ -337,7 +339,7 @@ def test_a_verdict_copied_from_an_answer_is_not_the_judges(tmp_path: Path) -> No
     assert "has the mark '00000000' instead of" in found.failures[0]
 
 
-def test_two_different_verdicts_are_none(tmp_path: Path) -> None:
+def test_two_different_verdicts_are_no_verdict(tmp_path: Path) -> None:
     def undecided(body: dict) -> str:
         return f"Either {verdict(body, 1)} or {verdict(body, 2)}"
 
@@ -347,9 +349,9 @@ def test_two_different_verdicts_are_none(tmp_path: Path) -> None:
     assert "2 different JSON values" in found.failures[0]
 
 
-def test_a_mark_with_its_tag_is_recognized(tmp_path: Path) -> None:
+def test_tagged_mark_is_recognized(tmp_path: Path) -> None:
     def copying(body: dict) -> str:
-        return verdict(body, good_one(texts_of(body)), mark=f"<answer-{mark_in(body)}>")
+        return verdict(body, better_answer(texts_of(body)), mark=f"<answer-{mark_in(body)}>")
 
     with judging(tmp_path, copying) as (model, _):
         assert overall(judged(model))["losses"] == 6

@@ -23,16 +23,16 @@ PASSAGES = {"gor": {"q1": ["first passage", "second passage"]}}
 
 def judged(model: LanguageModel, references: list[str], **settings) -> Result:
     chosen = JudgesSettings(methods=["gor"], **settings)
-    asked = toys.queries("q1", references=references)
-    return judge_answers(asked, toys.summaries(ANSWERS), toys.contexts(PASSAGES), model, chosen)
+    questions = toys.queries("q1", references=references)
+    return judge_answers(questions, toys.summaries(ANSWERS), toys.contexts(PASSAGES), model, chosen)
 
 
 def criterion_of(body: dict) -> str:
-    """Which rating is asked for, from the instructions."""
-    told = body["messages"][0]["content"]
-    if "from 1 to 5" in told:
-        return "consistency" if "consistent" in told else "relevance"
-    return "lr2" if "partly" in told else "lr1"
+    """Return the rating that the instructions request."""
+    instructions = body["messages"][0]["content"]
+    if "from 1 to 5" in instructions:
+        return "consistency" if "consistent" in instructions else "relevance"
+    return "lr2" if "partly" in instructions else "lr1"
 
 
 def by_criterion(found: Result) -> dict[str, tuple]:
@@ -42,7 +42,7 @@ def by_criterion(found: Result) -> dict[str, tuple]:
     }
 
 
-def test_what_the_judge_reads_and_what_it_counts(tmp_path: Path) -> None:
+def test_ratings_read_and_count_the_prompt(tmp_path: Path) -> None:
     shown: dict[str, list[str]] = {}
 
     def noting(body: dict) -> str:
@@ -94,7 +94,7 @@ def test_without_references_and_passages(tmp_path: Path) -> None:
         ("yes", "no", 1, 1),
     ],
 )
-def test_what_is_strictly_right_is_right(
+def test_strictly_correct_is_correct(
     strict: str, permissive: str, lr1: float, lr2: float, tmp_path: Path
 ) -> None:
     said = {"lr1": strict, "lr2": permissive}
@@ -108,7 +108,7 @@ def test_what_is_strictly_right_is_right(
     assert values["lr2"][1] == ("yes" if (strict, permissive) == ("yes", "no") else permissive)
 
 
-def test_an_unparsed_permissive_verdict_stays_unparsed(tmp_path: Path) -> None:
+def test_unparsed_permissive_verdict_stays_unparsed(tmp_path: Path) -> None:
     def says(body: dict) -> str:
         return "?" if criterion_of(body) == "lr2" else verdict(body)
 
@@ -119,11 +119,11 @@ def test_an_unparsed_permissive_verdict_stays_unparsed(tmp_path: Path) -> None:
     assert problem.startswith("llm_rater: 1 of 2 replies hold no verdict; first: judge: ")
 
 
-def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
-    told: dict[str, tuple[str, list[str]]] = {}
+def test_passages_over_budget_are_reported(tmp_path: Path) -> None:
+    prompts: dict[str, tuple[str, list[str]]] = {}
 
     def noting(body: dict) -> str:
-        told[criterion_of(body)] = body["messages"][0]["content"], texts_of(body)
+        prompts[criterion_of(body)] = body["messages"][0]["content"], texts_of(body)
         return verdict(body)
 
     long = {"gor": {"q1": ["x" * 80, "y" * 80, "z" * 80]}}
@@ -135,7 +135,7 @@ def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
             model,
             JudgesSettings(methods=["gor"], max_passage_characters=100),
         )
-    instructions, texts = told["consistency"]
+    instructions, texts = prompts["consistency"]
     assert texts[1:] == ["x" * 80, "y" * 20]
     assert "3 passages, 2 are left out here or cut short" in instructions.replace("\n", " ")
     shares = {row["criterion"]: row["share_shown"] for row in found.rows.to_pylist()}
@@ -146,13 +146,13 @@ def test_passages_beyond_the_budget_are_told(tmp_path: Path) -> None:
     ]
 
 
-def test_the_judge_reads_what_the_answer_was_written_from(tmp_path: Path) -> None:
+def test_judge_reads_the_contexts_of_the_answer(tmp_path: Path) -> None:
     # refinement shortened the best passage, dropped the second and left the third
     given = toys.contexts({"gae": {"q1": ["as found"]}, "bm25": {"q1": ["found"]}})
     refined = toys.contexts({"gae": {"q1": ["shortened", "", "third"]}})
-    place = refined.schema.get_field_index("document_id")  # is never null here
+    i = refined.schema.get_field_index("document_id")  # is never null here
     owner = pa.field("document_id", pa.string(), nullable=False)
-    refined = refined.set_column(place, owner, refined["document_id"])
+    refined = refined.set_column(i, owner, refined["document_id"])
     refined = refined.append_column("fate", pa.array(["edited", "dropped", "edited"]))
     tables = refined.take([2, 1, 0]), given.filter(pc.equal(given["method"], "bm25"))
     read = of_methods(tables, "contexts", ["gae", "bm25"])
@@ -169,7 +169,7 @@ def test_the_judge_reads_what_the_answer_was_written_from(tmp_path: Path) -> Non
     assert sorted(shown) == [["one"], ["one", "shortened", "third"], ["two"], ["two", "found"]]
 
 
-def test_every_family_is_judged_by_what_its_answers_were_written_from() -> None:
+def test_every_family_is_judged_on_its_contexts() -> None:
     read = {family.name: family.answered_from for family in FAMILIES}
     assert read["retrieval"] == read["gor"] == "contexts"
     assert read["gae"] == "refined_contexts"
@@ -180,8 +180,8 @@ def test_every_family_is_judged_by_what_its_answers_were_written_from() -> None:
         assert set(TABLES["contexts"].schema.names) <= set(columns)
 
 
-def test_only_the_first_sample_of_the_named_methods_is_judged(tmp_path: Path) -> None:
-    asked = toys.queries("q1")
+def test_only_first_sample_of_named_methods_is_judged(tmp_path: Path) -> None:
+    questions = toys.queries("q1")
     written = [toys.summaries({"gor": {"q1": "one"}, "bm25": {"q1": "no"}})]
     written += [toys.summaries({"gor": {"q1": "two"}}, sample=1)]
     given = [toys.contexts({"gor": {"q1": ["p"]}}), toys.contexts({"gor": {"q1": ["r"]}}, sample=1)]
@@ -194,11 +194,11 @@ def test_only_the_first_sample_of_the_named_methods_is_judged(tmp_path: Path) ->
     with judging(tmp_path, noting) as (model, _):
         chosen = JudgesSettings(methods=["gor"])
         tables = pa.concat_tables(written), pa.concat_tables(given)
-        judge_answers(asked, *tables, model, chosen)
+        judge_answers(questions, *tables, model, chosen)
     assert sorted(shown) == [["one"], ["one", "p"]]
 
 
-def test_scores_are_means_over_the_repeats_without_the_unparsed(tmp_path: Path) -> None:
+def test_scores_average_repeats_without_unparsed(tmp_path: Path) -> None:
     ratings = iter([2, 5, 9])  # the last is none
 
     def says(body: dict) -> str:

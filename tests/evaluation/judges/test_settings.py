@@ -1,4 +1,4 @@
-"""What is judged by default, what is refused, and which questions are drawn."""
+"""Defaults of judging, rejected settings, and which questions are sampled."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def section(**values: object) -> JudgesSettings:
     return checked_section(JudgesSettings, "judges", values)
 
 
-def test_nothing_is_judged_unless_it_is_asked_for() -> None:
+def test_judging_is_off_by_default() -> None:
     skipped = judges_skipped(section(), SERVED)
     assert skipped
     assert "no methods are named" in skipped
@@ -37,7 +37,7 @@ def test_the_embedded_model_never_judges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"repeats": 3}, r"repeats is 3, but at temperature 0 .* raise temperature"),
         ({"pairwise": False, "ratings": False}, "both off"),
@@ -47,26 +47,26 @@ def test_the_embedded_model_never_judges() -> None:
         ({"method": ["gor"]}, "unknown key 'method'"),
     ],
 )
-def test_a_mistake_is_told(values: dict, told: str) -> None:
-    with pytest.raises(CorpusError, match=told):
+def test_mistakes_are_reported(values: dict, message: str) -> None:
+    with pytest.raises(CorpusError, match=message):
         section(**values)
     assert section(repeats=3, temperature=0.7).repeats == 3
     assert section(temperature=1).temperature == 1
 
 
-def test_only_the_wanted_kinds_and_splits() -> None:
-    asked = [
+def test_only_selected_kinds_and_splits_are_judged() -> None:
+    questions = [
         *toys.queries("g", split="dev").to_pylist(),
         *toys.queries("s", kind="specific").to_pylist(),
         *toys.queries("t", split="test").to_pylist(),
     ]
-    table = toys.queries().from_pylist(asked, toys.queries().schema)
+    table = toys.queries().from_pylist(questions, toys.queries().schema)
     assert list(drawn_questions(table, section())) == ["g", "t"]
     assert list(drawn_questions(table, section(splits=["test"]))) == ["t"]
     assert list(drawn_questions(table, section(kinds=["general", "specific"]))) == ["g", "s", "t"]
 
 
-def test_no_question_is_a_problem_and_no_error() -> None:
+def test_no_question_is_reported_without_error() -> None:
     chosen = section(methods=["gor"], splits=["train"])
     none = toys.summaries({}), toys.contexts({})
     found = judge_answers(toys.queries("q"), *none, FirstWords(), chosen)
@@ -78,7 +78,7 @@ def test_no_question_is_a_problem_and_no_error() -> None:
 
 
 @given(st.sets(st.text(min_size=1, max_size=4), min_size=1, max_size=30), st.integers(1, 10))
-def test_a_new_question_takes_the_place_of_one_other_at_most(ids: set[str], most: int) -> None:
+def test_new_question_displaces_at_most_one_other(ids: set[str], most: int) -> None:
     chosen = JudgesSettings(max_questions=most)
     *old, _ = ids
     before = set(drawn_questions(toys.queries(*old), chosen))

@@ -31,8 +31,8 @@ def rate(judgements: pa.Table) -> dict:
     return win_rates(judgements).to_pylist()[0]
 
 
-def test_by_hand() -> None:
-    # q0: a wins in both orders; q1: whoever is shown first; q2: a win and a tie; q3: half unparsed
+def test_win_rates_known_values() -> None:
+    # q0: a wins in both orders; q1: the one shown first; q2: a win and a tie; q3: half unparsed
     house = [("win", "win"), ("win", "loss"), ("win", "tie"), ("unparsed", "win")]
     row = rate(both_orders(house))
     assert row["win_rate"] == pytest.approx((1 + 0.5 + 0.75) / 3)
@@ -48,11 +48,11 @@ def test_by_hand() -> None:
     assert (of_all["n"], of_all["n_both_orders"], of_all["unparsed"]) == (6, 3, 1)
 
 
-def test_the_interval_of_a_share_keeps_questions_together() -> None:
+def test_interval_of_a_share_resamples_questions() -> None:
     # as many verdicts each: Wilson's interval of the questions' own shares
     (expected,) = wilson(np.array([0.75]), 8)
     assert share_interval([(2, 2)] * 6 + [(0, 2)] * 2) == pytest.approx(expected)
-    # twice the verdicts of the same questions tell no more
+    # repeated verdicts on the same questions add no information
     assert share_interval([(4, 4)] * 6 + [(0, 4)] * 2) == pytest.approx(expected)
     # unequal: around the share of all verdicts, 40 of 60, not the mean of the questions' shares
     unequal = [(3, 3), (1, 1), (2, 4), (0, 1), (2, 3)] * 5
@@ -63,13 +63,13 @@ def test_the_interval_of_a_share_keeps_questions_together() -> None:
     assert share_interval([(1, 1)])[0] < 0.5  # one question is no certainty
 
 
-def test_one_order_alone_is_no_rate() -> None:
+def test_one_order_gives_no_rate() -> None:
     row = rate(both_orders([("win", "unparsed")]))
     assert (row["win_rate"], row["n"], row["wins"], row["unparsed"]) == (None, 0, 1, 1)
     assert (row["first_won"], row["disagreement"]) == (1, None)
 
 
-def test_the_matrix_as_text() -> None:
+def test_matrix_as_text() -> None:
     text = to_markdown(win_rates(both_orders([("win", "win"), ("win", "win")])))
     assert "|  | a | b |" in text
     assert "| a |  | 100 ±33 |" in text
@@ -105,7 +105,7 @@ def test_nothing_judged() -> None:
     assert position_bias(empty).schema == SCHEMA
 
 
-def test_ties_without_a_call_are_no_bias() -> None:
+def test_ties_without_a_request_show_no_bias() -> None:
     settled = both_orders([("tie", "tie")], model="")
     row = rate(settled)
     assert (row["win_rate"], row["n"], row["ties"], row["disagreement"]) == (0.5, 1, 2, None)
@@ -114,7 +114,7 @@ def test_ties_without_a_call_are_no_bias() -> None:
 
 @given(HOUSES)
 @settings(max_examples=40)
-def test_the_opponents_rate_is_the_rest(house: list[tuple[str, str]]) -> None:
+def test_opponent_rate_is_the_complement(house: list[tuple[str, str]]) -> None:
     one, other = win_rates(both_orders(house)).to_pylist()
     assert (one["method"], other["method"]) == ("a", "b")
     same = ("n", "ties", "unparsed", "first_won", "disagreement")
@@ -130,7 +130,7 @@ def test_the_opponents_rate_is_the_rest(house: list[tuple[str, str]]) -> None:
 
 @given(HOUSES)
 @settings(max_examples=40)
-def test_the_other_place_of_every_answer_changes_no_rate(house: list[tuple[str, str]]) -> None:
+def test_swapping_all_positions_changes_no_rate(house: list[tuple[str, str]]) -> None:
     one = rate(both_orders(house))
     swapped = rate(both_orders([verdicts[::-1] for verdicts in house]))
     assert one["win_rate"] == swapped["win_rate"]

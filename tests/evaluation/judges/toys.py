@@ -5,25 +5,15 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.tables import TABLES
+from tests.rows import question_rows
 
 Answers = Mapping[str, Mapping[str, str]]  # method -> query id -> text
 
 
 def queries(*ids: str, **columns: object) -> pa.Table:
     """A row for each id; `columns` are the same for all."""
-    base = {
-        "retrieval_text": "?",
-        "kind": "general",
-        "document_id": None,
-        "references": [],
-        "relevant_document_ids": [],
-        "relevant_chunk_ids": [],
-        "form": "summary",
-        "options": [],
-        "split": "dev",
-    }
-    rows = [{"query_id": i, "text": f"What of {i}?"} | base | columns for i in ids]
-    return pa.Table.from_pylist(rows, TABLES["queries"].schema)
+    rows = ({"query_id": i, "text": f"What of {i}?"} for i in ids)
+    return question_rows(*rows, **columns)
 
 
 def summaries(answers: Answers, sample: int = 0, model: str = "m") -> pa.Table:

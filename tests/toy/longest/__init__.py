@@ -1,1 +1,1 @@
-"""Reads the longest chunks, whatever the question: the smallest method with an index."""
+"""Reads the longest chunks for every question: the smallest method with an index."""

@@ -1,9 +1,9 @@
-"""`gsum run` beside a busy daemon, many times: nothing missing, all current, the status right.
+"""Run `gsum run` next to a busy daemon many times: nothing missing, all current, right status.
 
-    python -m tests.beside_daemon --times 50
+    python -m tests.daemon_trials --times 50
 
 Starts `gsum ui` on a home of its own with a server of models, and takes turns: a new folder, an
-edit, a new document, each followed by `gsum run` of one method, while the daemon makes the other
+edit, a new document, each followed by `gsum run` of one method, while the daemon writes the other
 methods that `corpus.toml` names. Prints a line for each run, and ends with status 1 where
 one of them ended wrongly.
 """
@@ -65,7 +65,7 @@ def busy_home(root: Path) -> Iterator[House]:
 
 
 def trials(house: House, n: int, longest_pause_s: float = LONGEST_PAUSE_S) -> Iterator[Trial]:
-    """Change something, run, and look at the tables, n times."""
+    """Change something, run, and check the tables, n times."""
     pipeline = pipeline_for(house.home)
     pauses = random.Random(0)
     corpus = ""
@@ -110,7 +110,7 @@ def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
 
 
 def _failures(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
-    """What is missing or out of date of what a method needs."""
+    """Yield the missing and stale assets that a method needs."""
     with house.instance() as instance:
         snapshot = replace(pipeline.new_snapshot(instance), scope=frozenset([method]))
         for key, partitions in snapshot.left(corpus).items():

@@ -1,4 +1,4 @@
-"""A run beside a daemon, and the rules by which it decides that all is there."""
+"""A run next to a daemon, and how it decides that everything is materialized."""
 
 import os
 import time
@@ -23,13 +23,13 @@ from gsum_assets.processes import (
 )
 from gsum_assets.processes import CORPUS as CORPUS_TAG
 from gsum_assets.run import refresh
-from tests.conftest import CORPUS, House, made_by
+from tests.conftest import CORPUS, House, materialized_by
 from tests.pipeline.daemon import requested
 from tests.pipeline.homes import GOOD
 from tests.pipeline.pooled_run import pooled
 from tests.pipeline.test_processes import queued
 
-pytestmark = pytest.mark.usefixtures("tables_alone")
+pytestmark = pytest.mark.usefixtures("only_tables")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def instance(changeable: House) -> Iterator[dg.DagsterInstance]:
 
 
 def alive(instance: dg.DagsterInstance) -> None:
-    """Let the instance look as if a daemon served it."""
+    """Simulate a daemon that serves the instance."""
     beat = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])
     instance.add_daemon_heartbeat(beat)
 
@@ -48,25 +48,25 @@ def edit(house: House) -> None:
     house.write_document(GOOD, "A heron met the lamp. " * 30)
 
 
-def test_a_run_that_begins_between_two_looks_does_not_end_it(
+def test_run_beginning_between_two_polls_does_not_end_the_wait(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the daemon took up is not requested here; it ended without having made anything."""
-    request, asked = runs.due, []
+    """The daemon took over these assets, and ended without writing anything."""
+    request, calls = runs.due, []
 
     def taken_up(*arguments: object) -> Sequence[dg.RunRequest]:
-        asked.append(arguments)
-        return [] if len(asked) == 2 else request(*arguments)  # type: ignore[arg-type]
+        calls.append(arguments)
+        return [] if len(calls) == 2 else request(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(runs, "due", taken_up)
     monkeypatch.setattr(runs, "_WAIT_S", 0.0)
     edit(changeable)
     report = refresh(changeable.pipeline(), instance, CORPUS)
     assert report.is_complete
-    assert "retrieval/scores[bm25]" in made_by(report)
+    assert "retrieval/scores[bm25]" in materialized_by(report)
 
 
-def test_what_cannot_be_made_is_named(
+def test_assets_that_cannot_be_materialized_are_named(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "due", lambda *_: [])
@@ -76,10 +76,10 @@ def test_what_cannot_be_made_is_named(
     assert report.results == []
     assert not report.is_complete
     assert report.missing["documents"] == 1
-    assert report.missing["retrieval/scores"] == 1  # of bm25: nobody requested the others
+    assert report.missing["retrieval/scores"] == 1  # of bm25: no other method was requested
 
 
-def test_methods_that_others_requested_are_left_to_a_daemon(
+def test_methods_requested_by_others_are_left_to_a_daemon(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     alive(instance)
@@ -87,23 +87,25 @@ def test_methods_that_others_requested_are_left_to_a_daemon(
     pipeline.requests.add(CORPUS, ["tfidf"])
     report = refresh(pipeline, instance, CORPUS, ["random"])
     assert report.is_complete
-    assert {p.method for made in report.results for p in made.partitions} <= {None, "random"}
-    assert "leaderboard[]" in made_by(report)
+    assert {p.method for result in report.results for p in result.partitions} <= {None, "random"}
+    assert "leaderboard[]" in materialized_by(report)
     assert (report.others, report.n_others) == (["tfidf"], 4)
     assert {partition.method for _, partition in requested(pipeline, instance)} == {"tfidf"}
 
 
-def test_without_a_daemon_they_follow(changeable: House, instance: dg.DagsterInstance) -> None:
+def test_methods_requested_by_others_follow_without_a_daemon(
+    changeable: House, instance: dg.DagsterInstance
+) -> None:
     pipeline = changeable.pipeline()
     pipeline.requests.add(CORPUS, ["tfidf"])
     report = refresh(pipeline, instance, CORPUS, ["random"])
-    methods = [p.method for made in report.results for p in made.partitions if p.method]
+    methods = [p.method for result in report.results for p in result.partitions if p.method]
     assert methods == ["random", "tfidf"]
-    assert made_by(report).count("leaderboard[]") == 1
+    assert materialized_by(report).count("leaderboard[]") == 1
     assert (report.is_complete, report.n_others) == (True, 0)
 
 
-def test_a_daemon_requests_nothing_while_a_run_of_another_process_is_at_work(
+def test_daemon_requests_nothing_while_another_process_runs(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     pipeline = changeable.pipeline()
@@ -118,7 +120,7 @@ def test_a_daemon_requests_nothing_while_a_run_of_another_process_is_at_work(
     assert requested(pipeline, instance) != set()
 
 
-def test_only_what_the_daemon_queued_by_itself_is_set_aside(
+def test_only_runs_queued_by_the_daemon_are_cancelled(
     changeable: House, instance: dg.DagsterInstance
 ) -> None:
     graph = changeable.pipeline().definitions.resolve_asset_graph()
@@ -134,7 +136,7 @@ def test_only_what_the_daemon_queued_by_itself_is_set_aside(
     assert found[by_hand.run_id] == dg.DagsterRunStatus.QUEUED
 
 
-def test_an_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
+def test_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
     job = pooled(None).resolve_implicit_global_asset_job_def()
     mine, started = tags_of_this_process(CORPUS), dg.DagsterRunStatus.STARTED
     own = instance.create_run_for_job(job, status=started, tags={**mine, REFRESHING: CORPUS})

@@ -20,7 +20,7 @@ _PLOTS = tuple(
 
 
 @contextmanager
-def without_what_no_table_shows() -> Iterator[None]:
+def tables_only() -> Iterator[None]:
     """No pictures, checks and catalogue while the context lasts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(definitions, "checks_of", lambda *_: [])

@@ -14,7 +14,7 @@ QUESTIONS = ["Why " + "did the board wait " * n + "?" for n in (0, 3, 14, 16, 40
 
 
 @given(st.integers(1, 300), st.integers(3, 300), st.sampled_from(PRECISIONS), st.integers(1, 64))
-def test_a_batch_keeps_its_windows_and_runs_on_no_more_threads_than_there_are(
+def test_batch_keeps_windows_and_uses_at_most_available_threads(
     n_windows, run_length, precision, threads
 ):
     rows, used = filled_up(n_windows, run_length, precision, threads)
@@ -25,7 +25,7 @@ def test_a_batch_keeps_its_windows_and_runs_on_no_more_threads_than_there_are(
     assert more_used >= used
 
 
-def test_a_question_alone_takes_one_thread_and_a_crowd_takes_all():
+def test_one_question_uses_one_thread_and_a_large_batch_uses_all():
     assert filled_up(1, 64, "float32", 8) == (1, 1)
     assert filled_up(1, 72, "float32", 8) == (15, 8)
     assert filled_up(100, 24, "float32", 8) == (100, 8)
@@ -34,7 +34,7 @@ def test_a_question_alone_takes_one_thread_and_a_crowd_takes_all():
 
 @pytest.mark.skipif(not bfloat16_supported(), reason="measured on processors with bfloat16 only")
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_one_thread_gives_a_question_the_bits_that_two_give_a_crowd(precision):
+def test_one_and_two_threads_give_equal_bits(precision):
     embedder = LocalEmbedder(precision=precision, device="cpu", threads=2)
     crowd = embedder.embed(QUESTIONS * 9)[: len(QUESTIONS)]
     for question, expected in zip(QUESTIONS, crowd, strict=True):

@@ -1,6 +1,6 @@
-"""Time in a hurry: waits for a server are short, and a minute of its limits is a second.
+"""Shortened time: waits for a server are short, and a minute of its limits is a second.
 
-`python -m tests.pipeline.hurried ARGUMENT...` is `gsum ARGUMENT...` like that.
+`python -m tests.pipeline.short_pauses ARGUMENT...` is `gsum ARGUMENT...` like that.
 """
 
 import sys
@@ -17,8 +17,8 @@ MINUTE_S = 1.0
 _MARGIN_S = 0.4  # by how much requests may differ in their way to the server, on a busy machine
 
 
-def hurry(patch: pytest.MonkeyPatch) -> None:
-    """Let endpoints that are made from now on be in a hurry."""
+def shorten_pauses(patch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses of endpoints that are created from now on."""
     patch.setattr("gsum_resources.endpoint.client._LONGEST_BACKOFF_S", 60.0 / FASTER)
     patch.setattr(Endpoint.__init__, "__defaults__", (None, 1.0 / FASTER))
     window_s = MINUTE_S + _MARGIN_S
@@ -27,5 +27,5 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
 
 if __name__ == "__main__":
     with pytest.MonkeyPatch.context() as patched:
-        hurry(patched)
+        shorten_pauses(patched)
         main(sys.argv[1:])

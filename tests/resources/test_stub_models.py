@@ -34,48 +34,48 @@ def server(tmp_path: Path) -> Iterator[ScriptedServer]:
         yield running
 
 
-def asking(text: str, schema: type | None = None) -> Request:
+def request_of(text: str, schema: type | None = None) -> Request:
     return Request("answer", "Say it.", passages=(text,), max_words=20, schema=schema)
 
 
-def test_a_prompt_is_counted_with_the_directions_that_it_is_sent_with() -> None:
+def test_prompt_is_counted_with_its_directions() -> None:
     """ "Say it." and "[1]\\nboat" have 7 and 8 bytes."""
-    plain, structured = asking("boat"), asking("boat", Score)
+    plain, structured = request_of("boat"), request_of("boat", Score)
     assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(plain) == 4
     assert StubModel(SERVED, "m", FirstWords()).prompt_tokens(structured) == 4
     prompted = SERVED.model_copy(update={"structured_output": "prompt"})
     assert StubModel(prompted, "m", FirstWords()).prompt_tokens(structured) > 30
 
 
-def test_what_the_writer_cannot_say_still_counts() -> None:
+def test_schema_that_the_extractive_model_cannot_fill_still_counts() -> None:
     stub = StubModel(SERVED, "m", FirstWords(refuses="boat"))
-    free, structured = stub.complete([asking("one boat"), asking("one boat", Score)])
+    free, structured = stub.complete([request_of("one boat"), request_of("one boat", Score)])
     assert isinstance(free, Completion)
     assert free.text == "[1] one boat"
     assert isinstance(structured, CompletionError)
     assert (structured.tokens_in, structured.tokens_out) == (5, 26)
 
 
-def test_the_memo_tells_what_the_real_model_took(tmp_path: Path) -> None:
+def test_memo_gives_the_usage_of_the_real_model(tmp_path: Path) -> None:
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
     real = FirstWords("m")
-    LedgeredModel(real, store, ledger).complete([asking(text) for text in TEXTS[:2]])
-    heard: list[Recalled] = []
+    LedgeredModel(real, store, ledger).complete([request_of(text) for text in TEXTS[:2]])
+    received: list[Recalled] = []
     stub = StubModel(SERVED, "m", FirstWords("writer"))
-    dry_run_model = DryRunModel(stub, store, ledger, None, None, heard.append)
+    dry_run_model = DryRunModel(stub, store, ledger, None, None, received.append)
     for _ in range(2):  # what was rehearsed is in the memo by then, and is no reply of the real one
-        replies = dry_run_model.complete([asking(text) for text in TEXTS])
-        estimated = [stub.prompt_tokens(asking(text)) for text in TEXTS]
+        replies = dry_run_model.complete([request_of(text) for text in TEXTS])
+        estimated = [stub.prompt_tokens(request_of(text)) for text in TEXTS]
         assert [reply.model for reply in replies] == ["m"] * 2 + [STUB] * 3
-        assert heard == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
-        heard.clear()
+        assert received == [Recalled(1, 1, len(TEXTS[0]), n) for n in estimated[:2]]
+        received.clear()
     rows = read_appended(store, TABLES["llm_calls"], "c").to_pylist()
     paid = [row for row in rows if not row["cached"] and row["model"] == STUB]
     assert sorted(row["tokens_in"] for row in paid) == sorted(estimated[2:])
 
 
-def test_what_a_model_failed_at_for_sure_is_not_planned_again(tmp_path: Path) -> None:
+def test_permanent_failures_are_not_planned_again(tmp_path: Path) -> None:
     class Greedy(FirstWords):
         failure_scope = "repairs=2"
 
@@ -84,19 +84,17 @@ def test_what_a_model_failed_at_for_sure_is_not_planned_again(tmp_path: Path) ->
 
     store = ParquetStore(str(tmp_path))
     ledger = Ledger(store, TABLES["llm_calls"], "c", "a")
-    LedgeredModel(Greedy("m"), store, ledger).complete([asking(TEXTS[0])])
-    for scope, n_asked in [("repairs=3", 1), ("repairs=2", 0)]:
+    LedgeredModel(Greedy("m"), store, ledger).complete([request_of(TEXTS[0])])
+    for scope, n_requests in [("repairs=3", 1), ("repairs=2", 0)]:
         ledger = Ledger(store, TABLES["llm_calls"], scope, "a")
         stub = StubModel(SERVED, "m", FirstWords("writer", refuses="the"), scope)
         model = DryRunModel(stub, store, ledger, None, None, lambda one: None)
-        model.complete([asking(TEXTS[0])])
+        model.complete([request_of(TEXTS[0])])
         rows = read_appended(store, TABLES["llm_calls"], scope).to_pylist()
-        assert [row["cached"] for row in rows] == [not n_asked]
+        assert [row["cached"] for row in rows] == [not n_requests]
 
 
-def test_an_understudy_of_an_embedder_fits_what_the_memo_has(
-    server: ScriptedServer, tmp_path: Path
-) -> None:
+def test_embedder_stub_matches_the_memo(server: ScriptedServer, tmp_path: Path) -> None:
     settings = Settings(
         embedding=EmbeddingSettings(
             backend="openai_compatible",
@@ -123,7 +121,7 @@ def test_an_understudy_of_an_embedder_fits_what_the_memo_has(
     assert played.tokens_read == pytest.approx(counted, rel=0.05)  # type: ignore[union-attr]
 
 
-def test_an_understudy_of_a_scorer_reads_as_much(server: ScriptedServer, tmp_path: Path) -> None:
+def test_scorer_stub_counts_the_same_tokens(server: ScriptedServer, tmp_path: Path) -> None:
     settings = ScorerSettings(
         backend="openai_compatible", model="m", base_url=server.base_url, api_key_env=""
     )

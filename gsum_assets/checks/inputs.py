@@ -1,4 +1,4 @@
-"""The part of a table that a check looks at: one corpus, or one method of a corpus."""
+"""Inputs of a check: partitions of one corpus, or of one method of a corpus."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ class Subject:
     Attributes
     ----------
     name : the asset, `retrieval/scores`.
-    methods : the variants that are this asset's share of a table of several families; {None} for
-        a table that is not partitioned by method.
-    asks_model : whether it makes requests of a language model.
+    methods : variants of this asset in a table shared by several families; {None} if the table is
+        not partitioned by method.
+    asks_model : whether it sends requests to a language model.
     """
 
     name: str
@@ -33,19 +33,19 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some partitions of one corpus (and method), and what else a check may read.
+class CheckInputs:
+    """Partitions of one corpus (and method), and the store and lineage that a check may read.
 
     Attributes
     ----------
-    looked_at : the partitions to look at: all, or the buckets that a run made.
+    checked : the partitions to check: all, or the buckets that a run wrote.
     whole : all partitions of the corpus (and method) that have a file.
     """
 
     subject: Subject
     store: ParquetStore
     lineage: Lineage
-    looked_at: tuple[Partition, ...]
+    checked: tuple[Partition, ...]
     whole: tuple[Partition, ...]
     _read: dict[tuple[str, tuple[str, ...], tuple[str, ...]], pa.Table] = field(
         default_factory=dict
@@ -53,31 +53,31 @@ class Part:
 
     @property
     def corpus(self) -> str:
-        """The corpus that the part belongs to."""
-        return self.looked_at[0].corpus
+        """The corpus of the partitions."""
+        return self.checked[0].corpus
 
     @property
     def method(self) -> str:
-        """The method that the part belongs to; "" where the table has none."""
-        return self.looked_at[0].method or ""
+        """The method of the partitions; "" if the table has none."""
+        return self.checked[0].method or ""
 
     def rows(
         self, name: str = "", columns: Sequence[str] = (), as_dictionaries: Sequence[str] = ()
     ) -> pa.Table:
-        """Rows of a table (this one by default) that belong to what is looked at; read once."""
+        """Return the rows of a table (by default the checked one) for the partitions, cached."""
         key = (name, tuple(columns), tuple(as_dictionaries))
         if key not in self._read:
             table = TABLES[name] if name else self.subject.table
             wanted = [
                 p
                 for p in self.store.partitions(table, self.corpus)
-                if any(feeds(p, mine) for mine in self.looked_at)
+                if any(feeds(p, checked) for checked in self.checked)
             ]
             self._read[key] = self.store.read(table, wanted, columns, as_dictionaries)[0]
         return self._read[key]
 
     def keys(self) -> pa.Table:
-        """The columns that identify a row, of all partitions."""
+        """Return the key columns of all partitions."""
         table = self.subject.table
         texts = [c.name for c in table.columns if c.name in table.key and c.type == pa.string()]
         return self.store.read(table, self.whole, table.key, texts)[0]
@@ -92,11 +92,11 @@ class Part:
             return pq.read_metadata(file)
 
     def changes(self) -> dict[Partition, list[str]]:
-        """The inputs of each partition looked at that are not those it was made from."""
+        """Return the inputs that changed since each checked partition was written."""
         name, version = self.subject.table.name, self.subject.code_version
-        return {p: self.lineage.changes(name, p, version) for p in self.looked_at}
+        return {p: self.lineage.changes(name, p, version) for p in self.checked}
 
     def provenances(self) -> dict[Partition, Provenance]:
-        """Where each partition looked at came from."""
+        """Return the provenance of each checked partition."""
         known = self.lineage.provenances(self.subject.table.name, self.corpus)
-        return {p: known[p] for p in self.looked_at}
+        return {p: known[p] for p in self.checked}

@@ -1,0 +1,59 @@
+"""The answer to one question, with its sources."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gsum_assets.answer_lines import answer_lines
+from gsum_assets.ask import Answer as Found
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer and what it was written from; printed as `gsum ask` prints it.
+
+    Attributes
+    ----------
+    text : the answer.
+    method : that found the passages.
+    model : that wrote the answer; "" where no passage was found to write from.
+    explanation : how it came about, where that was requested.
+    """
+
+    text: str
+    method: str
+    model: str
+    explanation: str
+    _found: Found
+    _settings: str
+
+    @classmethod
+    def of(cls, found: Found, settings: str) -> "Answer":
+        """Return what `gsum_assets.ask` found; `settings` says where a model is set."""
+        return cls(found.text, found.method, found.model, found.explanation, found, settings)
+
+    @property
+    def sources(self) -> "pd.DataFrame":
+        """The passages in the order in which the model read them.
+
+        Columns `title`, `place` ("page 4", "passage 3 of 14"), `text`, `document_id`, `node_id`.
+        """
+        import pandas as pd
+
+        names = ["title", "place", "text", "document_id", "node_id"]
+        rows = [[getattr(source, name) for name in names] for source in self._found.sources]
+        return pd.DataFrame(rows, columns=names)
+
+    @property
+    def contexts(self) -> "pd.DataFrame":
+        """The same passages as rows of the table `contexts`, best first, with their scores."""
+        import pandas as pd
+
+        return pd.DataFrame([dict(row) for row in self._found.passages])
+
+    def __str__(self) -> str:
+        return "\n".join(answer_lines(self._found, self._settings))
+
+    __repr__ = __str__

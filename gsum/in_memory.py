@@ -1,0 +1,205 @@
+"""The tables of one method over given texts: each is made in memory when it is first read.
+
+The steps are those of the pipeline, with the same inputs in the same order, so that they give the
+same rows. Nothing here knows Dagster, and nothing is written to disk.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.ask import Sections
+from gsum_assets.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.corpus.evidence import query_rows
+from gsum_assets.corpus.load import N_BUCKETS, Taken, bucket_of
+from gsum_assets.corpus.queries import Query, as_queries
+from gsum_assets.corpus.rows import rows_of
+from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
+from gsum_assets.method import MODELS, SETTINGS, Inputs, Method
+from gsum_assets.models.work import work_of
+from gsum_assets.result import Result
+from gsum_assets.tables import TABLES
+from gsum_assets.workspace import section_of
+from gsum_resources.lazy import Lazy
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.models import Models
+from gsum_resources.parquet_store import Partition, conform
+from gsum_resources.progress import reporter
+from gsum_resources.table import Table
+
+CORPUS = "texts"
+"""Name of the corpus that the given texts make up."""
+
+_GIVEN = ("documents", "queries")  # steps that read files, and are made of what is given here
+_OF_CORPUS = ("generated_questions",)  # of the steps of evaluation those before the questions
+_LOG = logging.getLogger("gsum")
+
+
+class MemoryTables:
+    """The tables of a method over given texts, each made when it is first read.
+
+    Parameters
+    ----------
+    family : the method.
+    variant : the one of its variants that makes the results.
+    taken : the documents.
+    questions : with references where there are any.
+    settings : as of a `corpus.toml`.
+    models : whose store keeps memos and replies.
+
+    Attributes
+    ----------
+    failures : a sentence for each row that is missing or not as it should be.
+    """
+
+    def __init__(
+        self,
+        family: Method,
+        variant: str,
+        taken: Taken,
+        questions: Sequence[Query],
+        settings: CorpusSettings,
+        models: Models,
+    ) -> None:
+        self.family, self.variant, self.models = family, variant, models
+        self.failures: list[str] = []
+        self._questions = questions
+        self._settings = settings
+        steps = [*(one for one in CORPUS_STEPS if one.name not in _GIVEN)]
+        steps += [one for one in EVALUATION_STEPS if one.name in _OF_CORPUS]
+        self._makers = {
+            one.table(name).name: one
+            for one in (*steps, *of_method(family))
+            for name in one.step.writes
+        }
+        self._made: dict[str, pa.Table] = {}
+        for name, rows in {
+            "source_documents": taken.listing,
+            "documents": taken.documents,
+            "rejected_documents": taken.rejected,
+            "document_sections": taken.sections,
+            "converted_documents": (),
+            "source_queries": (),
+            "source_graph": (),
+        }.items():
+            self._keep(TABLES[name], rows_of(TABLES[name], rows))
+
+    @property
+    def names(self) -> list[str]:
+        """Every table that there is or that can be made."""
+        return list(dict.fromkeys([*self._made, "queries", *self._makers]))
+
+    def get(self, name: str) -> pa.Table:
+        """Return the rows of a table, as the store of a home gives them."""
+        if name not in self._made:
+            if name == "queries":
+                self._keep(TABLES[name], self._queries())
+            else:
+                self._make(self._makers[name])
+        return self._made[name]
+
+    def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return some columns of a table."""
+        return self.get(name) if columns is None else self.get(name).select(list(columns))
+
+    def scores(self, bertscore: bool) -> pa.Table:
+        """Return the scores of the answers, those of BERTScore only where they are wanted."""
+        if bertscore or "scores" in self._made:
+            return self.get("scores")
+        overrides = {"scores": {"bertscore": False}}
+        return self._joined(self._makers["scores"], overrides)["scores"]
+
+    def inputs(self, asset: str) -> Inputs:
+        """Return what the question half of the method reads, for a question on the side."""
+        tables: dict[str, Any] = {
+            name: Lazy(partial(self.get, self.family.table(name).name))
+            for name in self.family.read_by_questions
+        }
+        tables |= {name: Lazy(partial(self._model, name, asset)) for name in MODELS}
+        return Inputs({**tables, SETTINGS: Sections(self._section)}, CORPUS, self.variant)
+
+    def _queries(self) -> pa.Table:
+        generated = as_queries(self.get("generated_questions"))
+        is_marked = any(question.relevant_spans for question in self._questions)
+        passages = self.get("chunks") if is_marked else TABLES["chunks"].empty()
+        rows, failures = query_rows([*self._questions, *generated], passages)
+        self.failures += failures
+        return rows
+
+    def _make(self, one: Declared) -> None:
+        _LOG.info("%s", one.name)
+        for name, rows in self._joined(one).items():
+            self._keep(one.table(name), rows)
+
+    def _joined(
+        self, one: Declared, overrides: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> dict[str, pa.Table]:
+        """Return the rows of each table that a step writes."""
+        around = Inputs(
+            {}, CORPUS, overrides=overrides or {}, log=_LOG.info, store=self.models.store
+        )
+        read = {name: self._input(one, name) for name in one.reads}
+        made = []
+        for inputs, result in one.make(read, self._partitions(one), around):
+            self.failures += [f"{one.name}: {failure}" for failure in result.failures]
+            made.append((inputs, Result(result.rows, beside=result.beside)))
+        return one.joined(made)
+
+    def _partitions(self, one: Declared) -> list[Partition]:
+        if one.level == DOCUMENT_LEVEL:
+            return [Partition(CORPUS, bucket=f"{i:02d}") for i in range(N_BUCKETS)]
+        return [Partition(CORPUS, method=self.variant if one.level == RESULT else None)]
+
+    def _input(self, one: Declared, name: str) -> Any:
+        if name in MODELS:
+            return Lazy(partial(self._model, name, one.name))
+        if name == SETTINGS:
+            return Sections(self._section)
+        table, columns = one.table(name), one.step.dictionaries.get(name, ())
+        return Lazy(lambda: _with_dictionaries(self.get(table.name), table, columns))
+
+    def _model(self, name: str, asset: str) -> Any:
+        report = reporter(f"{asset}: {name}", _LOG.info)
+        failed = partial(self._failed, asset)
+        if name == "embedding_model":
+            return self.models.embedder.reporting(report, lambda _: None)
+        if name == "passage_scorer":
+            return self.models.scorer.reporting(report, lambda _: None, failed)
+        ledger = Ledger(self.models.store, TABLES["llm_calls"], CORPUS, asset)
+        work = work_of(asset) if name == "language_model" else name
+        return self.models.language_model(ledger, report, failed, work)
+
+    def _failed(self, asset: str, document_id: str) -> None:
+        about = f" on document '{document_id}'" if document_id else ""
+        self.failures.append(f"{asset}: a request{about} got no valid reply")
+
+    def _section(self, _: str, name: str) -> Any:
+        return section_of(self._settings, name)
+
+    def _keep(self, table: Table, rows: pa.Table) -> None:
+        """Keep rows as the store would give them back: in order of buckets, with dimensions."""
+        rows = conform(table, rows, table.name)
+        dimensions: dict[str, Callable[[], pa.Array]] = {
+            "corpus": lambda: pa.repeat(CORPUS, rows.num_rows),
+            "method": lambda: pa.repeat(self.variant, rows.num_rows),
+        }
+        if table.dimensions == DOCUMENT_LEVEL:
+            buckets = [bucket_of(document_id) for document_id in rows["document_id"].to_pylist()]
+            order = sorted(range(len(buckets)), key=buckets.__getitem__)
+            rows = rows.take(pa.array(order, pa.int64()))
+            dimensions["bucket"] = lambda: pa.array(sorted(buckets), pa.string())
+        for name in table.dimensions:
+            rows = rows.append_column(name, dimensions[name]())
+        self._made[table.name] = rows
+
+
+def _with_dictionaries(rows: pa.Table, table: Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows with columns of texts as dictionaries, and with them the dimensions."""
+    for name in (*columns, *table.dimensions) if columns else ():
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, name, rows[name].dictionary_encode())
+    return rows

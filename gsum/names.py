@@ -1,0 +1,66 @@
+"""Names that people type: which there are, and what to say of one that there is not."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from gsum_assets.families import FAMILIES, method_of
+from gsum_assets.method import Method
+from gsum_resources.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class UnknownNameError(KeyError):
+    """A table, corpus, method, metric or setting that does not exist; the message says which do."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError quotes it
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> UnknownNameError:
+    """Return the error about a name, with the nearest names that exist."""
+    return UnknownNameError(f"unknown {kind} '{name}'{did_you_mean(name, known)}")
+
+
+def methods() -> "pd.DataFrame":
+    """Return the methods that gsum has, with the family of each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `method`, `family` and `is_default`: whether a new corpus starts with it.
+
+    Examples
+    --------
+    >>> import gsum
+    >>> found = gsum.methods()
+    >>> found[found["is_default"]]["method"].tolist()
+    ['bm25', 'dense', 'hybrid', 'passage_walk']
+    """
+    import pandas as pd
+
+    rows = [
+        (variant, family.name, variant in family.default)
+        for family in FAMILIES
+        for variant in family.variants
+    ]
+    return pd.DataFrame(rows, columns=["method", "family", "is_default"])
+
+
+def family_named(method: str) -> Method:
+    """Return the family that a method belongs to.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such method; of a family's name the message lists the methods of it.
+    """
+    if found := method_of(method):
+        return found
+    for family in FAMILIES:
+        if family.name == method:
+            raise UnknownNameError(
+                f"'{method}' is a family of methods; choose one of {', '.join(family.variants)}"
+            )
+    raise unknown("method", method, [name for family in FAMILIES for name in family.variants])

@@ -1,0 +1,294 @@
+"""Run a method on texts in memory."""
+
+import json
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gsum.answers import Answer
+from gsum.frames import frame_of, is_frame, plain_record, records_of
+from gsum.in_memory import MemoryTables
+from gsum.names import family_named, unknown
+from gsum_assets.ask import answer
+from gsum_assets.corpus.load import Taken, take_records
+from gsum_assets.corpus.queries import Query, queries_in
+from gsum_assets.corpus.records import record_of
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings
+from gsum_assets.corpus.settings import checked_settings as checked_corpus_settings
+from gsum_assets.method import MODELS, Method
+from gsum_assets.tables import TABLES
+from gsum_resources.layered import memory_store
+from gsum_resources.models import Models
+from gsum_resources.settings import Settings
+from gsum_resources.settings import checked_settings as checked_model_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Texts = "Mapping[str, str] | pd.DataFrame"
+_OF_MODELS = [name for name in Settings.model_fields if name not in ("automation", "state")]
+_OF_CORPUS = [name for name in CorpusSettings.model_fields if name != "methods"]
+_QUICK_CHARACTERS = 100_000  # up to which texts are embedded before torch would be loaded
+_DIMENSIONS = ("corpus", "bucket", "method")  # constant here
+
+
+def run(
+    method: str | Method,
+    texts: "Mapping[str, str] | pd.DataFrame",
+    questions: "Sequence[str | Mapping[str, Any]] | pd.DataFrame" = (),
+    settings: Mapping[str, Any] | None = None,
+    models: Mapping[str, Any] | None = None,
+) -> "Result":
+    """Run a method on texts in memory, and answer questions by it.
+
+    The steps are those of `gsum run`, and give the same tables; nothing is written to disk.
+
+    Parameters
+    ----------
+    method : name of a method, see `gsum.methods`; or a `gsum_assets.method.Method` of your own,
+        whose first variant is run.
+    texts : text by document id; or a frame with the columns `document_id` (or `id`) and `text`,
+        and `title` and `cites` where there are any.
+    questions : texts; or dicts, or a frame, with `text` and whatever else a line of
+        `queries.jsonl` may have: `query_id`, `references`, `document_id`, `kind`, `split`,
+        `options`, `relevant_document_ids`.
+    settings : tables of `gsum.toml` and `corpus.toml` by name, as
+        `{"llm": {"backend": "openai_compatible", "model": "…"}, "chunking": {"max_tokens": 128}}`.
+    models : objects that stand in for models, by `language_model`, `judge_model`,
+        `embedding_model` or `passage_scorer`, see `gsum_resources.protocols`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such method, setting or model.
+    ValueError
+        If no text can be used, or a question or a setting is bad.
+
+    Warns
+    -----
+    UserWarning
+        If some documents were rejected.
+
+    Examples
+    --------
+    >>> import gsum
+    >>> result = gsum.run(
+    ...     "dense",
+    ...     texts={"a": "The harbour opened in 1890.", "b": "The bridge was never finished."},
+    ...     questions=["When did the harbour open?"],
+    ...     settings={"retrieval": {"k": 1}},
+    ... )
+    >>> result.answers[["question", "answer"]].values.tolist()
+    [['When did the harbour open?', 'The harbour opened in 1890.']]
+    >>> result.contexts[["rank", "document_id"]].values.tolist()
+    [[1, 'a']]
+    >>> result.tables["chunks"][["document_id", "n_tokens"]].values.tolist()
+    [['b', 6], ['a', 6]]
+    >>> result.ask("Was the bridge finished?").text
+    'The bridge was never finished.'
+    """
+    family = _declared(method) if isinstance(method, Method) else family_named(method)
+    variant = family.variants[0] if isinstance(method, Method) else method
+    for_models, for_corpus = _checked(settings or {})
+    if strangers := sorted(set(models or ()) - set(MODELS)):
+        raise unknown("model", strangers[0], MODELS)
+    taken = _taken(texts, for_corpus)
+    asked = _asked(questions, {document.document_id for document in taken.documents})
+    n_characters = sum(len(document.text) for document in taken.documents)
+    tables = MemoryTables(
+        family,
+        variant,
+        taken,
+        asked,
+        for_corpus,
+        Models(
+            for_models,
+            memory_store(),
+            TABLES["llm_calls"],
+            dict(models or {}),
+            quick=n_characters <= _QUICK_CHARACTERS,
+        ),
+    )
+    for table in family.read_by_questions if not asked else ["summaries"]:
+        tables.get(family.table(table).name)
+    return Result(tables)
+
+
+class Result:
+    """What a method made of texts.
+
+    Attributes
+    ----------
+    method : its name.
+    tables : every table by name, as a pandas frame; one that no answer needed is made when it is
+        first used.
+    failures : a sentence for each row that is missing, as after a model's malformed reply.
+    """
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+        self.method = tables.variant
+        self.tables = Tables(tables)
+
+    @property
+    def failures(self) -> list[str]:
+        """A sentence for each row that is missing or not as it should be."""
+        return list(self._tables.failures)
+
+    @property
+    def answers(self) -> "pd.DataFrame":
+        """Answers: `query_id`, `question`, `answer`, and what each took.
+
+        A method of several samples has a row for each, told apart by `sample`.
+        """
+        asked = self._tables.get("queries").select(["query_id", "text"]).to_pandas()
+        asked = asked.rename(columns={"text": "question"})
+        written = self.tables["summaries"].rename(columns={"text": "answer"})
+        return asked.merge(written, on="query_id")
+
+    @property
+    def contexts(self) -> "pd.DataFrame":
+        """The passages that the answers were written from, best first."""
+        family = self._tables.family
+        return self.tables[family.table(family.answered_from).name]
+
+    @property
+    def scores(self) -> "pd.DataFrame":
+        """Scores of the answers: a row for each question, a column for each metric.
+
+        BERTScore is among them, and loads torch, unless `settings={"scores": {"bertscore":
+        False}}`. Without references there are no scores of answers.
+        """
+        return self._scores(with_bertscore=True)
+
+    def _scores(self, with_bertscore: bool) -> "pd.DataFrame":
+        rows = self._tables.scores(with_bertscore).to_pandas()
+        rows = rows[rows["k"].isna()]
+        wide = rows.pivot_table(index="query_id", columns="metric", values="value")
+        wide.columns.name = None
+        return wide
+
+    def ask(self, question: str, document_id: str | None = None, explain: bool = False) -> Answer:
+        """Answer a further question.
+
+        Parameters
+        ----------
+        document_id : asks one document alone.
+        explain : whether the answer shall say how it came about, where the method can.
+
+        Raises
+        ------
+        ValueError
+            If the question is empty, there is no such document, or nothing to explain.
+        """
+        tables = self._tables
+        inputs = tables.inputs("ask")
+        found = answer(tables.family, inputs, question, tables.read, document_id, explain)
+        return Answer.of(found, "settings")
+
+    def __repr__(self) -> str:
+        n_documents = self._tables.get("documents").num_rows
+        n_questions = self._tables.get("queries").num_rows
+        return f"<gsum.Result of {self.method}: {n_documents} documents, {n_questions} questions>"
+
+
+class Tables(Mapping[str, "pd.DataFrame"]):
+    """Tables by name, as pandas frames."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    def __getitem__(self, name: str) -> "pd.DataFrame":
+        if name not in self._tables.names:
+            raise unknown(f"table of {self._tables.variant}", name, self._tables.names)
+        rows = self._tables.get(name)
+        return frame_of(rows.drop_columns([n for n in _DIMENSIONS if n in rows.column_names]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables.names)
+
+    def __len__(self) -> int:
+        return len(self._tables.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tables.names
+
+    def __repr__(self) -> str:
+        return f"<gsum tables: {', '.join(self)}>"
+
+
+def _declared(method: Method) -> Method:
+    """Return a method whose tables are all declared."""
+    for name in (name for step in method.index for name in step.writes):
+        if f"{method.name}.{name}" not in TABLES:
+            raise ValueError(
+                f"method '{method.name}': its index writes '{name}', which no tables.py declares; "
+                "register the method (CONTRIBUTING, Add a method), or compute this in a step of "
+                "`question`"
+            )
+    return method
+
+
+def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:
+    """Return the settings of models and of the corpus."""
+    known = [*_OF_MODELS, *_OF_CORPUS]
+    if strangers := sorted(set(settings) - set(known)):
+        raise unknown("table of settings", strangers[0], known)
+
+    def those(names: Collection[str]) -> dict[str, Any]:
+        return {name: value for name, value in settings.items() if name in names}
+
+    return (
+        checked_model_settings(those(_OF_MODELS), "settings"),
+        checked_corpus_settings(those(_OF_CORPUS), "settings"),
+    )
+
+
+def _taken(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) -> Taken:
+    """Return the documents as lines of `documents.jsonl` would give them."""
+    if is_frame(texts):
+        rows = records_of(texts)  # type: ignore[arg-type]
+    elif isinstance(texts, Mapping):
+        rows = [{"document_id": name, "text": text} for name, text in texts.items()]
+    else:
+        raise ValueError(
+            f"texts is a {type(texts).__name__}; give a dict of texts by document id, or a frame "
+            "with the columns document_id and text"
+        )
+    records = [record_of(row, "texts", line) for line, row in enumerate(rows, 1)]
+    taken = take_records(records, settings, _not_converted)
+    if taken.rejected:
+        first = taken.rejected[0]
+        message = f"text {first.line}, document '{first.document_id}': {first.reason}"
+        if not taken.documents:
+            raise ValueError(message)
+        warnings.warn(
+            f"{len(taken.rejected)} of {len(rows)} documents were rejected, see "
+            f"tables['rejected_documents'] (first: {message})",
+            stacklevel=3,
+        )
+    if not taken.documents:
+        raise ValueError("texts is empty; give at least one document")
+    return taken
+
+
+def _not_converted(_: Any) -> Any:
+    raise CorpusError("texts hold texts; convert files first, or make them a corpus by `gsum init`")
+
+
+def _asked(
+    questions: "str | Sequence[str | Mapping[str, Any]] | pd.DataFrame",
+    document_ids: Collection[str],
+) -> list[Query]:
+    """Return the questions as lines of `queries.jsonl` would give them."""
+    if isinstance(questions, str):
+        questions = [questions]
+    rows = records_of(questions) if is_frame(questions) else list(questions)  # type: ignore[arg-type]
+    lines = (
+        json.dumps({"text": row} if isinstance(row, str) else plain_record(row)).encode()
+        for row in rows
+    )
+    found, failures = queries_in(enumerate(lines, 1), document_ids, "question")
+    if failures:
+        raise ValueError("; ".join(failures))
+    return found

@@ -1,0 +1,75 @@
+"""Checks of one family on tables small enough to know the answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_assets.checks.finding import Finding
+from gsum_assets.tables import TABLES
+
+Tables = dict[str, pa.Table]
+Rows = dict[str, list[tuple]]
+
+
+@dataclass(frozen=True)
+class SmallTables:
+    """Good rows of a family's tables, and the findings of its checks once some are replaced.
+
+    Attributes
+    ----------
+    family : prefix of the names of its tables.
+    columns : names of the columns of each table.
+    good : rows of each table that pass every check.
+    checks : check by name, over tables by their names without the family's.
+    """
+
+    family: str
+    columns: Mapping[str, str]
+    good: Rows
+    checks: Mapping[str, Callable[[Tables], Finding]]
+
+    def finding(self, check: str, **changed: list[tuple]) -> Finding:
+        """Return the finding of a check after the rows of some tables are replaced."""
+        return self._found(check, self.good | {self._name(n): rows for n, rows in changed.items()})
+
+    def with_row(self, table: str, number: int, *row: object) -> list[tuple]:
+        """The good rows of a table, one replaced; none given: left out; beyond the last: added."""
+        rows = list(self.good[self._name(table)])
+        rows[number : number + 1] = [row] if row else []
+        return rows
+
+    def assert_good_rows_pass(self, check: str) -> None:
+        """In any order."""
+        finding = self.finding(check)
+        assert not finding.problem
+        assert finding.checked[0] != "0"
+        assert not self._found(check, {n: rows[::-1] for n, rows in self.good.items()}).problem
+
+    def assert_no_rows_pass(self, check: str) -> None:
+        finding = self._found(check, {name: [] for name in self.good})
+        assert not finding.problem
+        assert finding.checked.startswith("0 ")
+
+    def _name(self, table: str) -> str:
+        return table if table in self.columns else f"{self.family}.{table}"
+
+    def _found(self, check: str, rows: Rows) -> Finding:
+        prefix = f"{self.family}."
+        return self.checks[check](
+            {name.removeprefix(prefix): self._table(name, rows[name]) for name in self.columns}
+        )
+
+    def _table(self, name: str, values: Sequence[tuple]) -> pa.Table:
+        names = self.columns[name].split()
+        schema = pa.schema([TABLES[name].schema.field(column) for column in names])
+        dicts = [dict(zip(names, row, strict=True)) for row in values]
+        return pa.Table.from_pylist(dicts, schema)
+
+
+def assert_findings(finding: Finding, sentences: Sequence[str], starts: Sequence[str]) -> None:
+    """Assert one sentence per expected start, and as many offenders as they count."""
+    assert len(sentences) == len(starts)
+    assert all(one.startswith(start) for one, start in zip(sentences, starts, strict=True))
+    assert finding.n_wrong == sum(int(start.split()[0]) for start in starts)
+    assert len(finding.offenders) == finding.n_wrong

@@ -1,0 +1,39 @@
+"""A small home made by the pipeline with the embedded models, for the examples."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.run import refresh
+from gsum_resources.home import Home
+from gsum_resources.instance import open_instance
+from tests.conftest import keep_no_step_logs
+from tests.gsum.harbour import METHODS, write_corpus
+from tests.quick import without_what_no_table_shows
+
+
+@pytest.fixture(scope="session")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that has the home `data` with the corpus `harbour`."""
+    root = tmp_path_factory.mktemp("harbour")
+    home = Home(root / "data", str(root / "data" / "warehouse"))
+    write_corpus(home.corpora / "harbour")
+    keep_no_step_logs(home)
+    with pytest.MonkeyPatch.context() as patch, without_what_no_table_shows():
+        patch.setenv("DAGSTER_HOME", str(home.dagster))
+        with open_instance(home) as instance:
+            report = refresh(pipeline_for(home), instance, "harbour", METHODS)
+    assert report.errors == []
+    return root
+
+
+@pytest.fixture
+def in_harbour(harbour: Path) -> Iterator[Path]:
+    """The same as the working directory."""
+    before = Path.cwd()
+    os.chdir(harbour)
+    yield harbour
+    os.chdir(before)

@@ -1,0 +1,35 @@
+"""Rows of tables that tests of several folders build."""
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from gsum_assets.tables import TABLES
+
+QUESTION = {
+    "text": "?",
+    "retrieval_text": "?",
+    "kind": "general",
+    "document_id": None,
+    "references": [],
+    "relevant_document_ids": [],
+    "relevant_chunk_ids": [],
+    "form": "summary",
+    "options": [],
+    "split": "dev",
+}
+_CONTEXT = {"sample": 0, "node_id": "n", "node_kind": "chunk", "position": None, "score": 0.0}
+_SUMMARY = {"sample": 0, "text": "t", "model": "m", "calls": 1, "tokens_in": 1, "tokens_out": 1}
+_SUMMARY |= {"latency_s": 0.0, "cost_usd": 0.0}
+_DEFAULTS = {"queries": QUESTION, "contexts": _CONTEXT, "summaries": _SUMMARY}
+
+
+def rows_of(name: str, rows: Iterable[Mapping[str, object]], **fields: object) -> pa.Table:
+    """Return rows of a table; `fields` are the same for all, missing ones have defaults."""
+    full = [_DEFAULTS[name] | {**row, **fields} for row in rows]
+    return pa.Table.from_pylist(full, TABLES[name].schema)
+
+
+def question_rows(*rows: Mapping[str, object], **fields: object) -> pa.Table:
+    """Return rows of `queries`, as `rows_of` does."""
+    return rows_of("queries", rows, **fields)

@@ -1,0 +1,168 @@
+"""Package metadata, lock files, and the configuration of the tools around the repository."""
+
+import ast
+import re
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from gsum_assets.registered import FOLDERS
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = (ROOT / "pyproject.toml").read_text()
+PROJECT = tomllib.loads(PYPROJECT)["project"]
+PACKAGES = ("gsum", "gsum_assets", "gsum_resources")
+EXTRAS = PROJECT["optional-dependencies"]
+DECLARED = [("", r) for r in PROJECT["dependencies"]] + [(e, r) for e in EXTRAS for r in EXTRAS[e]]
+HOOKS = ROOT / ".pre-commit-config.yaml"
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"))
+
+
+def parsed(file: Path) -> Any:
+    return yaml.safe_load(file.read_text())
+
+
+@cache
+def pins(file: str) -> dict[str, str]:
+    """Canonical package names and versions of one lock file."""
+    lines = (ROOT / file).read_text().splitlines()
+    pinned = (line.split("==") for line in lines if line and not line.startswith("#"))
+    return {canonicalize_name(name): version for name, version in pinned}
+
+
+def locks_of(extra: str) -> list[str]:
+    """The lock files that the environment of an extra is installed from."""
+    files = {"": [], "smollm2": ["smollm2"], "dev": ["smollm2", "dev"]}.get(extra, [extra])
+    return ["requirements.lock", *(f"requirements-{name}.lock" for name in files)]
+
+
+@pytest.mark.parametrize(("extra", "declared"), DECLARED)
+def test_the_pinned_version_lies_within_the_declared_range(extra: str, declared: str) -> None:
+    requirement = Requirement(declared)
+    if requirement.name == PROJECT["name"]:
+        assert requirement.extras <= set(EXTRAS)
+        return
+    name = canonicalize_name(requirement.name)
+    pinned = [p[name] for p in map(pins, locks_of(extra)) if name in p]
+    assert len(pinned) == 1, f"{name}: pinned {len(pinned)} times in {locks_of(extra)}"
+    assert requirement.specifier.contains(pinned[0])
+    assert {s.operator for s in requirement.specifier} <= {">=", "<", "!="}
+    assert any(s.operator == ">=" for s in requirement.specifier), f"{name} has no lower bound"
+
+
+def test_no_package_is_pinned_twice() -> None:
+    files = sorted(file.name for file in ROOT.glob("requirements*.lock"))
+    assert len(files) >= 3
+    names = [name for file in files for name in pins(file)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("declared", [r for _, r in DECLARED if "<" in r])
+def test_every_upper_bound_has_its_reason_beside_it(declared: str) -> None:
+    assert re.search(rf'"{re.escape(declared)}",  # \w.{{15}}', PYPROJECT)
+
+
+def test_python_is_bounded_and_the_reason_stands_above() -> None:
+    assert "3.11.4" in SpecifierSet(PROJECT["requires-python"])
+    assert "3.12.0" not in SpecifierSet(PROJECT["requires-python"])
+    assert re.search(r"^#.*\bdgl\b.*\nrequires-python", PYPROJECT, re.MULTILINE)
+
+
+def test_every_imported_package_is_declared() -> None:
+    declared = {canonicalize_name(Requirement(r).name) for e, r in DECLARED if e in ("", "smollm2")}
+    distributions = packages_distributions()
+    imported = {
+        module.split(".")[0]
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*.py")
+        for module in modules_imported_by(file.read_text())
+    }
+    foreign = imported - set(PACKAGES) - sys.stdlib_module_names
+    assert {"dagster", "torch"} <= foreign
+    providers = {m: {canonicalize_name(d) for d in distributions.get(m, [])} for m in foreign}
+    undeclared = {m: names for m, names in providers.items() if not names & declared}
+    assert undeclared == {}
+
+
+def modules_imported_by(source: str) -> set[str]:
+    """Full names of the modules that a source file imports, at its top or inside functions."""
+    nodes = list(ast.walk(ast.parse(source)))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_files_that_are_no_python_are_package_data() -> None:
+    data = tomllib.loads(PYPROJECT)["tool"]["setuptools"]["package-data"]
+    for package in PACKAGES:
+        folder = ROOT / package
+        shipped = {f for p in (*data["*"], *data.get(package, [])) for f in folder.rglob(p)}
+        others = {
+            file
+            for file in folder.rglob("*")
+            if file.is_file() and file.suffix != ".py" and "__pycache__" not in file.parts
+        }
+        assert others <= shipped, f"{package}: {sorted(map(str, others - shipped))}"
+
+
+def test_citation_names_the_version_and_the_paper_of_every_method() -> None:
+    citation = parsed(ROOT / "CITATION.cff")
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["authors"] == [{"name": "The gsum authors"}]
+    notes = [reference["notes"] for reference in citation["references"]]
+    families = {folder.split(".")[1] for folder in FOLDERS} - {"retrieval"}
+    assert {key for note in notes for key in re.findall("`(.+?)`", note)} == families
+    for reference in citation["references"]:
+        assert {"type", "title", "authors", "year"} <= reference.keys()
+        assert "doi" in reference or "url" in reference
+
+
+def test_the_hooks_are_the_linters_of_make_lint() -> None:
+    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    lint = [line.strip().removesuffix(" .") for line in recipe[1].splitlines()]
+    (local,) = parsed(HOOKS)["repos"]  # of another source, versions could differ from the lock's
+    entries = [hook["entry"].removesuffix(" --force-exclude") for hook in local["hooks"]]
+    assert entries == [line.replace("$(BIN)", ".venv/bin") for line in lint]
+    assert {hook["language"] for hook in local["hooks"]} == {"system"}
+
+
+def test_the_hosted_workflow_runs_what_ci_runs() -> None:
+    ((name, job),) = parsed(WORKFLOW)["jobs"].items()
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert 0 < job["timeout-minutes"] <= 90, name
+    used = {step["uses"].split("@")[0]: step for step in job["steps"] if "uses" in step}
+    for step in used.values():
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"])  # a tag can be moved
+    python = used["actions/setup-python"]["with"]
+    assert python["python-version"] in SpecifierSet(PROJECT["requires-python"])
+    assert list(ROOT.glob(python["cache-dependency-path"]))
+
+
+@pytest.mark.parametrize("file", FORMS, ids=lambda file: file.stem)
+def test_issue_forms_are_complete(file: Path) -> None:
+    form = parsed(file)
+    assert form["name"]
+    assert form["description"]
+    fields = [field for field in form["body"] if field["type"] != "markdown"]
+    identifiers = [field["id"] for field in fields]
+    assert len(identifiers) == len(set(identifiers))
+    assert {field["type"] for field in fields} <= {"textarea", "input", "dropdown", "checkboxes"}
+    assert all(field["attributes"]["label"] for field in fields)
+    assert any(field.get("validations", {}).get("required") for field in fields)
+
+
+def test_there_is_a_form_for_bugs_features_and_questions() -> None:
+    assert [file.stem for file in FORMS] == ["bug", "feature", "question"]
+    assert parsed(ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml")
