@@ -42,8 +42,8 @@ def postgres_server(folder: Path) -> Iterator[str]:
 @contextmanager
 def object_store() -> Iterator[str]:
     """Start moto's S3 server, point clients at it, and yield the URL of an empty bucket."""
-    import boto3
-    from moto.server import ThreadedMotoServer
+    import boto3  # pyright: ignore[reportMissingImports] - make test-cluster installs it
+    from moto.server import ThreadedMotoServer  # pyright: ignore[reportMissingImports]
 
     port = free_port()
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
