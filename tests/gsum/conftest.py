@@ -12,7 +12,7 @@ from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
 from tests.conftest import keep_no_step_logs
 from tests.gsum.harbour import METHODS, write_corpus
-from tests.quick import without_what_no_table_shows
+from tests.fast_runs import tables_only
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +22,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = Home(root / "data", str(root / "data" / "warehouse"))
     write_corpus(home.corpora / "harbour")
     keep_no_step_logs(home)
-    with pytest.MonkeyPatch.context() as patch, without_what_no_table_shows():
+    with pytest.MonkeyPatch.context() as patch, tables_only():
         patch.setenv("DAGSTER_HOME", str(home.dagster))
         with open_instance(home) as instance:
             report = refresh(pipeline_for(home), instance, "harbour", METHODS)
