@@ -96,7 +96,9 @@ def test_a_way_that_there_is_not_names_the_others() -> None:
     names = np.array(found["clustering"].to_pylist())
     without = found.filter(pa.array(names != "hdbscan"))
     settings = SETTINGS.model_copy(update={"method": "hdbscan"})
-    with pytest.raises(ValueError, match=r"method = 'hdbscan', .* only leiden-1, dbscan, k_means"):
+    with pytest.raises(
+        ValueError, match=r"method = 'hdbscan', .* only the clusterings leiden-1, dbscan, k_means"
+    ):
         clusterings(without, edges, embeddings, topics(), queries(), "en", settings)
 
 

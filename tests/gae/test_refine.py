@@ -243,7 +243,7 @@ def test_a_question_that_leaves_no_room_is_told() -> None:
     made = unrefined_contexts(found, asked, settings, MAX_WORDS, n_word_pieces)
     assert made.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert made.rows["text"][0].as_py() == "The…"
-    assert "set prompt_tokens higher" in made.failures[0]
+    assert "raise prompt_tokens" in made.failures[0]
 
 
 def test_the_embedded_model_reduces_what_does_not_matter() -> None:
