@@ -1,4 +1,4 @@
-"""What the language model is asked to reply."""
+"""Schemas of the language model's replies; the docstrings of classes are part of the requests."""
 
 from pydantic import BaseModel, Field
 

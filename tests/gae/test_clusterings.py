@@ -96,7 +96,9 @@ def test_unknown_clustering_error_names_the_known_ones() -> None:
     names = np.array(found["clustering"].to_pylist())
     without = found.filter(pa.array(names != "hdbscan"))
     settings = SETTINGS.model_copy(update={"method": "hdbscan"})
-    with pytest.raises(ValueError, match=r"method = 'hdbscan', .* only leiden-1, dbscan, k_means"):
+    with pytest.raises(
+        ValueError, match=r"method = 'hdbscan', .* only the clusterings leiden-1, dbscan, k_means"
+    ):
         clusterings(without, edges, embeddings, topics(), queries(), "en", settings)
 
 

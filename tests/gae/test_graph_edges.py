@@ -57,7 +57,7 @@ def test_edges_do_not_depend_on_row_order() -> None:
     turned = edges_of(shuffled(rows), "node", here.chunk_ids)
     assert all(np.array_equal(a, b) for a, b in zip(found, turned, strict=True))
     assert len(found.sources)
-    with pytest.raises(ValueError, match=r"gae/graph_edges: .* not of the corpus"):
+    with pytest.raises(ValueError, match=r"gae/graph_edges: .* not in the corpus"):
         edges_of(rows, "node", here.chunk_ids[:1])
 
 
