@@ -11,8 +11,8 @@ from gsum_assets.run import refresh
 from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
 from tests.conftest import keep_no_step_logs
-from tests.gsum.harbour import METHODS, write_corpus
 from tests.fast_runs import tables_only
+from tests.gsum.harbour import METHODS, write_corpus
 
 
 @pytest.fixture(scope="session")
