@@ -38,11 +38,11 @@ class Answer:
     def sources(self) -> "pd.DataFrame":
         """The passages in the order in which the model read them.
 
-        Columns `title`, `place` ("page 4", "passage 3 of 14"), `text`, `document_id`, `node_id`.
+        Columns `title`, `location` ("page 4", "passage 3 of 14"), `text`, `document_id`, `node_id`.
         """
         import pandas as pd
 
-        names = ["title", "place", "text", "document_id", "node_id"]
+        names = ["title", "location", "text", "document_id", "node_id"]
         rows = [[getattr(source, name) for name in names] for source in self._found.sources]
         return pd.DataFrame(rows, columns=names)
 

@@ -68,8 +68,8 @@ def open_home(path: str | Path | None = None, warehouse: str | None = None) -> "
     if warehouse is not None:
         folders = Folders(folders.root, warehouse)
     if "://" not in folders.warehouse:
-        places = [folders.corpora, Path(folders.warehouse)]
-        if not any(place.is_dir() for place in places):
+        required = [folders.corpora, Path(folders.warehouse)]
+        if not any(folder.is_dir() for folder in required):
             raise FileNotFoundError(
                 f"{folders.root} is no home of gsum: it has neither corpora/ nor warehouse/; make "
                 "a corpus there by `gsum init FOLDER`, or name another folder"
@@ -108,7 +108,7 @@ class Home:
         >>> import gsum
         >>> tables = gsum.open("data").tables
         >>> tables.loc["gor.record_edges", "one_row_per"]
-        'node that a response used'
+        'pair of a response and a node that it used'
         >>> tables.loc["leaderboard", "files"]
         1
         """
@@ -275,8 +275,8 @@ class Home:
         --------
         >>> import gsum
         >>> answer = gsum.open("data").ask("harbour", "When was the mill built?", method="bm25")
-        >>> answer.sources[["title", "place"]].head(1)
-          title            place
+        >>> answer.sources[["title", "location"]].head(1)
+          title         location
         0  mill  passage 1 of 2
         """
         found = ask(self._workspace, corpus, question, method, document_id, explain)

@@ -99,11 +99,11 @@ def test_scores_and_their_comparison() -> None:
 
 def test_a_document_that_cannot_be_used() -> None:
     with pytest.warns(
-        UserWarning, match="1 of 3 documents were rejected.*'empty': the text holds only"
+        UserWarning, match="1 of 3 documents were rejected.*'empty': the text has only"
     ):
         found = run(texts={**TEXTS, "empty": " "})
     assert found.tables["rejected_documents"]["document_id"].tolist() == ["empty"]
-    with pytest.raises(ValueError, match="the text holds only blanks"):
+    with pytest.raises(ValueError, match="the text has only blanks"):
         run(texts={"empty": " "})
     with pytest.raises(ValueError, match="texts is empty"):
         run(texts={})
