@@ -311,12 +311,14 @@ def test_refined_passages_come_from_contexts():
 def test_refined_passage_outside_contexts_is_found(node_id):
     wrong = ("p", 2, node_id, "whole", 10, 10)
     finding = made_from_contexts(refined(*REFINED, wrong), CONTEXTS)
-    assert finding.problem.startswith("1 of 4 refined passages are none of their question's")
+    assert finding.problem.startswith("1 of 4 refined passages are not among their question's")
     assert (finding.offenders[0]["query_id"], finding.offenders[0]["node_id"]) == ("p", node_id)
 
 
 @pytest.mark.parametrize("fate", ["whole", "condensed", "reduced", "cut", "dropped"])
 def test_unedited_passage_that_grew_is_found(fate):
     finding = made_from_contexts(refined(*REFINED[:2], ("p", 1, "a0", fate, 10, 11)), CONTEXTS)
-    assert finding.problem.startswith("1 of 3 refined passages grew though they were not edited")
+    assert finding.problem.startswith(
+        "1 of 3 refined passages are longer though they were not edited"
+    )
     assert finding.offenders[0]["fate"] == fate

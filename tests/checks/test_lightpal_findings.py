@@ -110,7 +110,7 @@ def test_edges_lead_to_candidates():
         (("node", "corpus", "b0", "a1", 1), "1 of 5 edges do not lead from a passage to a"),
         (("node", "corpus", "b0", "gone", 1), "1 of 5 edges do not lead from a passage to a"),
         (("node", "corpus", "gone", "b0", 1), "1 of 5 edges do not lead from a passage to a"),
-        (("node", "document", "a2", "b0", 1), "1 of 5 edges leave a document"),
+        (("node", "document", "a2", "b0", 1), "1 of 5 edges leave the document of"),
         (("node", "corpus", "a2", "b0", 2), "1 of 4 lists of edges are not ranked"),
         (("node", "corpus", "a0", "a2", 2), "1 of 3 lists of edges are not ranked"),
         (("node", "corpus", "a0", "a2", 4), "1 of 3 lists of edges are not ranked"),

@@ -35,7 +35,7 @@ def test_texts_are_compared_by_their_vectors():
 
 def test_questions_of_another_model_raise():
     nodes, edges = graph(3, [(0, 1)])
-    with pytest.raises(ValueError, match="do not fit questions of 5 dimensions"):
+    with pytest.raises(ValueError, match="do not match questions of 5 dimensions"):
         node2vec(np.ones((1, 5), np.float32), nodes, edges)
 
 
