@@ -26,7 +26,7 @@ HOUR = 3600.0
 @pytest.fixture(autouse=True)
 def recently_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time passes in the argument `now`, and not for the observations of sources."""
-    monkeypatch.setattr(freshness, "_LOOKED_S", 100 * HOUR)
+    monkeypatch.setattr(freshness, "_OBSERVED_S", 100 * HOUR)
 
 
 def confirmed(house: House, instance: dg.DagsterInstance, hours: float) -> set[str]:
@@ -88,7 +88,7 @@ def test_old_result_is_confirmed_and_nothing_else_changes(changeable: House) -> 
 def test_confirmation_needs_a_recent_observation(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(freshness, "_LOOKED_S", 3 * HOUR)
+    monkeypatch.setattr(freshness, "_OBSERVED_S", 3 * HOUR)
     with changeable.instance() as instance:
         assert confirmed(changeable, instance, hours=13) == set()
 
