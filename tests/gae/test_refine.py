@@ -243,7 +243,7 @@ def test_question_without_room_is_reported() -> None:
     refined = unrefined_contexts(found, requests, settings, MAX_WORDS, n_word_pieces)
     assert refined.rows["fate"].to_pylist() == ["cut", "dropped"]
     assert refined.rows["text"][0].as_py() == "The…"
-    assert "set prompt_tokens higher" in refined.failures[0]
+    assert "raise prompt_tokens" in refined.failures[0]
 
 
 def test_embedded_model_shortens_irrelevant_passages() -> None:

@@ -221,8 +221,8 @@ def _town() -> tuple[Index, pa.Table]:
         table_of_rows(TABLES["graphrag.embeddings"], vectors),
     )
     texts = [f"{text} {LONG}" for text in given.chunks["text"].to_pylist()]
-    index = given.chunks.schema.get_field_index("text")
-    return index, given.chunks.set_column(index, given.chunks.schema.field("text"), [texts])
+    column = given.chunks.schema.get_field_index("text")
+    return index, given.chunks.set_column(column, given.chunks.schema.field("text"), [texts])
 
 
 INDEX_OF_TOWN, CHUNKS_OF_TOWN = _town()

@@ -266,5 +266,5 @@ def test_question_is_answered_and_explained_from_the_stored_index(
 
 
 def test_only_methods_with_an_explanation_explain(indexed: House) -> None:
-    with pytest.raises(CorpusError, match="leave --explain out, or ask jerr"):
+    with pytest.raises(CorpusError, match="leave --explain out, or use one of: jerr"):
         ask(indexed.pipeline(), CORPUS, QUESTION, "bm25", explain=True)
