@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better the first of two methods is, over the questions that both answered.
+    """Paired difference of two methods over the questions that both answered.
 
     Attributes
     ----------

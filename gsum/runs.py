@@ -115,7 +115,7 @@ def run(
 
 
 class Result:
-    """What a method made of texts.
+    """The results of a method on texts.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Result:
     def answers(self) -> "pd.DataFrame":
         """Answers: `query_id`, `question`, `answer`, and what each took.
 
-        A method of several samples has a row for each, told apart by `sample`.
+        A method of several samples has a row for each, distinguished by `sample`.
         """
         asked = self._tables.get("queries").select(["query_id", "text"]).to_pandas()
         asked = asked.rename(columns={"text": "question"})

@@ -29,7 +29,7 @@ _MODEL = table_of(TRAINED[0].path)
 
 @dataclass
 class ForgetReport:
-    """What was removed of a document, and what could not be removed.
+    """Report on a removed document: what was removed, and what could not be.
 
     Attributes
     ----------

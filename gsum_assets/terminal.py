@@ -181,7 +181,7 @@ class Console:
 
 
 class _Amount(ProgressColumn):
-    """How much of a stage is done, with rate and time left, or its time so far."""
+    """Format the progress of a stage: rate and time left, or its time so far."""
 
     def __init__(self, stage: Callable[[], Stage]) -> None:
         super().__init__()

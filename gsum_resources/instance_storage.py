@@ -32,7 +32,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class InstanceStorage:
-    """Where an instance of Dagster keeps what it knows.
+    """Databases and folders of an instance of Dagster.
 
     Attributes
     ----------

@@ -159,7 +159,7 @@ class Repeating(Protocol):
 
     @property
     def failure_scope(self) -> str:
-        """What a failure depends on besides identity and request, such as the number of re-asks."""
+        """Return what a failure depends on besides identity and request, such as `max_repairs`."""
         ...
 
 

@@ -103,7 +103,7 @@ class ClusterRerank:
         self._settings = settings
 
     def scores(self, questions: Questions) -> Scores:
-        """Return candidates are not negative, the others are."""
+        """Return the scores of both levels; candidates are not negative, others are."""
         found = self._first.scores(questions)
         return Scores(
             self._moved(found.nodes, self._nodes), self._moved(found.documents, self._documents)

@@ -74,8 +74,8 @@ def _split_consistently(communities: pa.Table, members: pa.Table, remedy: str) -
             found(
                 count(
                     of_parents.num_rows,
-                    "member of a parted community",
-                    "members of parted communities",
+                    "member of a split community",
+                    "members of split communities",
                 ),
                 _unlike(of_parents, of_subcommunities),
                 f"lie in the community or in a part of it, but not in both; {remedy}",

@@ -183,7 +183,7 @@ END, WEIGHT = (
 )
 DEGREE, JOINED = "entities have a degree that is not", "mentions have entities that no relation"
 ONCE, INSIDE = "entities are not in each level exactly once", "are named though an end lies outside"
-PARTS, BOTH = "parts of communities are named by their", "members of parted communities lie in the"
+PARTS, BOTH = "parts of communities are named by their", "members of split communities lie in the"
 # check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("of_chunks", "entity_mentions"): [
