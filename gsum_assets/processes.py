@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -32,6 +32,7 @@ UNDER_WAY = [
 _START_S = 180.0  # after this a run without a process counts as lost; as in `dagster.yaml`
 _HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s
 _CHECK_ORPHANS_EVERY_S = 10.0
+_LEASE_S = 60.0  # after this without a heartbeat a process of another host counts as killed
 _WAIT_S = 2.0
 
 
@@ -50,7 +51,7 @@ def fail_orphaned_runs(instance: dg.DagsterInstance) -> None:
     """Fail the runs whose process has ended, as after `kill -9`, and free their pool slots."""
     for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY)):
         if HOST in run.tags:
-            is_orphaned = run.tags[HOST] == socket.gethostname() and not _process_lives(run)
+            is_orphaned = not _process_lives(instance, run)
             if is_orphaned:
                 instance.add_run_tags(run.run_id, {ORPHANED: "true"})
         else:
@@ -62,12 +63,17 @@ def fail_orphaned_runs(instance: dg.DagsterInstance) -> None:
 
 @contextmanager
 def failing_orphaned_runs(instance: dg.DagsterInstance) -> Iterator[None]:
-    """Fail orphaned runs now and every few seconds: a step may wait for a slot that they hold."""
+    """Fail orphaned runs now and every few seconds: a step may wait for a slot that they hold.
+
+    Each time a heartbeat shows other hosts that this process is alive.
+    """
+    _renew_lease(instance)
     fail_orphaned_runs(instance)
     done = threading.Event()
 
     def fail_orphans() -> None:
         while not done.wait(_CHECK_ORPHANS_EVERY_S):
+            _renew_lease(instance)
             fail_orphaned_runs(instance)
 
     thread = threading.Thread(target=fail_orphans, name="fail_orphaned_runs", daemon=True)
@@ -108,15 +114,11 @@ def in_turn(
 
 
 def _refreshing_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> list[str]:
-    """Return the first runs of earlier `gsum run`s of a corpus that have not ended.
-
-    Processes of other machines cannot be checked: `gsum run`s on two machines do not wait for one
-    another, and do some of the work twice.
-    """
+    """Return the first runs of earlier `gsum run`s of a corpus that have not ended."""
     records = _refreshing(instance, corpus)
     (mine,) = (r.storage_id for r in records if r.dagster_run.run_id == run_id)
     before = (r.dagster_run for r in records if r.storage_id < mine)
-    return [run.run_id for run in before if _process_lives(run)]
+    return [run.run_id for run in before if _process_lives(instance, run)]
 
 
 def _refreshing(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRecord]:
@@ -128,7 +130,7 @@ def _refreshing(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRec
 def is_held_elsewhere(instance: dg.DagsterInstance, corpus: str) -> bool:
     """Return whether another process holds the turn for `gsum run` on a corpus."""
     records = sorted(_refreshing(instance, corpus), key=lambda record: record.storage_id)
-    alive = (r.dagster_run for r in records if _process_lives(r.dagster_run))
+    alive = (r.dagster_run for r in records if _process_lives(instance, r.dagster_run))
     first = next(alive, None)
     return first is not None and _is_foreign(first)
 
@@ -271,13 +273,35 @@ def daemon_is_alive(instance: dg.DagsterInstance) -> bool:
     return heartbeat is not None and time.time() - heartbeat.timestamp < _HEARTBEAT_S
 
 
-def _process_lives(run: dg.DagsterRun) -> bool:
-    """Return whether the process in a run's tags is one of this machine and alive."""
+def _process_lives(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Return whether the process in a run's tags is alive: seen here, or by its lease elsewhere."""
+    if run.tags[HOST] != socket.gethostname():
+        return _has_lease(instance, run)
     try:
         born = psutil.Process(int(run.tags[PID])).create_time()
-        return run.tags[HOST] == socket.gethostname() and str(born) == run.tags[BORN]
+        return str(born) == run.tags[BORN]
     except psutil.Error:
         return False
+
+
+def _renew_lease(instance: dg.DagsterInstance) -> None:
+    """Record a heartbeat of this process where every host of the instance can read it."""
+    mine = {_lease_of(tags_of_this_process("")): str(time.time())}
+    instance.daemon_cursor_storage.set_cursor_values(mine)
+
+
+def _has_lease(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Return whether a process of another host sent a heartbeat lately.
+
+    Hosts must agree on the time within half a minute, as they must for Dagster's own heartbeats.
+    """
+    name = _lease_of(run.tags)
+    renewed = instance.daemon_cursor_storage.get_cursor_values({name}).get(name)
+    return renewed is not None and time.time() - float(renewed) < _LEASE_S
+
+
+def _lease_of(tags: Mapping[str, str]) -> str:
+    return f"gsum/lease/{tags[HOST]}/{tags[PID]}/{tags[BORN]}"
 
 
 def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

@@ -31,12 +31,17 @@ PATIENCE_S = 900.0  # against hanging alone: a slow machine is no failure
 _ROOT = Path(__file__).parents[2]
 
 
-def kill_in(home: Path, step: str, methods: Sequence[str]) -> None:
-    """Start the command and end it with SIGKILL once it is in the midst of a step."""
+def kill_in(home: Path, step: str, methods: Sequence[str], under: Sequence[str] = ()) -> None:
+    """Start the command and end it with SIGKILL once it is in the midst of a step.
+
+    Parameters
+    ----------
+    under : a command that executes the one that follows it.
+    """
     said = home / f"stderr-{step}"
     with said.open("w") as stderr:
         process = subprocess.Popen(
-            _command(step, methods), cwd=_ROOT, env=_environment(), stderr=stderr
+            [*under, *_command(step, methods)], cwd=_ROOT, env=_environment(), stderr=stderr
         )
     try:
         started = time.monotonic()

@@ -19,6 +19,7 @@ from gsum_assets.automation.attempts import Attempts
 from gsum_assets.processes import (
     BORN,
     ENDED,
+    HOST,
     PID,
     REFRESHING,
     fail_orphaned_runs,
@@ -106,6 +107,33 @@ def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
     tags[BORN] = str(psutil.Process(pid).create_time()) if psutil.pid_exists(pid) else "0"
     job = pooled(None).resolve_implicit_global_asset_job_def()
     return instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags).run_id
+
+
+@pytest.mark.parametrize("age_s", [None, 5.0, 500.0], ids=["none", "fresh", "expired"])
+def test_process_of_another_host_lives_by_its_lease(
+    instance: dg.DagsterInstance, age_s: float | None
+) -> None:
+    tags = {**tags_of_this_process(CORPUS), HOST: "elsewhere", REFRESHING: CORPUS}
+    job = pooled(None).resolve_implicit_global_asset_job_def()
+    statuses = dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.STARTED
+    first, started = (instance.create_run_for_job(job, status=s, tags=tags) for s in statuses)
+    if age_s is not None:
+        renewed = {processes._lease_of(tags): str(time.time() - age_s)}
+        instance.daemon_cursor_storage.set_cursor_values(renewed)
+    mine = refresh_of(instance, os.getpid())
+    is_alive = age_s == 5.0
+    others = processes._refreshing_before(instance, CORPUS, mine)
+    assert sorted(others) == sorted([first.run_id, started.run_id] if is_alive else [])
+    fail_orphaned_runs(instance)
+    found = instance.get_run_by_id(started.run_id)
+    assert found
+    assert (found.status == dg.DagsterRunStatus.FAILURE) is not is_alive
+
+
+def test_refresh_renews_its_lease(instance: dg.DagsterInstance) -> None:
+    with failing_orphaned_runs(instance):
+        name = processes._lease_of(tags_of_this_process(CORPUS))
+        assert float(instance.daemon_cursor_storage.get_cursor_values({name})[name]) > 0
 
 
 def test_refreshes_of_a_corpus_take_turns(
