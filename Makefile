@@ -3,7 +3,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo demo-llm test test-daemon test-servers test-runs test-methods test-graphrag test-rest \
+.PHONY: demo demo-llm test test-daemon test-servers test-runs test-methods test-graphrag \
+	test-library test-rest \
 	test-llm test-cluster lint docs ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
@@ -12,14 +13,15 @@ demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their 
 demo-llm: .venv/.smollm2  ## run the pipeline on two sample stories with a real model, offline
 	$(BIN)/python -m benchmarks.packaged --demo data/demo-llm
 
-test: .venv/.dev  ## run the tests, in six parts side by side: they wait a lot, for daemon and servers
-	@$(MAKE) --no-print-directory --jobs 6 --output-sync=target \
-		test-daemon test-servers test-runs test-methods test-graphrag test-rest
+test: .venv/.dev  ## run the tests, in seven parts side by side: they wait a lot, for daemon and servers
+	@$(MAKE) --no-print-directory --jobs 7 --output-sync=target \
+		test-daemon test-servers test-runs test-methods test-graphrag test-library test-rest
 
 DAEMON := tests/ui
 SERVERS := tests/endpoint tests/pipeline/test_endpoints.py tests/jerr
 METHODS := tests/checks tests/gae tests/gor tests/lightpal
 CLUSTER := tests/cluster
+LIBRARY := tests/gsum
 GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py
 
 test-daemon: .venv/.dev
@@ -37,8 +39,12 @@ test-methods: .venv/.dev
 test-graphrag: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(GRAPHRAG)
 
+test-library: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(LIBRARY)
+
 test-rest: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG) $(CLUSTER))
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG) $(LIBRARY) \
+		$(CLUSTER))
 
 test-cluster: .venv/.cluster  ## run the tests over PostgreSQL and an S3 server, on loopback
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(CLUSTER)
