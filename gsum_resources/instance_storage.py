@@ -108,6 +108,10 @@ def _connect(storage: Any) -> Connect | None:
 def _texts(connect: Connect) -> Iterator[str]:
     """Yield every text of every table, a thousand rows at a time."""
     with connect() as connection:
+        engine = connection.engine
+    # Dagster's own connections commit each statement, and have no cursors that stream
+    in_transaction = engine.connect().execution_options(isolation_level="SERIALIZABLE")
+    with in_transaction as connection:
         for name in sa.inspect(connection).get_table_names():
             table = sa.Table(name, sa.MetaData(), autoload_with=connection)
             columns = [column for column in table.columns if isinstance(column.type, _TEXT_TYPES)]
