@@ -6,7 +6,7 @@ same rows. Nothing here knows Dagster, and nothing is written to disk.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -110,6 +110,10 @@ class MemoryTables:
         """Return the scores of the answers, those of BERTScore only where they are wanted."""
         if bertscore or "scores" in self._made:
             return self.get("scores")
+        return self._scores_without_bertscore
+
+    @cached_property
+    def _scores_without_bertscore(self) -> pa.Table:
         overrides = {"scores": {"bertscore": False}}
         return self._joined(self._makers["scores"], overrides)["scores"]
 

@@ -31,7 +31,7 @@ class Preview:
 
 
 @dataclass(frozen=True)
-class InstanceStorage:
+class StorageLocations:
     """Databases and folders of an instance of Dagster.
 
     Attributes
@@ -46,14 +46,11 @@ class InstanceStorage:
     unknown: list[str]
 
 
-def storage_of(instance: dg.DagsterInstance) -> InstanceStorage:
+def storage_of(instance: dg.DagsterInstance) -> StorageLocations:
     """Find the databases, folders and unknown storages of an instance."""
-    found = InstanceStorage({}, [], [])
-    for storage in (
-        instance.event_log_storage,
-        instance.run_storage,
-        instance.schedule_storage,
-    ):
+    found = StorageLocations({}, [], [])
+    storages = instance.event_log_storage, instance.run_storage, instance.schedule_storage
+    for storage in storages:
         connect = _connect(storage)
         if connect is None:
             found.unknown.append(type(storage).__name__)

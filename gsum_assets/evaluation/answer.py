@@ -15,6 +15,7 @@ from gsum_assets.evaluation.budget import (
 )
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
+from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
 from gsum_resources.llm.tokens import Window
@@ -209,10 +210,5 @@ def _row(key: Key, reply: Completion) -> dict:
         "query_id": key[0],
         "sample": key[1],
         "text": reply.text,
-        "model": reply.model,
-        "calls": reply.calls,
-        "tokens_in": reply.tokens_in,
-        "tokens_out": reply.tokens_out,
-        "latency_s": reply.latency_s,
-        "cost_usd": reply.cost_usd,
+        **spent(reply),
     }

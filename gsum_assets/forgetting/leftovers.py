@@ -13,7 +13,7 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.state import state_of
 
 if TYPE_CHECKING:
-    from gsum_resources.instance_storage import InstanceStorage
+    from gsum_resources.instance_storage import StorageLocations
 
 _MIN_WORDS = 5  # shorter sentences occur in any text
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -41,7 +41,7 @@ def find_leftovers(
     home: Home,
     corpus: str,
     sentences: Sequence[str],
-    instance: "InstanceStorage",
+    locations: "StorageLocations",
     on_file: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Leftover]:
     """Return files and databases that contain a sentence: store, Dagster's storage, settings.
@@ -51,11 +51,11 @@ def find_leftovers(
     Parameters
     ----------
     sentences : result of `sentences_of`.
-    instance : where Dagster keeps its events, runs and logs.
+    locations : where Dagster keeps its events, runs and logs.
     on_file : called with the number of files searched, and of all files.
     """
     wanted = [(s, {_plain(s), _plain(json.dumps(s)[1:-1])}) for s in sentences]
-    files = list(_files(home, corpus, instance))
+    files = list(_files(home, corpus, locations))
     found = []
     for done, (path, read) in enumerate(files, start=1):
         try:
@@ -79,19 +79,19 @@ def _plain(text: str) -> str:
 
 
 def _files(
-    home: Home, corpus: str, instance: "InstanceStorage"
+    home: Home, corpus: str, locations: "StorageLocations"
 ) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
     """Yield each file and each database with a function that reads its texts."""
     store = home.open_store()
     state = state_of(store)
     yield state.address, state.texts
-    yield from instance.databases.items()
+    yield from locations.databases.items()
     for path in sorted(store.fs.find(store.root)):
         if "/corpus=" in path and f"/corpus={corpus}/" not in path:
             continue
         yield path, lambda path=path: [_texts(store, path)]
     left_out = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
-    folders = [home.root, home.dagster, *instance.folders]
+    folders = [home.root, home.dagster, *locations.folders]
     for path in sorted({path for folder in folders for path in folder.rglob("*")}):
         is_state = path.name.startswith(home.state.name)  # with its log; its rows were searched
         if path.is_file() and not is_state and not left_out & set(path.parents):

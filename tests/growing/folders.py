@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 
 _LONG_AGO = 1_500_000_000  # Unix time
-PEOPLE = ("Marit Olsen", "Dov Hallam", "Wren Tarry", "Ines Quell", "Teo Lisk")
-PLACES = ("Tarnholt", "Quarry Landing", "Sallow Point", "Little Maule")
 IDS = tuple(f"tale-{i}" for i in range(14))
 BUCKETS = tuple(f"{bucket:02d}" for bucket in range(N_BUCKETS))
 
@@ -33,19 +31,6 @@ class Entry(NamedTuple):
 
 
 KINDS = ("txt", "md", "row")
-
-
-def tale(number: int, n_sentences: int) -> str:
-    """Who met whom where: names recur in some documents and not in others."""
-    sentences = []
-    for i in range(n_sentences):
-        one, other = (PEOPLE[(number + i * step) % len(PEOPLE)] for step in (1, 2))
-        place = PLACES[(number * 2 + i) % len(PLACES)]
-        sentences.append(
-            f"On day {number}{i} the skipper {one} told {other} at {place} that the jetty "
-            f"{number * i} was closed."
-        )
-    return " ".join(sentences)
 
 
 class Folder:

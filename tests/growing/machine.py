@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from gsum_assets.tables import TABLES
 from tests.growing.choices import FAMILIES, MODELS, QUESTIONS, SETTINGS, SMALL, Tables
 from tests.growing.daemon import Daemon
-from tests.growing.folders import IDS, KINDS, Entry, Folder, tale
+from tests.growing.folders import IDS, KINDS, Entry, Folder
 from tests.growing.home import (
     GIVEN,
     Chosen,
@@ -32,6 +32,7 @@ from tests.growing.home import (
     tables_that_mention,
 )
 from tests.growing.killed import killed_at
+from tests.tales import tale
 
 CORPORA = ("left", "right")
 BY_HAND = ("", "by hand", "by hand", "by hand, apart")

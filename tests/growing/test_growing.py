@@ -8,10 +8,11 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS
-from tests.growing.folders import Entry, tale
+from tests.growing.folders import Entry
 from tests.growing.home import MisfitError
 from tests.growing.killed import killed_at
 from tests.growing.machine import BY_HAND, Growing
+from tests.tales import tale
 
 
 @pytest.fixture(autouse=True)
