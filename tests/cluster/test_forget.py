@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -27,9 +26,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def house(tmp_path: Path, database: str) -> Iterator[House]:
-    with object_store() as warehouse, shared_house(tmp_path, database, warehouse) as made:
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory, database: str) -> Iterator[House]:
+    home = tmp_path_factory.mktemp("home")
+    with object_store() as warehouse, shared_house(home, database, warehouse) as made:
         furnish(made)
         made.model = ExtractiveModel(made.embedder)  # type: ignore[assignment] - quotes documents
         made.write_document(SECRET, f"{TEXT} {text_of(SECRET)}")
