@@ -19,6 +19,7 @@ from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
+from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS
@@ -75,11 +76,13 @@ METHODS = Methods(
 class Pipeline(Workspace):
     """Everything that belongs to one home.
 
-    `new_snapshot` returns what is due now, `forgetting` removes the leftovers of deleted documents.
+    `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
+    `forgetting` removes the leftovers of deleted documents.
     """
 
     warehouse: WarehouseIO
     requests: Requests
+    buckets: Buckets
     new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
     forgetting: Forgetting
     definitions: dg.Definitions
@@ -107,7 +110,8 @@ def pipeline_for(
     workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
+    buckets = Buckets(store)
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, buckets.of, VIEWS, _HEADLINES)
     requests = Requests(store)
 
     def present_version(key: str) -> str | None:
@@ -123,21 +127,23 @@ def pipeline_for(
         except CorpusError:
             return _wrong_section(home.corpora / corpus)
 
+    per_run = automation.buckets_per_run
     assets = presented(
         [
             *corpus_assets,
             *model_assets,
-            *map(asset_of, (*CORPUS_STEPS, *EVALUATION_STEPS)),
-            *(asset for method in FAMILIES for asset in assets_of(method)),
+            *(asset_of(step, per_run) for step in (*CORPUS_STEPS, *EVALUATION_STEPS)),
+            *(asset for method in FAMILIES for asset in assets_of(method, per_run)),
         ]
     )
-    nodes = _nodes(assets)
+    nodes = _nodes(assets, buckets)
 
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version)
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
-        return Snapshot(nodes, new_lineage(), requests, Attempts(instance))
+        buckets.reread()
+        return Snapshot(nodes, new_lineage(), requests, Attempts(instance), buckets.of)
 
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
@@ -167,10 +173,14 @@ def pipeline_for(
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(home, store, models, warehouse, requests, snapshot, forgetting, definitions)
+    return Pipeline(
+        home, store, models, warehouse, requests, buckets, snapshot, forgetting, definitions
+    )
 
 
-def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
+def _nodes(
+    assets: list[dg.AssetsDefinition | dg.SourceAsset], buckets: Buckets
+) -> dict[dg.AssetKey, Node]:
     """Return the materializable assets as nodes for the conditions."""
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
     for_questions = _dependent_on_questions(assets)
@@ -180,7 +190,7 @@ def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetK
             table=table_of(spec.key.path),
             code_version=spec.code_version,
             definition=spec.partitions_def,
-            partitions=_lister(spec.partitions_def),
+            partitions=_lister(spec.partitions_def, buckets),
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
             unites=spec.key.to_user_string() in _UNITE,
@@ -223,8 +233,8 @@ def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:
     }
 
 
-def _lister(definition: dg.PartitionsDefinition | None):
-    return lambda corpus: partitions_of(definition, corpus)
+def _lister(definition: dg.PartitionsDefinition | None, buckets: Buckets):
+    return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
 
 defs = pipeline_for(Home.from_environment()).definitions

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 import dagster as dg
+import numpy as np
 import pyarrow as pa
 
-from gsum_resources.arrow import pc
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
 from gsum_resources.lazy import Lazy
@@ -83,7 +84,8 @@ class WarehouseIO(dg.IOManager):
         store: ParquetStore,
         tables: Mapping[str, Table],
         table_of: Callable[[Sequence[str]], Table],
-        bucket_of: Callable[[str], str],
+        bucket_of: Callable[[str, int], str],
+        n_buckets: Callable[[str], int],
         views: Sequence[View] = (),
         headlines: Mapping[str, Headline] | None = None,
     ) -> None:
@@ -93,12 +95,13 @@ class WarehouseIO(dg.IOManager):
         self.reads = Reads()
         self._table_of = table_of
         self._bucket_of = bucket_of
+        self._n_buckets = n_buckets
         self._views = views
         self._headlines = headlines or {}
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """Return the rows of the requested partitions with their dimensions as columns."""
-        partitions = [partition_of(key) for key in context.asset_partition_keys]
+        partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
         step = step_of(context)
         how = context.definition_metadata or {}
         if "gsum/tables" in how:
@@ -146,6 +149,11 @@ class WarehouseIO(dg.IOManager):
 
         return Lazy(read)
 
+    def existing(self, partitions: Collection[Partition]) -> list[Partition]:
+        """Return the partitions without buckets that only larger corpora have."""
+        n = {corpus: self._n_buckets(corpus) for corpus in {p.corpus for p in partitions}}
+        return [p for p in partitions if p.bucket is None or int(p.bucket) < n[p.corpus]]
+
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
         """Return the footers of a table's files of a corpus, recorded as inputs."""
         found = self.store.footers(table, self.store.partitions(table, corpus))
@@ -156,7 +164,9 @@ class WarehouseIO(dg.IOManager):
         """Store each partition's rows with their provenance."""
         _discard_captured_outputs(context)
         table = self._table_of(context.asset_key.path)
-        partitions = [partition_of(key) for key in context.asset_partition_keys]
+        partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
+        if not partitions:
+            return
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
         others = self.store.partitions(table)
@@ -219,16 +229,16 @@ class WarehouseIO(dg.IOManager):
         # the UI keeps the order: the summary is above the single file
         shown[last] = of_all_corpora(self.store, table, footers, others, headline) | shown[last]
         for key in context.asset_partition_keys:
-            context.step_context.add_asset_metadata(
-                shown[partition_of(key)], context.asset_key, key
-            )
+            if metadata := shown.get(partition_of(key)):
+                context.step_context.add_asset_metadata(metadata, context.asset_key, key)
 
     def _failed(self, step: Step, partition: Partition) -> int:
         """Return the number of failed requests of a partition; for a bucket, on its documents."""
+        n = self._n_buckets(partition.corpus)
         return sum(
             partition.bucket is None
             or not document
-            or self._bucket_of(document) == partition.bucket
+            or self._bucket_of(document, n) == partition.bucket
             for document in self.reads.failures[step]
         )
 
@@ -247,10 +257,16 @@ class WarehouseIO(dg.IOManager):
                 f"asset '{asset}' wrote {len(partitions)} partitions of "
                 f"'{table.name}' without a column 'corpus' to tell them apart"
             )
-        buckets = [self._bucket_of(i) for i in rows["document_id"].to_pylist()]
-        partition_keys = pc.binary_join_element_wise(
-            pc.cast(rows["corpus"], pa.string()), pa.array(buckets, pa.string()), "|"
-        )
-        return [
-            (p, rows.filter(pc.equal(partition_keys, f"{p.corpus}|{p.bucket}"))) for p in partitions
-        ]
+        n = {corpus: self._n_buckets(corpus) for corpus in {p.corpus for p in partitions}}
+        position = {partition: i for i, partition in enumerate(partitions)}
+
+        @cache  # a document has many chunks
+        def position_of(corpus: str, document_id: str) -> int:
+            if corpus not in n:
+                return -1
+            owner = Partition(corpus, self._bucket_of(document_id, n[corpus]))
+            return position.get(owner, -1)
+
+        keys = zip(rows["corpus"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+        owners = np.fromiter((position_of(*key) for key in keys), np.int64, rows.num_rows)
+        return [(p, rows.filter(pa.array(owners == i))) for p, i in position.items()]
