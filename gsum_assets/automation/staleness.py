@@ -108,6 +108,15 @@ class Snapshot:
     scope: frozenset[str] | None = None
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
 
+    def exists(self, partition: Partition) -> bool:
+        """Return whether a corpus has a bucket: Dagster's keys are those of the largest corpus."""
+        if partition.bucket is None:
+            return True
+        corpus = partition.corpus
+        return int(partition.bucket) < self._once(
+            "n_buckets", corpus, lambda: self.n_buckets(corpus)
+        )
+
     def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Return whether a requested partition has no file."""
         if not (self.is_wanted(key, partition) and self.is_in_scope(key, partition)):
