@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gsum_resources.suggest import did_you_mean
 
@@ -84,10 +84,10 @@ class CorpusSettings(BaseModel):
         description="methods or families to start with; unset: bm25, dense, hybrid and "
         "passage_walk, or without questions the index of hybrid",
     )
-    buckets: int | None = Field(
+    buckets: Literal[8, 16, 32, 64, 128, 256, 512, 1024] | None = Field(
         default=None,
-        description="partitions of its documents, a power of two from 8 to 1024, fixed when the "
-        "corpus is created; unset: by its size",
+        description="partitions of its documents, fixed when the corpus is created; unset: by "
+        "its size",
     )
     chunking: ChunkingSettings = ChunkingSettings()
     documents: DocumentSettings = DocumentSettings()
@@ -101,13 +101,6 @@ class CorpusSettings(BaseModel):
     lightpal: dict[str, Any] = Field(default_factory=dict)
     graphrag: dict[str, Any] = Field(default_factory=dict)
     jerr: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("buckets")
-    @classmethod
-    def _is_power_of_two(cls, n: int | None) -> int | None:
-        if n is not None and not (8 <= n <= 1024 and n.bit_count() == 1):
-            raise ValueError("not a power of two from 8 to 1024")
-        return n
 
     def reading_fingerprint(self) -> bytes:
         """Return canonical bytes of the settings that change how a document is read."""
