@@ -1,6 +1,6 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -14,7 +14,7 @@ from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
-from gsum_resources.table_metadata import Headline, of_all_corpora, of_file
+from gsum_resources.table_metadata import Headline, head, of_all_corpora, of_file
 
 # metadata of an AssetIn
 LAZY = {"gsum/lazy": True}  # read only on request of the asset
@@ -130,13 +130,13 @@ class WarehouseIO(dg.IOManager):
     ) -> Lazy:
         """Return rows of partitions for a step, recorded as an input when read unless untracked."""
 
-        def read() -> pa.Table:
-            rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
+        def read(columns: Sequence[str] | None = None) -> pa.Table:
+            rows, hashes = self.store.read(table, partitions, columns, as_dictionaries)
             if not is_untracked:
                 self.reads.table(step, table.name, hashes)
             return rows
 
-        return Lazy(read)
+        return Lazy(read, lambda names: read(names).select(list(names)))
 
     def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
         """Return all rows of a table for some corpora, read on demand."""
@@ -185,7 +185,12 @@ class WarehouseIO(dg.IOManager):
         asset: str,
         code_version: str | None,
     ) -> dict[Partition, tuple[pa.Table, Provenance]]:
-        """Store the rows of some partitions, with all inputs that the step has read."""
+        """Store the rows of some partitions, with all inputs that the step has read.
+
+        Returns
+        -------
+        A copy of the first rows of each partition, for previews, and its provenance.
+        """
         written = {}
         for partition, share in self._split(table, partitions, rows, asset):
             provenance = Provenance(
@@ -197,7 +202,7 @@ class WarehouseIO(dg.IOManager):
                 time=datetime.now(UTC).isoformat(),
                 failed=self._failed(step, partition),
             )
-            written[partition] = share, self.store.write(table, partition, share, provenance)
+            written[partition] = head(share), self.store.write(table, partition, share, provenance)
         return written
 
     def _describe(
@@ -248,10 +253,11 @@ class WarehouseIO(dg.IOManager):
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str
-    ) -> list[tuple[Partition, pa.Table]]:
-        """Return each partition's share of `rows`, possibly an empty table."""
+    ) -> Iterator[tuple[Partition, pa.Table]]:
+        """Yield each partition's share of `rows`, possibly an empty table, one at a time."""
         if len(partitions) == 1 or not rows.num_rows:
-            return [(partition, rows) for partition in partitions]
+            yield from ((partition, rows) for partition in partitions)
+            return
         if "corpus" not in rows.column_names:
             raise StoreError(
                 f"asset '{asset}' wrote {len(partitions)} partitions of "
@@ -269,4 +275,5 @@ class WarehouseIO(dg.IOManager):
 
         keys = zip(rows["corpus"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
         owners = np.fromiter((position_of(*key) for key in keys), np.int64, rows.num_rows)
-        return [(p, rows.filter(pa.array(owners == i))) for p, i in position.items()]
+        for partition, i in position.items():
+            yield partition, rows.filter(pa.array(owners == i))

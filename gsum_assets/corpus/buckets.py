@@ -15,9 +15,9 @@ from gsum_assets.tables import TABLES
 from gsum_resources.bucket_counts import BucketCounts
 from gsum_resources.parquet_store import ParquetStore
 
-# A bucket of this size takes 0.3 GiB in the step with the largest peak, see docs/growing.md.
+# A run of 8 buckets of this size takes about 1.5 GiB, see docs/growing.md.
 DOCUMENTS_PER_BUCKET = 2_000
-BYTES_PER_BUCKET = 32 * 2**20
+BYTES_PER_BUCKET = 8 * 2**20
 _COMPRESSED = (".gz", ".parquet")
 _RATIO = 4  # bytes of text per compressed byte, about
 
