@@ -158,3 +158,15 @@ def test_large_corpora_bucket_of_rows_and_failures(tmp_path: Path) -> None:
     warehouse.reads.failure(step, "tale-1")
     failed = [p for p in existing if p.bucket and warehouse._failed(step, p)]
     assert failed == [Partition(corpus, bucket_of("tale-1", n)) for corpus, n in numbers.items()]
+
+
+def test_columns_are_read_alone_and_recorded_as_an_input(tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    store = home.open_store()
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, lambda _: 8)
+    write_listing(store, "03")
+    here, step = Partition("tales", "03"), ("run", "step")
+    rows = warehouse.rows(step, LISTING, [here]).columns(["document_id"])
+    assert rows.column_names == ["document_id"]
+    version = store.footers(LISTING, [here])[here].content_hash
+    assert warehouse.reads.tables[step]["source_documents"] == {here: version}
