@@ -15,7 +15,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.bucket_counts import BucketCounts
 from gsum_resources.parquet_store import ParquetStore
 
-# A run of 8 buckets of this size takes about 1.5 GiB, see docs/growing.md.
+# A run of 8 buckets of this size takes about 1.2 GiB, see docs/growing.md.
 DOCUMENTS_PER_BUCKET = 2_000
 BYTES_PER_BUCKET = 8 * 2**20
 _COMPRESSED = (".gz", ".parquet")
