@@ -37,7 +37,7 @@ class Progress:
     ) -> None:
         self._is_wanted, self._stream, self._after_s = is_wanted, stream, after_s
         self._stage: Stage | None = None  # None: no work is shown now
-        self._n_begun = self._about = 0
+        self._n_ended = self._about = 0
 
     @contextmanager
     def working(self, about: int = 0) -> Iterator[None]:
@@ -52,9 +52,9 @@ class Progress:
         if self._stage is not None or not (self._is_wanted and is_shown):
             yield
             return
-        self._n_begun, self._about = 0, about
+        self._n_ended, self._about = 0, about
         began = time.monotonic()
-        self._stage = Stage("reading the texts", began)
+        self._stage = Stage("preparing", began)
         ended = threading.Event()
         painter = threading.Thread(target=self._paint, args=(stream, ended, began), daemon=True)
         painter.start()
@@ -73,13 +73,18 @@ class Progress:
         if around is None:
             yield
             return
-        self._n_begun += 1
-        about = f" of about {max(self._n_begun, self._about)}" if self._about else ""
-        self._stage = Stage(name, time.monotonic(), f"step {self._n_begun}{about}")
+        self._stage = Stage(name, time.monotonic(), self._position())
         try:
             yield
         finally:
+            self._n_ended += 1
+            around.position = self._position() if around.position else ""
             self._stage = around
+
+    def _position(self) -> str:
+        """Return the number of the current step: a step ends after those whose tables it reads."""
+        number = self._n_ended + 1
+        return f"step {number} of about {max(number, self._about)}" if self._about else ""
 
     def _advance(self, label: str, done: int, total: int, detail: str = "") -> None:
         stage, now = self._stage, time.monotonic()

@@ -68,6 +68,8 @@ def run(
         If there is no such method, setting or model.
     ValueError
         If no text can be used, or a question or a setting is bad.
+    ModelUnavailableError
+        If the server of a model refuses the key or cannot be reached.
 
     Warns
     -----
@@ -101,24 +103,18 @@ def run(
         taken = _taken(texts, for_corpus)
         asked = _asked(questions, {document.document_id for document in taken.documents})
     n_characters = sum(len(document.text) for document in taken.documents)
-    tables = MemoryTables(
-        family,
-        variant,
-        taken,
-        asked,
-        for_corpus,
-        Models(
-            for_models,
-            memory_store(),
-            TABLES["llm_calls"],
-            dict(models or {}),
-            quick=n_characters <= _QUICK_CHARACTERS,
-        ),
-        Progress(progress),
+    used = Models(
+        for_models,
+        memory_store(),
+        TABLES["llm_calls"],
+        dict(models or {}),
+        quick=n_characters <= _QUICK_CHARACTERS,
     )
+    tables = MemoryTables(family, variant, taken, asked, for_corpus, used, Progress(progress))
     wanted = family.read_by_questions if not asked else ["summaries"]
     names = [family.table(table).name for table in wanted]
     with tables.working(names):
+        used.check()
         for name in names:
             tables.get(name)
     return Result(tables)

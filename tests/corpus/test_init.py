@@ -107,10 +107,11 @@ def test_printed_commands_lead_from_folder_to_run(
     refused = CliRunner().invoke(main, ["run", str(folder)])
     assert refused.exit_code == 1
     assert f"run `gsum init '{folder}'` first" in refused.output
+    settings = home.root / "gsum.toml"
+    settings.unlink()  # written by the run
     said = CliRunner().invoke(main, ["init", str(folder)])
     assert said.exit_code == 0, said.output
     assert said.output.endswith("next: gsum run My-papers-2026\n")
-    settings = home.root / "gsum.toml"
     assert f"{settings}: written; every key is commented out\n" in said.output
     assert home.settings() == Settings()
     settings.write_text("# mine")

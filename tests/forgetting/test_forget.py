@@ -119,13 +119,14 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(
-    indexed: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: House, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = indexed.pipeline()
     monkeypatch.setattr("gsum_assets.definitions.pipeline_for", lambda home: pipeline)
-    kept = tmp_path / "kept.md"
+    outside = tmp_path_factory.mktemp("outside")  # the home
+    kept = outside / "kept.md"
     shutil.copy(indexed.folder / f"{SECRET}.txt", kept)
-    records = tmp_path / "documents.jsonl"
+    records = outside / "documents.jsonl"
     records.write_text(json.dumps({"document_id": SECRET, "text": kept.read_text()}) + "\n")
 
     def checked(original: Path, document_id: str = SECRET) -> tuple[int, str]:
@@ -151,7 +152,7 @@ def test_check_searches_again_with_a_copy_and_deletes_nothing(
     assert f"left over: {left} contains “Captain Brandt sold the boat" in said
     assert contents(indexed) == before
     left.unlink()
-    short = tmp_path / "short.txt"
+    short = outside / "short.txt"
     short.write_text("Too short. To search.")
     code, said = checked(short)
     assert (code, "no sentence of five words or more that no other" in said) == (1, True)
