@@ -248,6 +248,12 @@ def test_the_table_reference_has_a_row_for_every_column() -> None:
         assert rows == [*table.dimensions, *(column.name for column in table.columns)]
 
 
+def test_the_table_reference_says_where_edges_lead() -> None:
+    ends = {name for name, table in TABLES.items() if "target_id" in table.schema.names}
+    named = set(re.findall(r"`([\w.]+edges|[\w.]+relationships)`", "\n".join(reference._EDGES)))
+    assert named == ends
+
+
 def test_the_settings_reference_has_every_table_and_key() -> None:
     page = reference.settings_page()
     home, corpus = page.split("\n## corpus.toml\n")
