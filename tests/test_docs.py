@@ -166,6 +166,13 @@ def test_a_page_of_the_root_has_the_links_of_the_site(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_that_the_site_lacks_is_named_by_its_path() -> None:
+    text = "[a](../notebooks/3-write-a-method.ipynb) [b](CITATION.cff) [c](models.md) [d](../x)"
+    assert pages._without_files(text) == (
+        "a (`notebooks/3-write-a-method.ipynb`) b (`CITATION.cff`) [c](models.md) [d](../x)"
+    )
+
+
 def test_a_page_shows_its_diagram_as_a_picture_and_reports_a_stale_one() -> None:
     text = TEXT[ROOT / "docs" / "jerr.md"]
     warnings: list[str] = []
