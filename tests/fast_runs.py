@@ -16,16 +16,36 @@ from dagster._core.execution.context.data_version_cache import DataVersionCache
 from gsum_assets import definitions
 from gsum_assets.definitions import Pipeline
 from gsum_resources import parquet_store, warehouse_io
+from gsum_resources.event_log import EventLog
 
 _PLOTS = tuple(
     f"gsum_assets.{name}.plots" for name in ("lightpal", "gor", "graphrag", "jerr", "gae")
 )
 
+_UNREAD = frozenset(
+    {
+        dg.DagsterEventType.LOADED_INPUT,
+        dg.DagsterEventType.STEP_INPUT,
+        dg.DagsterEventType.STEP_OUTPUT,
+        dg.DagsterEventType.HANDLED_OUTPUT,
+    }
+)
+
 
 @contextmanager
 def tables_only() -> Iterator[None]:
-    """No pictures, checks and catalogue while the context lasts."""
+    """No pictures, checks and catalogue while the context lasts.
+
+    Nor events on the inputs and outputs of a step: what it materialized is recorded.
+    """
+    store_event = EventLog.store_event
+
+    def store_if_read(self: EventLog, event: dg.EventLogEntry) -> None:
+        if event.dagster_event is None or event.dagster_event.event_type not in _UNREAD:
+            store_event(self, event)
+
     with without_records(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EventLog, "store_event", store_if_read)
         patch.setattr(definitions, "checks_of", lambda *_: [])
         patch.setattr(warehouse_io, "build_catalogue", lambda *_: None)
         patch.setattr(warehouse_io, "of_file", lambda *_: {})
