@@ -1,7 +1,8 @@
 """The Definitions object of a home."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 import dagster as dg
@@ -127,16 +128,11 @@ def pipeline_for(
         except CorpusError:
             return _wrong_section(home.corpora / corpus)
 
-    per_run = automation.buckets_per_run
-    assets = presented(
-        [
-            *corpus_assets,
-            *model_assets,
-            *(asset_of(step, per_run) for step in (*CORPUS_STEPS, *EVALUATION_STEPS)),
-            *(asset for method in FAMILIES for asset in assets_of(method, per_run)),
-        ]
-    )
-    nodes = _nodes(assets, buckets)
+    assets = _presented_assets(automation.buckets_per_run)
+    nodes = {
+        key: replace(node, partitions=_lister(node.definition, buckets))
+        for key, node in _nodes(automation.buckets_per_run).items()
+    }
 
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version)
@@ -178,10 +174,26 @@ def pipeline_for(
     )
 
 
-def _nodes(
-    assets: list[dg.AssetsDefinition | dg.SourceAsset], buckets: Buckets
-) -> dict[dg.AssetKey, Node]:
-    """Return the materializable assets as nodes for the conditions."""
+@cache
+def _presented_assets(buckets_per_run: int) -> list[dg.AssetsDefinition | dg.SourceAsset]:
+    """Return the assets that every home has, still without conditions.
+
+    A process connects them more than once: as `defs`, to the home of a command, to that of a plan.
+    """
+    return presented(
+        [
+            *corpus_assets,
+            *model_assets,
+            *(asset_of(step, buckets_per_run) for step in (*CORPUS_STEPS, *EVALUATION_STEPS)),
+            *(asset for method in FAMILIES for asset in assets_of(method, buckets_per_run)),
+        ]
+    )
+
+
+@cache
+def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
+    """Return the materializable assets as nodes for the conditions, with 8 buckets."""
+    assets = _presented_assets(buckets_per_run)
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
     for_questions = _dependent_on_questions(assets)
     return {
@@ -190,7 +202,7 @@ def _nodes(
             table=table_of(spec.key.path),
             code_version=spec.code_version,
             definition=spec.partitions_def,
-            partitions=_lister(spec.partitions_def, buckets),
+            partitions=partial(partitions_of, spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
             unites=spec.key.to_user_string() in _UNITE,
