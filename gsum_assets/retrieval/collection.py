@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.vectors import vectors_of
+from gsum_resources.arrow import pc, rows_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,9 @@ class Collection:
         ValueError
             If a chunk has no document, or embeddings are given and a chunk has none.
         """
-        chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+        keys = ("document_id", "position")
+        order = pc.sort_indices(chunks.select(keys), [(key, "ascending") for key in keys])
+        chunks = rows_at(chunks, order)
         owners = chunks["document_id"].to_pylist()
         document_ids, starts = np.unique(np.array(owners, dtype=object), return_index=True)
         texts = dict(
