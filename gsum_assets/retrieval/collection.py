@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.vectors import vectors_of
+from gsum_resources.array_cache import ArrayCache
 from gsum_resources.arrow import pc, rows_at
 
 
@@ -28,6 +29,7 @@ class Collection:
     chunk_ids, chunk_texts : `(n_chunks,)`.
     starts : index of each document's first chunk, then `n_chunks`, `(n_documents + 1,)`.
     embeddings : unit vectors of the chunks, `(n_chunks, dim)`, or None if not needed.
+    cache : where indexes of the whole collection are kept; None: they are computed each time.
     """
 
     document_ids: Sequence[str]
@@ -36,10 +38,15 @@ class Collection:
     chunk_texts: Sequence[str]
     starts: np.ndarray
     embeddings: np.ndarray | None = None
+    cache: ArrayCache | None = None
 
     @classmethod
     def from_tables(
-        cls, documents: pa.Table, chunks: pa.Table, chunk_embeddings: pa.Table | None = None
+        cls,
+        documents: pa.Table,
+        chunks: pa.Table,
+        chunk_embeddings: pa.Table | None = None,
+        cache: ArrayCache | None = None,
     ) -> "Collection":
         """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
 
@@ -73,6 +80,7 @@ class Collection:
             chunk_texts=chunks["text"].to_pylist(),
             starts=np.append(starts, len(owners)).astype(np.int64),
             embeddings=vectors,
+            cache=cache,
         )
 
     def document(self, index: int) -> "Collection":
