@@ -130,6 +130,7 @@ def _run(
     from gsum_assets.run import refresh
     from gsum_assets.terminal import Console, print_leaderboard, print_next
     from gsum_resources.instance import open_instance
+    from gsum_resources.leases import Leases
 
     home = Home.from_environment()
     if not corpora:
@@ -138,7 +139,8 @@ def _run(
     pipeline = pipeline_for(home)
     failed, refreshed = False, []
     with open_instance(home) as instance:
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
         for corpus in corpora:  # an unreadable corpus does not stop the others
             with Console() as console:
 
@@ -154,7 +156,13 @@ def _run(
                         folder = find_corpus(home.corpora, corpus)
                         console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
                     report = refresh(
-                        pipeline, instance, corpus, wanted, *watch, on_step=console.step
+                        pipeline,
+                        instance,
+                        corpus,
+                        wanted,
+                        *watch,
+                        on_step=console.step,
+                        on_lost=ending.fail,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)

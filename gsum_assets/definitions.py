@@ -36,6 +36,7 @@ from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
+from gsum_resources.leases import Leases
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
@@ -108,7 +109,7 @@ def pipeline_for(
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
     warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
-    requests = Requests(store)
+    requests, leases = Requests(store), Leases(store)
 
     def present_version(key: str) -> str | None:
         kind, _, rest = key.partition(":")
@@ -137,7 +138,7 @@ def pipeline_for(
         return Lineage(store, TABLES, present_version)
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
-        return Snapshot(nodes, new_lineage(), requests, Attempts(instance))
+        return Snapshot(nodes, new_lineage(), requests, Attempts(instance, leases))
 
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
@@ -154,7 +155,13 @@ def pipeline_for(
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(
-                home.corpora, warehouse, requests, METHODS, forgetting, automation.interval_s
+                home.corpora,
+                warehouse,
+                requests,
+                METHODS,
+                forgetting,
+                leases,
+                automation.interval_s,
             ),
             confirm_results(snapshot),
         ],
