@@ -14,9 +14,7 @@ from pathlib import Path
 import dagster as dg
 import psutil
 import pytest
-import yaml
 
-from gsum_resources.instance import CONFIG_FILE, prepare
 from tests.cluster.servers import program, run, wait_for
 from tests.conftest import CORPUS, House
 from tests.pipeline.served_homes import MARKED_KEY, chats
@@ -120,15 +118,6 @@ def kill_session(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def launch_by(house: House, module: str, name: str) -> None:
-    """Let the daemon start runs by a launcher of this class, and check them each second."""
-    file = prepare(house.home) / CONFIG_FILE
-    config = yaml.safe_load(file.read_text())
-    config["run_launcher"] = {"module": module, "class": name}
-    config["run_monitoring"]["poll_interval_seconds"] = 1
-    file.write_text(yaml.safe_dump(config))
 
 
 def kill_postgres(folder: Path) -> None:

@@ -20,20 +20,19 @@ from tests.cluster.hosts import (
     gsum_run,
     kill_postgres,
     kill_session,
-    launch_by,
     postgres_again,
     require_host_names,
 )
-from tests.cluster.launcher import WORKER
 from tests.cluster.servers import postgres_server
 from tests.conftest import House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents
+from tests.pipeline.launcher import WORKER, launch_by_processes
 from tests.pipeline.served_homes import N_QUESTIONS, house_with_questions, run, served_by
 from tests.servers.scripted import ScriptedServer, scripted_process
 
 pytest.importorskip("dagster_postgres", reason="make test-cluster installs it")
 SETTINGS = f"methods = ['bm25']\n{WITHOUT_BERTSCORE}"  # a daemon requests no other
-LATENCY_S = 0.4
+LATENCY_S = 1.0
 N_AT_KILL = 4
 IMPATIENT = "from gsum_resources import state; state.RESTART_S = 2.0"
 SHORT_LEASES = "from gsum_resources import leases; leases.RENEW_S, leases.EXPIRED_S = 0.5, 4.0"
@@ -69,11 +68,9 @@ def database(tmp_path: Path) -> Iterator[str]:
 def house(tmp_path: Path, database: str, server: ScriptedServer) -> Iterator[House]:
     with house_with_questions(tmp_path / "home") as made:
         use_database(made, database)
-        settings = (made.home.root / "gsum.toml").read_text()
         served_by(made, server, max_concurrent=2)
         with (made.home.root / "gsum.toml").open("a") as file:
             file.write(f"\n[state]\nurl = '{database}'\n")
-        assert "url" in settings
         (made.folder / "corpus.toml").write_text(SETTINGS)
         yield made
 
@@ -106,17 +103,14 @@ def test_postgres_that_stays_away_is_named_and_the_next_run_continues(
         assert contents(house) == undisturbed
     times = answered(server)
     assert len(times) == N_QUESTIONS
-    # what was in flight or answered when there was nowhere to write it
-    assert times.total() - len(times) <= 4
+    # what was in flight, and a few answered, when there was nowhere to write them
+    assert times.total() - len(times) <= 5
 
 
 def test_daemon_that_is_killed_is_replaced_and_every_step_runs_once(
     house: House, server: ScriptedServer, tmp_path: Path, undisturbed: dict
 ) -> None:
-    launch_by(house, "tests.cluster.launcher", "ProcessLauncher")
-    said = ended(gsum_run(house), status=1)
-    assert "names the run launcher ProcessLauncher" in said
-    assert "start it with `gsum ui` or `dagster-daemon run`" in said
+    launch_by_processes(house.home)
     with daemon_on(house, tmp_path / "daemon.log") as first:
         process = gsum_run(house)
         eventually(lambda: len(answered(server)) >= N_AT_KILL, process)

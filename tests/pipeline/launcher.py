@@ -11,11 +11,24 @@ from typing import Any
 
 import dagster as dg
 import psutil
+import yaml
 from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, RunLauncher, WorkerStatus
 from dagster._grpc.types import ExecuteRunArgs
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
+from gsum_resources.home import Home
+from gsum_resources.instance import CONFIG_FILE, prepare
+
 WORKER = "test/worker"
+
+
+def launch_by_processes(home: Home) -> None:
+    """Let the daemon of a home use `ProcessLauncher`, and look for the workers each second."""
+    file = prepare(home) / CONFIG_FILE
+    config = yaml.safe_load(file.read_text())
+    config["run_launcher"] = {"module": __name__, "class": ProcessLauncher.__name__}
+    config["run_monitoring"]["poll_interval_seconds"] = 1
+    file.write_text(yaml.safe_dump(config))
 
 
 class ProcessLauncher(RunLauncher, ConfigurableClass):
