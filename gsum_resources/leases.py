@@ -90,7 +90,8 @@ class Leases:
     def take(self, corpus: str) -> Lease:
         """Return a new lease, whose fence is larger than all before it."""
         holder = Holder.this_process()
-        with self._state.writing() as connection:
+        # one at a time, so that who gets a larger fence sees the rows of all smaller ones
+        with self._state.writing(alone=LEASES) as connection:
             row = {"corpus": corpus, **vars(holder), "renewed": self._state.now(connection)}
             inserted = connection.execute(sa.insert(LEASES).values(row)).inserted_primary_key
         assert inserted is not None

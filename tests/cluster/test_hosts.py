@@ -3,8 +3,10 @@
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dagster as dg
@@ -72,3 +74,17 @@ def test_runs_of_two_hosts_at_once_share_the_work(house: House, undisturbed: dic
     assert {run.status for run in runs} == {dg.DagsterRunStatus.SUCCESS}
     assert set(Counter(logged(house, "asked.log")).values()) == {1}
     assert contents(house) == undisturbed
+
+
+def test_of_leases_taken_at_once_each_sees_all_that_go_before_it(house: House) -> None:
+    leases, ready = Leases(house.store), threading.Barrier(8)
+    leases.living()  # the tables are there
+
+    def take(_: int) -> tuple[int, list[int]]:
+        ready.wait()
+        lease = leases.take("tales")
+        return lease.fence, [one.fence for one in leases.before(lease)]
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = dict(pool.map(take, range(8)))
+    assert all(before == [f for f in sorted(taken) if f < own] for own, before in taken.items())
