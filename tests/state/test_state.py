@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
@@ -78,27 +79,27 @@ def test_transaction_is_repeated_once_if_the_server_ended(database: str) -> None
         seen.append(is_repeated)
         inserted = insert_new(connection, REPLIES, [reply_row("kind", "model", b"k", b"v")])
         if len(seen) == 1:
-            raise sa.exc.OperationalError("", None, KeyError(), connection_invalidated=True)
+            raise OperationalError("", None, KeyError(), connection_invalidated=True)
         return inserted
 
     assert state.repeat(write) == 1  # the first was rolled back
     assert seen == [False, True]
-    with pytest.raises(sa.exc.OperationalError):
+    with pytest.raises(OperationalError):
         state.repeat(_full)
 
 
 def _full(*_: object) -> None:
-    raise sa.exc.OperationalError("", None, KeyError("disk full"))
+    raise OperationalError("", None, KeyError("disk full"))
 
 
 def test_lost_connection_is_found_behind_other_errors() -> None:
-    away = sa.exc.OperationalError("", None, ConnectionError("no server\nIs it running?"))
+    away = OperationalError("", None, ConnectionError("no server\nIs it running?"))
     behind = RuntimeError()
     behind.__cause__ = away
     assert lost_connection(behind) == "no server"
     assert lost_connection(StateAwayError("gone")) == "gone"
     assert lost_connection(RuntimeError()) is None
-    locked = sa.exc.OperationalError("", None, sqlite3.OperationalError("database is locked"))
+    locked = OperationalError("", None, sqlite3.OperationalError("database is locked"))
     assert lost_connection(locked) is None
 
 
