@@ -34,6 +34,7 @@ pytest.importorskip("dagster_postgres", reason="make test-cluster installs it")
 SETTINGS = f"methods = ['bm25']\n{WITHOUT_BERTSCORE}"  # a daemon requests no other
 LATENCY_S = 1.0
 N_AT_KILL = 4
+AT_ONCE = 2
 IMPATIENT = "from gsum_resources import state; state.RESTART_S = 2.0"
 SHORT_LEASES = "from gsum_resources import leases; leases.RENEW_S, leases.EXPIRED_S = 0.5, 4.0"
 
@@ -68,7 +69,7 @@ def database(tmp_path: Path) -> Iterator[str]:
 def house(tmp_path: Path, database: str, server: ScriptedServer) -> Iterator[House]:
     with house_with_questions(tmp_path / "home") as made:
         use_database(made, database)
-        served_by(made, server, max_concurrent=2)
+        served_by(made, server, max_concurrent=AT_ONCE)
         with (made.home.root / "gsum.toml").open("a") as file:
             file.write(f"\n[state]\nurl = '{database}'\n")
         (made.folder / "corpus.toml").write_text(SETTINGS)
@@ -103,8 +104,8 @@ def test_postgres_that_stays_away_is_named_and_the_next_run_continues(
         assert contents(house) == undisturbed
     times = answered(server)
     assert len(times) == N_QUESTIONS
-    # what was in flight, and a few answered, when there was nowhere to write them
-    assert times.total() - len(times) <= 5
+    # what was in flight, and what was answered before the writer noticed; 8 if it went on
+    assert times.total() - len(times) <= 3 * AT_ONCE
 
 
 def test_daemon_that_is_killed_is_replaced_and_every_step_runs_once(
@@ -149,4 +150,5 @@ def test_process_that_was_paused_stops_when_another_host_took_over(
     assert contents(house) == undisturbed
     times = answered(server)
     assert len(times) == N_QUESTIONS
-    assert times.total() - len(times) <= 4  # two in flight when it was paused, two when it woke
+    # in flight when it was paused, and when it woke
+    assert times.total() - len(times) <= 2 * AT_ONCE
