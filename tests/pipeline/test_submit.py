@@ -119,9 +119,8 @@ def test_submitted_run_is_followed_through_a_retry(
         assert run.remote_job_origin
         assert run.remote_job_origin.location_name == "gsum"
         assert run.job_code_origin
-        assert run.job_code_origin.repository_origin.code_pointer.describe().startswith(
-            "gsum_assets.definitions"
-        )
+        pointer = run.job_code_origin.repository_origin.code_pointer
+        assert pointer.describe() == "from gsum_assets.definitions import defs"
         job = pipeline.definitions.resolve_implicit_global_asset_job_def()
         done = job.execute_in_process(
             instance=instance,
