@@ -10,6 +10,7 @@ from functools import cached_property
 
 import dagster as dg
 
+from gsum_assets.partitions import has_buckets
 from gsum_assets.processes import ORPHANED
 from gsum_resources.leases import Leases
 from gsum_resources.parquet_store import Partition
@@ -35,6 +36,10 @@ class Attempts:
         if corpus not in self._held:
             self._held[corpus] = self._leases.is_held_elsewhere(corpus)
         return self._held[corpus]
+
+    def knows_buckets(self, n_buckets: int) -> bool:
+        """Return whether Dagster knows all buckets of a corpus with so many."""
+        return has_buckets(self._instance, n_buckets)
 
     def try_again_at(self, corpus: str) -> float:
         """Return when a retry of a corpus was last requested, Unix time; 0 for never."""
