@@ -137,6 +137,7 @@ def _run(
     from gsum_assets.run import refresh
     from gsum_assets.terminal import Console, print_leaderboard, print_next
     from gsum_resources.instance import open_instance
+    from gsum_resources.leases import Leases
 
     home = Home.from_environment()
     if not corpora:
@@ -145,7 +146,8 @@ def _run(
     pipeline = pipeline_for(home)
     failed, refreshed = False, []
     with open_instance(home) as instance:
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
         for corpus in corpora:  # an unreadable corpus does not stop the others
             with Console() as console:
 
@@ -161,7 +163,13 @@ def _run(
                         folder = find_corpus(home.corpora, corpus)
                         console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
                     report = refresh(
-                        pipeline, instance, corpus, wanted, *watch, on_step=console.step
+                        pipeline,
+                        instance,
+                        corpus,
+                        wanted,
+                        *watch,
+                        on_step=console.step,
+                        on_lost=ending.fail,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)
@@ -338,10 +346,13 @@ def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool
     from gsum_assets.processes import end_runs_of_this_process
     from gsum_assets.terminal import Console, print_forget_report
     from gsum_resources.instance import open_instance
+    from gsum_resources.leases import Leases
 
     home = Home.from_environment()
+    pipeline = pipeline_for(home)
     with open_instance(home) as instance, Console() as console:
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
 
         def start(assets: Sequence[str], partitions: Sequence[Any]) -> None:
             ending.hold()
@@ -349,7 +360,7 @@ def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool
 
         watch = start, console.ended, console.wait
         done = forget_document(
-            pipeline_for(home), instance, corpus, document, retrain, *watch, on_step=console.step
+            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
         )
     print_forget_report(done, corpus, document)
     return done.is_clean and not done.problem

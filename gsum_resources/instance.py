@@ -8,9 +8,14 @@ import dagster as dg
 
 from gsum_resources.home import Home
 from gsum_resources.settings import SETTINGS_FILE
+from gsum_resources.state import lost_connection
 
 CONFIG_FILE = "dagster.yaml"
 PREVIEW = "preview"  # metadata label of events that show rows of a table
+
+
+class InstanceError(ValueError):
+    """Dagster's storage cannot be used; the message names the file and the remedy."""
 
 
 def prepare(home: Home) -> Path:
@@ -26,8 +31,23 @@ def prepare(home: Home) -> Path:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """Return the instance, which the UI and the daemon use as well."""
-    return dg.DagsterInstance.from_config(str(prepare(home)))
+    """Return the instance, which the UI and the daemon use as well.
+
+    Raises
+    ------
+    InstanceError
+        If its database does not answer.
+    """
+    folder = prepare(home)
+    try:
+        return dg.DagsterInstance.from_config(str(folder))
+    except Exception as error:
+        if reason := lost_connection(error):
+            raise InstanceError(
+                f"storage in {folder / CONFIG_FILE}: {reason}; start the server or correct the "
+                "address"
+            ) from error
+        raise
 
 
 def write_settings(home: Home) -> bool:

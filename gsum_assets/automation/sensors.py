@@ -17,6 +17,7 @@ from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.partitions import corpora, with_buckets, without_surplus_buckets
 from gsum_assets.processes import CORPUS, fail_orphaned_runs, runs_on
+from gsum_resources.leases import Leases
 from gsum_resources.warehouse_io import WarehouseIO
 
 
@@ -73,6 +74,7 @@ def watch_corpora(
     requests: Requests,
     methods: Methods,
     forgetting: Forgetting,
+    leases: Leases,
     interval_s: int,
 ) -> dg.SensorDefinition:
     """Return the sensor over the folder of all corpora."""
@@ -92,7 +94,7 @@ def watch_corpora(
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         instance = context.instance
-        fail_orphaned_runs(instance)
+        fail_orphaned_runs(instance, leases)
         if not root.is_dir():  # perhaps not mounted: remove nothing
             return dg.SkipReason(
                 f"folder {root} does not exist; create it, with a folder for each corpus"
