@@ -84,7 +84,7 @@ class Memo:
         """Return the values of keys in a segment, reading only row groups that hold any of them."""
         if path in self._keys and not _rows_of(self._keys[path], keys):
             return {}
-        with self._store.fs.open(path, "rb") as source:
+        with self._store.open_file(path) as source:
             file = pq.ParquetFile(source)
             if path not in self._keys:
                 self._keys[path] = file.read(["key"])["key"]
@@ -160,7 +160,7 @@ def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]
 
 def read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
     """Read the values of a segment by key."""
-    with store.fs.open(path, "rb") as source:
+    with store.open_file(path) as source:
         return _items(pq.read_table(source))
 
 

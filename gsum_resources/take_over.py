@@ -81,7 +81,7 @@ def _keep_replies(connection: sa.Connection, path: str, values: dict[bytes, byte
 def _take_calls(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
     if PurePosixPath(path).stem.isdecimal():  # current format: written by `export_calls`
         return Counter()
-    with store.fs.open(path, "rb") as source:
+    with store.open_file(path) as source:
         table = pq.read_table(source)
     time = table.column_names.index("time")
     table = table.set_column(time, "time", table["time"].cast("int64"))

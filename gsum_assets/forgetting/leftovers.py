@@ -102,7 +102,7 @@ def _texts(store: ParquetStore, path: str) -> str:
     """Return the texts of a Parquet file, or the decoded bytes of another file."""
     if not path.endswith(".parquet"):
         return store.fs.cat_file(path).decode("utf-8", "ignore")
-    with store.fs.open(path, "rb") as source:
+    with store.open_file(path) as source:
         rows = pq.read_table(source)
     return "\n".join(text for column in rows.columns for text in _of_column(column))
 
