@@ -137,7 +137,7 @@ def define_views(
     try:
         _define_views(connection, store, tables, views, known or {}, seen)
     finally:
-        connection.unregister_filesystem(declared.protocol)
+        connection.unregister_filesystem(_scheme(store))
     connection.register_filesystem(store.fs)
     return seen
 

@@ -77,9 +77,16 @@ class Layered(AbstractFileSystem):
         below = {str(found) for found in self._under.glob(path) if not self._is_removed(str(found))}
         return sorted(below | {file for file in self._files if matches(file)})
 
-    def find(self, path: str, detail: bool = False, **_: Any) -> Any:
+    def find(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        withdirs: bool = False,
+        detail: bool = False,
+        **_: Any,
+    ) -> Any:
         """Return the files below a folder, with information on each if `detail`."""
-        below = self._under.find(path, detail=True)
+        below: Any = self._under.find(path, detail=True)
         found = {name: info for name, info in below.items() if not self._is_removed(name)}
         found |= {file: self.info(file) for file in self._files if file.startswith(f"{path}/")}
         return found if detail else sorted(found)

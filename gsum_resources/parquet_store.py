@@ -237,7 +237,7 @@ class ParquetStore:
             with self._temporary_path(path) as temporary, open(temporary, "wb") as file:  # noqa: PTH123
                 yield file
         elif isinstance(self.fs, AsyncFileSystem):
-            upload = self.fs.open(path, "wb", block_size=_BLOCK)
+            upload: Any = self.fs.open(path, "wb", block_size=_BLOCK)
             try:
                 yield upload
                 upload.close()
@@ -247,7 +247,7 @@ class ParquetStore:
                 raise
         else:
             buffer = io.BytesIO()
-            yield buffer  # type: ignore[misc] - is an IO[bytes]
+            yield buffer
             self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
 
     @contextmanager
@@ -358,7 +358,7 @@ class ParquetStore:
         levels += [f"{name}=*" for name in table.dimensions[1:]]
         pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
         found = (Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
-        return dict.fromkeys(sorted(found))
+        return {partition: None for partition in sorted(found)}  # noqa: C420 - its value type
 
     def count(self, table: Table, corpus: str) -> int:
         """Return the number of rows of a corpus, read from the footers only."""
@@ -447,7 +447,7 @@ class ParquetStore:
         return stamp_of(self.fs.info(path))
 
 
-def open_url(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def open_url(url: str) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path in it.
 
     Listings are not cached: other hosts write there, too.
