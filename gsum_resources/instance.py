@@ -20,7 +20,8 @@ def prepare(home: Home) -> Path:
     """
     folder = home.dagster
     _ship(CONFIG_FILE, folder)
-    _ship(SETTINGS_FILE, home.root)
+    if not home.settings_url:
+        _ship(SETTINGS_FILE, home.root)
     os.environ["DAGSTER_HOME"] = str(folder)
     return folder
 

@@ -20,7 +20,8 @@ SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
 # read by `home.py`, and by the benchmarks, which start `gsum run`
 _OTHER_VARIABLES = frozenset(
-    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
+    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_CORPORA", "GSUM_SETTINGS"}
+    | {"GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
 )
 _MAY_BE_EMPTY = "api_key_env"  # the key whose empty value has a meaning
 
@@ -345,15 +346,18 @@ def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in llm.items() if not (other and key in _OF_MODEL)} | own
 
 
-def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of a home: defaults, overridden by its file, then by the environment.
+
+    Parameters
+    ----------
+    file : the home's `gsum.toml`, which need not exist.
 
     Raises
     ------
     SettingsError
         If the file is not TOML, a key or variable is unknown, or a value is invalid.
     """
-    file = home / SETTINGS_FILE
     values = _from_file(file)
     for variable, text in environment.items():
         # an empty variable counts as unset

@@ -16,6 +16,7 @@ from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.partitions import corpora
 from gsum_assets.processes import CORPUS, fail_orphaned_runs, runs_on
+from gsum_resources.paths import folders_in
 from gsum_resources.warehouse_io import WarehouseIO
 
 
@@ -46,7 +47,7 @@ def find_changes(
     accept : called with root and corpus; raises `CorpusError` if it cannot be added.
     now : Unix time.
     """
-    folders = {f.name: f for f in sorted(root.iterdir()) if f.is_dir() and f.name[0] not in ".~"}
+    folders = {name: root / name for name in folders_in(root)}
     found = Findings({name: stamp for name, stamp in seen.items() if name in folders})
     found.removed = sorted(name for name in known - folders.keys() if is_removed(root / name))
     for name, folder in folders.items():

@@ -90,7 +90,7 @@ def _files(
         if "/corpus=" in path and f"/corpus={corpus}/" not in path:
             continue
         yield path, lambda path=path: [_texts(store, path)]
-    left_out = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
+    left_out: set[object] = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
     folders = [home.root, home.dagster, *locations.folders]
     for path in sorted({path for folder in folders for path in folder.rglob("*")}):
         is_state = path.name.startswith(home.state.name)  # with its log; its rows were searched
