@@ -1,6 +1,7 @@
 """The DuckDB file: one view per table of the warehouse, written to a temporary file and renamed."""
 
 import io
+import re
 import shutil
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
+from fsspec.utils import glob_translate
 
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
@@ -138,7 +140,7 @@ def define_views(
         _define_views(connection, store, tables, views, known or {}, seen)
     finally:
         connection.unregister_filesystem(_scheme(store))
-    connection.register_filesystem(store.fs)
+    connection.register_filesystem(ListedFiles(store))
     return seen
 
 
@@ -208,6 +210,40 @@ class DeclaredFiles(AbstractFileSystem):
     def modified(self, path: str) -> datetime:
         """Return a fixed time."""
         return datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class ListedFiles(AbstractFileSystem):
+    """An object store in which DuckDB finds the files of a pattern by one listing."""
+
+    cachable = False
+
+    def __init__(self, store: ParquetStore) -> None:
+        super().__init__()
+        self.protocol = _scheme(store)
+        self._fs = store.fs
+
+    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
+        """Return the files whose path matches a pattern, in order."""
+        pattern = path.partition("://")[2].lstrip("/")
+        folder = pattern.partition("*")[0].rpartition("/")[0]
+        matches = re.compile(glob_translate(pattern)).match
+        return sorted(found for found in self._fs.find(folder) if matches(found.lstrip("/")))
+
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+        """Open a file for reading."""
+        return self._fs.open(path, mode)
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return information on a file."""
+        return self._fs.info(path)
+
+    def modified(self, path: str) -> datetime:
+        """Return the time of the last modification."""
+        return self._fs.modified(path)
+
+    def isdir(self, path: str) -> bool:
+        """Return whether a path is a folder; DuckDB reads files only."""
+        return False
 
 
 def _how_to_read(url: str) -> str:

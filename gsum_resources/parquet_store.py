@@ -362,9 +362,16 @@ class ParquetStore:
 
     def count(self, table: Table, corpus: str) -> int:
         """Return the number of rows of a corpus, read from the footers only."""
-        return sum(
-            footer.rows for footer in self.footers(table, self.stamped(table, corpus)).values()
-        )
+        return self.counts([table], corpus)[table.name]
+
+    def counts(self, tables: Sequence[Table], corpus: str) -> dict[str, int]:
+        """Return the number of rows of a corpus in each of some tables, by name."""
+        listing = self.list_files() if self.lists_at_once and len(tables) > 1 else None
+        counts = {}
+        for table in tables:
+            found = listing.partitions(table, corpus) if listing else self.stamped(table, corpus)
+            counts[table.name] = sum(f.rows for f in self.footers(table, found).values())
+        return counts
 
     def footers(
         self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
@@ -406,7 +413,8 @@ class ParquetStore:
             found = _provenance(self._metadata(path).metadata)
         except FileNotFoundError:
             return None
-        self._footers[path] = (stamp, found)
+        if stamp is not None:
+            self._footers[path] = (stamp, found)
         return found
 
     def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
