@@ -107,9 +107,14 @@ def test_rows_and_footers_are_the_same_by_ranges(
 def test_a_failed_write_leaves_the_old_file(store: ParquetStore) -> None:
     path = f"{store.root}/notes.txt"
     store.replace_file(path, b"old")
-    with pytest.raises(RuntimeError, match="stopped"), store.new_file(path) as file:
-        file.write(b"half")
-        raise RuntimeError("stopped")
+
+    def stop_half_way() -> None:
+        with store.new_file(path) as file:
+            file.write(b"half")
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        stop_half_way()
     assert store.fs.cat_file(path) == b"old"
 
 
