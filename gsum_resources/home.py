@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gsum_resources.paths import path_at
+from gsum_resources.paths import path_at, read_if_exists
 
 if TYPE_CHECKING:
     from gsum_resources.parquet_store import ParquetStore
@@ -52,7 +52,7 @@ class Home:
         """
         from gsum_resources.settings import SettingsError, load_settings  # slow to import
 
-        if self.settings_url and not self.settings_file.is_file():
+        if self.settings_url and read_if_exists(self.settings_file) is None:
             raise SettingsError(
                 f"GSUM_SETTINGS is {self.settings_url}, where no file is; write a gsum.toml there, "
                 "which may be empty, or unset the variable"

@@ -14,6 +14,7 @@ from zoneinfo import available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "gsum.toml"
@@ -396,10 +397,11 @@ def checked_settings(
 
 
 def _from_file(file: Path) -> dict[str, Any]:
-    if not file.is_file():
+    content = read_if_exists(file)
+    if content is None:
         return {}
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
 

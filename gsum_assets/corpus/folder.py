@@ -58,13 +58,16 @@ def read_records(
     CorpusError
         If the folder does not exist.
     """
-    if not folder.is_dir():
+    if not is_remote(folder) and not folder.is_dir():
         raise CorpusError(_missing(folder))
 
     def read(found: tuple[str, Path | RemoteFile]) -> Iterable[Record]:
         return _records_in(*found, max_bytes, document_ids)
 
-    files = sorted(_files(folder), key=itemgetter(0))
+    found = list(walk(folder))
+    if not found and is_remote(folder):  # in an object store there are no empty folders
+        raise CorpusError(_missing(folder))
+    files = sorted((one for one in found if not is_own(one[0])), key=itemgetter(0))
     for records in _ahead(read, files) if is_remote(folder) else map(read, files):
         yield from records
 
@@ -157,11 +160,6 @@ def _missing(folder: Path) -> str:
             "or restore it, or remove the link to forget the corpus"
         )
     return f"corpus folder {folder} does not exist; create it or correct the path"
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path | RemoteFile]]:
-    """Yield relative name and path of all files except gsum's own."""
-    return (found for found in walk(folder) if not is_own(found[0]))
 
 
 def walk(
