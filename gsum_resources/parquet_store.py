@@ -34,6 +34,7 @@ DIMENSIONS = ("corpus", "bucket", "method")
 _DICTIONARY_BYTES = 2**23  # room for 300,000 ids; larger columns are written without a dictionary
 _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
 _FOOTERS_AT_ONCE = 16  # footers are small
+_GROUP = 2**25  # bytes of rows in a row group of an object
 _BLOCK = 2**23  # bytes of an object sent or requested at once
 _WHOLE = 2**24  # smaller objects are read by one request, larger ones by ranges
 _TAIL = 2**16  # bytes at the end of an object, which contain its footer
@@ -215,8 +216,11 @@ class ParquetStore:
             with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
                 pq.write_table(rows, file, **how)
         else:
+            # a row group of lists has levels as large as its values; a small one bounds them
+            n_groups = -(-rows.nbytes // _GROUP) or 1
+            size = how.pop("row_group_size", -(-rows.num_rows // n_groups) or None)
             with self.new_file(path) as file:
-                pq.write_table(rows, file, **how)
+                pq.write_table(rows, file, row_group_size=size, **how)
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
         """Write `content` to `path` so that a reader sees the old file or the new one."""
@@ -304,7 +308,7 @@ class ParquetStore:
                     texts = list(as_dictionaries) or None
                     file = pq.ParquetFile(source, read_dictionary=texts, **self._by_ranges)
                     version = _provenance(file.metadata.metadata).content_hash
-                    rows = file.read(columns=list(columns) if columns else None)
+                    rows = _rows_of(file, list(columns) if columns else None)
             except FileNotFoundError:
                 return None
             return partition, version, _with_dimensions(table, partition, rows, encode)
@@ -543,6 +547,14 @@ def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
         )
     footer = json.loads(metadata[FOOTER_KEY])
     return Provenance(**{f.name: footer[f.name] for f in fields(Provenance) if f.name in footer})
+
+
+def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
+    """Return all rows; one row group after the other, as each needs its levels in memory."""
+    if file.num_row_groups < 2:
+        return file.read(columns=columns)
+    groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
+    return pa.concat_tables(groups)
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:
