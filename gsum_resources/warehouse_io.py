@@ -97,6 +97,7 @@ class WarehouseIO(dg.IOManager):
         self._views = views
         self._headlines = headlines or {}
         self._has_new_table = False
+        self._listed_tables: set[str] | None = None
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """Return the rows of the requested partitions with their dimensions as columns."""
@@ -252,13 +253,23 @@ class WarehouseIO(dg.IOManager):
             for document in self.reads.failures[step]
         )
 
-    def complete_catalogue(self) -> None:
+    def complete_catalogue(self, of_others: bool = False) -> None:
         """Rebuild the DuckDB views of an object store, if a table got its first file.
 
         To be called at the end of a run: a rebuild lists all files. The views of a local store are
         rebuilt in the steps.
+
+        Parameters
+        ----------
+        of_others : whether to list the files for tables that other processes wrote.
         """
-        if not self.store.is_local and (self._has_new_table or not self.home.catalogue.exists()):
+        if self.store.is_local:
+            return
+        is_due = self._has_new_table or not self.home.catalogue.exists()
+        if of_others and not is_due:
+            names = self.store.list_files().tables
+            is_due, self._listed_tables = names != self._listed_tables, names
+        if is_due:
             self.rebuild_catalogue()
 
     def rebuild_catalogue(self) -> None:

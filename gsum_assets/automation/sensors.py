@@ -109,6 +109,7 @@ def watch_corpora(
         ]
         for line in warnings:
             context.log.warning(line)
+        warehouse.complete_catalogue(of_others=True)  # runs of a daemon are other processes
         observed = [*found.new, *found.changed]
         if not observed and not removed and (forgotten := forgetting.forget_deleted(instance)):
             context.log.info(str(forgotten))
