@@ -20,7 +20,6 @@ from typing import IO, Any
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fsspec.asyn import AsyncFileSystem
 
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import content_hash, hash_texts
@@ -240,7 +239,7 @@ class ParquetStore:
         if self.is_local:
             with self._temporary_path(path) as temporary, open(temporary, "wb") as file:  # noqa: PTH123
                 yield file
-        elif isinstance(self.fs, AsyncFileSystem):
+        elif self.fs.async_impl:
             upload: Any = self.fs.open(path, "wb", block_size=_BLOCK)
             try:
                 yield upload
