@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.automation.sensors import find_changes
+from gsum_assets.corpus.buckets import size_of
 from gsum_assets.corpus.edit import write_k
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.corpus.folder import is_removed, read_records, stamp_of
@@ -69,6 +70,7 @@ def test_a_path_at_a_url_is_remote(tmp_path: Path) -> None:
 def test_records_are_those_of_the_folder(local: Path, root: Path) -> None:
     remote, settings = root / "tales", load_settings(local)
     assert load_settings(remote) == settings
+    assert size_of(remote) == size_of(local)
     assert scan(remote, settings) == scan(local, settings)
     assert load(remote, settings) == load(local, settings)
     chosen = {"a", "one"}
