@@ -87,14 +87,13 @@ def init(folder: Path, corpus: str | None) -> None:
     from gsum_assets.corpus.init import init_corpus
     from gsum_assets.definitions import SETTINGS_TABLES
     from gsum_resources.instance import write_settings
-    from gsum_resources.settings import SETTINGS_FILE
 
     home = Home.from_environment()
     created = init_corpus(folder, home, corpus, SETTINGS_TABLES)
     for line in created.lines:
         click.echo(line)
     if write_settings(home):
-        click.echo(f"{home.root / SETTINGS_FILE}: written; every key is commented out")
+        click.echo(f"{home.settings_file}: written; every key is commented out")
     click.echo(f"next: gsum run {created.corpus}")
 
 
@@ -271,12 +270,11 @@ def ask(
         from gsum_assets.ask import ask as answer
         from gsum_assets.retrieval.variants import DEFAULT_METHOD
         from gsum_assets.workspace import open_workspace
-        from gsum_resources.settings import SETTINGS_FILE
 
         home = Home.from_environment()
         workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
         found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
-    for line in answer_lines(found, home.root / SETTINGS_FILE, ids):
+    for line in answer_lines(found, home.settings_file, ids):
         click.echo(line)
 
 
@@ -456,7 +454,7 @@ def prompts(corpus: str | None, write: bool) -> None:
     home = Home.from_environment()
     if corpus:
         find_corpus(home.corpora, corpus)
-    folders = [home.corpora / corpus, home.root] if corpus else [home.root]
+    folders = [home.corpora / corpus, home.prompts] if corpus else [home.prompts]
     for file in write_prompts(PROMPTS, folders[0]) if write else ():
         click.echo(f"{file}: written")
     files = overrides(PROMPTS, folders)

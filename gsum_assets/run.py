@@ -155,6 +155,7 @@ def refresh(
             # retry what the other run failed at, and notice what changed meanwhile
             refresh_.observe_again()
         refresh_.bring_up_to_date(frozenset(requested) if requested else None)
+        pipeline.warehouse.complete_catalogue()
     return refresh_.report
 
 

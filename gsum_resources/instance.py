@@ -51,8 +51,11 @@ def open_instance(home: Home) -> dg.DagsterInstance:
 
 
 def write_settings(home: Home) -> bool:
-    """Write the commented `gsum.toml` of a home that has none; return whether it was written."""
-    return _ship(SETTINGS_FILE, home.root)
+    """Write the commented `gsum.toml` of a home that has none; return whether it was written.
+
+    A file at a URL is the operator's.
+    """
+    return not home.settings_url and _ship(SETTINGS_FILE, home.root)
 
 
 def _ship(name: str, folder: Path) -> bool:

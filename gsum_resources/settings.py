@@ -14,13 +14,15 @@ from zoneinfo import available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
 # read by `home.py`, and by the benchmarks, which start `gsum run`
 _OTHER_VARIABLES = frozenset(
-    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
+    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_CORPORA", "GSUM_SETTINGS"}
+    | {"GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
 )
 _MAY_BE_EMPTY = "api_key_env"  # the key whose empty value has a meaning
 
@@ -351,15 +353,18 @@ def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in llm.items() if not (other and key in _OF_MODEL)} | own
 
 
-def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of a home: defaults, overridden by its file, then by the environment.
+
+    Parameters
+    ----------
+    file : the home's `gsum.toml`, which need not exist.
 
     Raises
     ------
     SettingsError
         If the file is not TOML, a key or variable is unknown, or a value is invalid.
     """
-    file = home / SETTINGS_FILE
     values = _from_file(file)
     for variable, text in environment.items():
         # an empty variable counts as unset
@@ -398,10 +403,11 @@ def checked_settings(
 
 
 def _from_file(file: Path) -> dict[str, Any]:
-    if not file.is_file():
+    content = read_if_exists(file)
+    if content is None:
         return {}
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
 

@@ -250,4 +250,4 @@ def test_setting_names_the_database(tmp_path: Path) -> None:
     assert home.open_store().state_url == ParquetStore(home.warehouse).state_url == str(home.state)
     (tmp_path / "gsum.toml").write_text("[state]\nurl = 'postgresql://me:secret@host/gsum'\n")
     assert home.open_store().state_url == "postgresql://me:secret@host/gsum"
-    assert "secret" not in repr(load_settings(tmp_path, {}))
+    assert "secret" not in repr(load_settings(tmp_path / "gsum.toml", {}))
