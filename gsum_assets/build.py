@@ -57,7 +57,7 @@ def asset_of(declared: Declared) -> dg.AssetsDefinition:
         partitions_def=_partitions(declared),
         backfill_policy=_ONE_RUN if declared.level == DOCUMENT_LEVEL else None,
         pool=step.pool,
-        required_resource_keys={"io_manager"},
+        required_resource_keys={"io_manager", "models"},
         can_subset=step.apart,
     )
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
@@ -125,6 +125,7 @@ def _around(context: dg.AssetExecutionContext) -> Inputs:
         store=warehouse.store,
         folder=warehouse.home.corpora,
         versions=warehouse.reads.tables[step],
+        engine=context.resources.models.models.engine,
     )
 
 
