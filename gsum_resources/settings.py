@@ -321,7 +321,7 @@ def resources_of(text: str) -> dict[str, float]:
     for item in filter(str.strip, text.split(",")):
         name, _, amount = (word.strip() for word in item.partition("="))
         try:
-            found[name] = float(amount or "none")
+            found[name] = float(amount if name else "")
         except ValueError:
             raise ValueError("must be a list such as 'a100=1, fast_disk=0.5'") from None
     return found
