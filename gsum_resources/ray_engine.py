@@ -275,8 +275,8 @@ def connected(settings: EngineSettings) -> Any:
             "RAY_ADDRESS to that of a running cluster such as '10.0.0.1:6379', or 'auto'"
         )
     _LOG.warning(
-        "Ray at %s runs the code of everyone who reaches its ports: keep its network closed "
-        "(docs/cluster.md)",
+        "Ray at %s: without a token, everyone who reaches its ports can run code and read the "
+        "data; keep its network closed (docs/cluster.md)",
         address,
     )
     try:

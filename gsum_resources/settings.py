@@ -280,8 +280,8 @@ class EngineSettings(BaseModel):
     )
     address: str = Field(
         default="",
-        description="of ray: address of a running cluster, as 10.0.0.1:6379; auto: that of this "
-        "machine; empty: as the variable RAY_ADDRESS says",
+        description="of ray: a running cluster: 10.0.0.1:6379 or auto on one of its nodes, "
+        "ray://10.0.0.1:10001 elsewhere; empty: as the variable RAY_ADDRESS says",
     )
     actors: int = Field(
         default=0,

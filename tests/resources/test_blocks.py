@@ -166,7 +166,7 @@ def test_only_missing_pairs_are_scored_elsewhere(store: ParquetStore) -> None:
     assert (scorer.n_scored, scorer.n_remembered) == (16, 0)
     engine.blocks.clear()
     scorer.score(contexts, candidates)
-    assert engine.blocks == [([c for c in contexts[2::3]], [["?"]] * 3)]
+    assert engine.blocks == [(contexts[2::3], [["?"]] * 3)]
 
 
 def test_replies_from_elsewhere_have_the_class_of_the_request() -> None:
@@ -259,7 +259,7 @@ def test_a_missing_package_or_address_is_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SettingsError, match=r"pip install 'gsum\[ray\]'"):
         list(engine_of(settings).map_blocks(lambda: abs, [1], "step"))
     monkeypatch.setattr(ray_engine, "_ray", lambda: Ray)
-    with pytest.raises(SettingsError, match="without an address.*RAY_ADDRESS"):
+    with pytest.raises(SettingsError, match=r"without an address.*RAY_ADDRESS"):
         ray_engine.connected(settings)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.9:6379")
     with pytest.raises(SettingsError, match=r"no Ray cluster answers at '10.0.0.9:6379' \(Conn"):
