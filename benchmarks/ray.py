@@ -40,13 +40,15 @@ _SIDES = ("this process", "one node", "two nodes")
 @contextmanager
 def engines() -> Iterator[dict[str, Engine]]:
     """Start two nodes, and yield an engine for each side of the comparison."""
-    import ray
-    from ray.cluster_utils import Cluster
-
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as temp:
+        # Ray starts workers with a niceness of 15, with which they starve on a busy machine
+        os.environ.update(RAY_TMPDIR=temp, RAY_worker_niceness="0")
+        import ray
+        from ray.cluster_utils import Cluster
+
         # more processors than used, so that the actors of both engines wait beside each other
         node: dict[str, Any] = {"num_cpus": 2, "include_dashboard": False}
-        head = {**node, "temp_dir": temp, "resources": {"each": 1}}
+        head = {**node, "resources": {"each": 1}}
         cluster = Cluster(initialize_head=True, head_node_args=head)
         cluster.add_node(num_cpus=2, resources={"each": 1, "single": 1})
         cluster.wait_for_nodes()

@@ -8,8 +8,11 @@ it. Instead a block whose actor was lost goes to another actor that is ready.
 import itertools
 import logging
 import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -280,13 +283,25 @@ def connected(settings: EngineSettings) -> Any:
         address,
     )
     try:
-        ray.init(address, logging_level=logging.WARNING, log_to_driver=False)
+        with _own_sigterm():
+            ray.init(address, logging_level=logging.WARNING, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise SettingsError(
             f"[engine] no Ray cluster answers at '{address}' ({_first_line(error)}); start it with "
             "`ray start`, or correct address"
         ) from None
     return ray
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep the handler of SIGTERM, which Ray would replace by its own."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _room(total: dict[str, float], needs: dict[str, float]) -> int:

@@ -45,11 +45,13 @@ TEXTS = [f"{first} {second} {third}" for first in "abcd" for second in "efg" for
 @contextmanager
 def ray_nodes(n_nodes: int = 2) -> Iterator[Any]:
     """Start Ray nodes of one processor each on this machine, and stop them."""
+    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # paths of sockets must be short
+    # Ray starts workers with a niceness of 15, with which they starve on a busy machine
+    os.environ.update(RAY_TMPDIR=folder, RAY_worker_niceness="0")
     import ray
     from ray.cluster_utils import Cluster
 
-    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # paths of sockets must be short
-    head = {"num_cpus": 1, "include_dashboard": False, "temp_dir": folder}
+    head = {"num_cpus": 1, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(n_nodes - 1):

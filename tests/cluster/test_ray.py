@@ -6,12 +6,16 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gsum_resources.instance import CONFIG_FILE, prepare
+from gsum_resources.instance_storage import storage_of
 from tests.cluster.ray_trials import BATCH
+from tests.cluster.servers import postgres_server
 from tests.conftest import House
 from tests.pipeline.homes import contents, house_at
 from tests.pipeline.test_kill import furnish, logged
@@ -77,6 +81,26 @@ def test_run_survives_a_killed_node(tmp_path: Path) -> None:
         assert "is computed again" in found["stderr"]
         assert contents(house) == expected
         assert_no_work_is_repeated(house)
+
+
+def test_the_shipped_configuration_makes_runs_ray_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dagster_ray import RayRunLauncher  # pyright: ignore[reportMissingImports]
+
+    with postgres_server(tmp_path / "server") as url, house_at(tmp_path / "home") as house:
+        monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+        monkeypatch.setenv("RAY_API_SERVER_ADDRESS", "http://10.0.0.1:8265")
+        shipped = files("gsum_resources").joinpath("dagster-ray.yaml").read_text()
+        (prepare(house.home) / CONFIG_FILE).write_text(shipped)
+        with house.instance() as instance:
+            launcher = instance.run_launcher
+            assert isinstance(launcher, RayRunLauncher)
+            assert launcher.address == "http://10.0.0.1:8265"
+            assert "GSUM_STATE_URL" in launcher.env_vars
+            assert launcher.supports_resume_run
+            assert instance.run_monitoring_max_resume_run_attempts == 3
+            assert list(storage_of(instance).databases) == [url]
 
 
 def assert_no_work_is_repeated(house: House) -> None:

@@ -1,6 +1,7 @@
 """Blocks of heavy steps: in this process, and as an engine elsewhere would get them."""
 
 import pickle
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -264,6 +265,22 @@ def test_a_missing_package_or_address_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.9:6379")
     with pytest.raises(SettingsError, match=r"no Ray cluster answers at '10.0.0.9:6379' \(Conn"):
         ray_engine.connected(settings)
+
+
+def test_the_handler_of_sigterm_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ray:
+        @staticmethod
+        def is_initialized() -> bool:
+            return False
+
+        @staticmethod
+        def init(*_: Any, **__: Any) -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(ray_engine, "_ray", lambda: Ray)
+    assert ray_engine.connected(EngineSettings(kind="ray", address="auto")) is Ray
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def _missing() -> None:
