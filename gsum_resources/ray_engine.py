@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -24,6 +23,7 @@ from gsum_resources.settings import EngineSettings, SettingsError, resources_of
 
 _LOG = logging.getLogger(__name__)
 _AHEAD = 3  # blocks per actor that are computed, or wait, before their turn
+_IDLE_S = 60.0  # without blocks, after which actors make room for other runs
 _ATTEMPTS = 4  # actors that may be lost with one block: it may be the reason
 _calls = itertools.count()
 
@@ -31,13 +31,18 @@ _calls = itertools.count()
 class RayEngine:
     """Computes blocks on a Ray cluster that runs already; connects at the first block.
 
-    The actors are started once, serve all steps of the process and end with it.
+    The actors serve all steps of the process. They are ended after a minute without blocks, while
+    the run waits for a server for example, so that other runs find room; and started again.
     """
 
     spreads = True
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
+        self._lock = threading.Lock()
+        self._actors: list[Any] = []
+        self._n_calls = 0
+        self._end: threading.Timer | None = None
 
     @property
     def threads(self) -> int:
@@ -52,19 +57,44 @@ class RayEngine:
         model: str = "",
     ) -> Iterator[Output]:
         """Yield the result of each block; see `Engine`."""
-        actors = self._actors
-        name = model or f"call {next(_calls)}"
-        function = [_ray().put(make_function)]  # in a list: fetched only where it is not yet loaded
+        with self._held() as actors:
+            name = model or f"call {next(_calls)}"
+            function = [_ray().put(make_function)]  # in a list: fetched only where it is missing
 
-        def send(actor: Any, block: Block) -> Any:
-            return actor.compute.remote(name, bool(model), function, block)
+            def send(actor: Any, block: Block) -> Any:
+                return actor.compute.remote(name, bool(model), function, block)
 
-        call = _Call(actors, send, step, self._settings)
-        yield from call.results(blocks)
+            call = _Call(actors, send, step, self._settings)
+            yield from call.results(blocks)
 
-    @cached_property
-    def _actors(self) -> list[Any]:
-        """The actors, which Ray may still be starting."""
+    @contextmanager
+    def _held(self) -> Iterator[list[Any]]:
+        """Yield the actors, which Ray may still be starting; none is ended meanwhile."""
+        with self._lock:
+            if self._end:
+                self._end.cancel()
+            self._actors = self._actors or self._started()
+            self._n_calls += 1
+        try:
+            yield self._actors
+        finally:
+            with self._lock:
+                self._n_calls -= 1
+                if self._end:
+                    self._end.cancel()
+                self._end = threading.Timer(_IDLE_S, self._release)
+                self._end.daemon = True
+                self._end.start()
+
+    def _release(self) -> None:
+        """End the actors unless they are in use."""
+        with self._lock:
+            if not self._n_calls:
+                for actor in self._actors:
+                    _ray().kill(actor)
+                self._actors = []
+
+    def _started(self) -> list[Any]:
         settings = self._settings
         ray = connected(settings)
         options = {
@@ -165,13 +195,15 @@ class _Call:
         Raises
         ------
         BlockError
-            If no actor is ready for too long, or if a block is lost repeatedly.
+            If no node has what an actor needs, or if a block is lost repeatedly.
         """
         ray = _ray()
         futures = [*self.running, *self.starting]
         patience = None if self.running else self.settings.start_timeout_s
         found, _ = ray.wait(futures, timeout=patience) if futures else ([], [])
-        if not found:
+        if not found and futures and _has_room(ray.nodes(), _needs(self.settings)):
+            _LOG.warning("%s: other runs use the Ray cluster; waits for their end", self.step)
+        elif not found:
             raise BlockError(self._no_actor())
         for future in found:
             if future in self.running:
@@ -244,6 +276,15 @@ class _Call:
 def _ray() -> Any:
     """Return the module `ray`, which is optional and slow to import."""
     return import_module("ray")
+
+
+def _has_room(nodes: Iterable[dict[str, Any]], needs: dict[str, float]) -> bool:
+    """Return whether a node could hold an actor if nothing else ran there."""
+    return any(
+        all(node["Resources"].get(name, 0.0) >= amount for name, amount in needs.items())
+        for node in nodes
+        if node["Alive"]
+    )
 
 
 def _needs(settings: EngineSettings) -> dict[str, float]:

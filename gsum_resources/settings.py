@@ -299,7 +299,9 @@ class EngineSettings(BaseModel):
         "nodes that declare them",
     )
     start_timeout_s: float = Field(
-        default=300.0, gt=0, description="of ray: longest wait for any actor to be ready, seconds"
+        default=300.0,
+        gt=0,
+        description="of ray: longest wait for a node that can hold an actor, seconds",
     )
 
     @field_validator("resources")

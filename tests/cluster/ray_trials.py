@@ -7,43 +7,52 @@ Ray listens on all interfaces. Run as `python -m tests.cluster.ray_trials TRIAL 
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import numpy as np
+import pytest
 
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.graphs import nearest as nearest_module
 from gsum_assets.graphs.nearest import nearest
 from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
+from gsum_resources import ray_engine
 from gsum_resources.blocks import Engine, engine_of
 from gsum_resources.embedder import LocalEmbedder
 from gsum_resources.embedding import memoized
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.home import Home
+from gsum_resources.instance import CONFIG_FILE, prepare
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Reply, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings import EngineSettings, ScorerSettings, Settings
+from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords, HashEmbedder
+from tests.pipeline.stalling_run import stalled
 from tests.scoring.tiny_models import write_model
 
 BATCH = 2  # texts of a block
+STEP = "summaries"  # where `stalling_definitions` stalls
 TEXTS = [f"{first} {second} {third}" for first in "abcd" for second in "efg" for third in "hij"]
 
 
 @contextmanager
-def ray_nodes(n_nodes: int = 2) -> Iterator[Any]:
+def ray_nodes(n_nodes: int = 2, **head: Any) -> Iterator[Any]:
     """Start Ray nodes of one processor each on this machine, and stop them."""
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # paths of sockets must be short
     # Ray starts workers with a niceness of 15, with which they starve on a busy machine
@@ -51,7 +60,7 @@ def ray_nodes(n_nodes: int = 2) -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "include_dashboard": False}
+    head = {"num_cpus": 1, "include_dashboard": False, **head}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(n_nodes - 1):
@@ -126,9 +135,13 @@ def lost_actor(_: Path) -> dict[str, Any]:
 
 
 def no_room(_: Path) -> dict[str, Any]:
-    """Ask for what the cluster does not have."""
+    """Ask for what the cluster does not have, and for what another run holds."""
+    ray_engine._IDLE_S = 4.0
     with ray_nodes(1) as cluster:
+        holding = list(engine_at(cluster).map_blocks(lambda: abs, [-1], "first step"))
+        waiting = engine_at(cluster, start_timeout_s=1)
         return {
+            "held": [*holding, *waiting.map_blocks(lambda: abs, [-2], "second step")],
             "none": _message(engine_at(cluster, num_gpus=1), lambda: abs, "step"),
             "late": _message(
                 engine_at(cluster, actors=2, resources="a100=1", start_timeout_s=2),
@@ -163,6 +176,69 @@ def killed_node(folder: Path) -> dict[str, Any]:
             report = refresh(pipeline_for(home, models), instance, CORPUS, ["dense", "lightpal"])
         killer.join()
     return {"errors": report.errors}
+
+
+def launched(folder: Path) -> dict[str, Any]:
+    """Let a daemon run a corpus as Ray jobs, and kill the node of the run that stalls."""
+    from ray.job_submission import JobSubmissionClient
+
+    home = Home.from_environment()
+    shipped = files("gsum_resources").joinpath("dagster-ray.yaml").read_text()
+    config = shipped.replace("poll_interval_seconds: 15", "poll_interval_seconds: 2")
+    (prepare(home) / CONFIG_FILE).write_text(config)
+    with (
+        postgres_server(folder / "server") as url,
+        ray_nodes(3, num_cpus=0, include_dashboard=True) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        dashboard = f"http://{cluster.head_node.webui_url}"
+        patch.setenv("RAY_API_SERVER_ADDRESS", dashboard)
+        patch.setenv("DAGSTER_POSTGRES_URL", url)
+        patch.setenv("GSUM_STATE_URL", url)
+        patch.setenv("GSUM_AUTOMATION_INTERVAL_S", "2")
+        with daemon(home), House(home).instance() as instance:
+            await_file(stalled(home.root, STEP))
+            [run] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            jobs = JobSubmissionClient(dashboard).list_jobs()
+            [node] = {
+                job.driver_node_id for job in jobs if job.metadata["dagster/run-id"] == run.run_id
+            }
+            [victim] = [n for n in cluster.worker_nodes if n.node_id == node]
+            cluster.remove_node(victim, allow_graceful=False)
+            house = House(home)
+            while not house.store.partitions(TABLES["leaderboard"], CORPUS):
+                time.sleep(2)
+            events = [
+                event.event_type_value
+                for event in instance.all_logs(run.run_id)
+                if event.dagster_event
+            ]
+    return {"launched": len(jobs), "events": events}
+
+
+@contextmanager
+def daemon(home: Home) -> Iterator[None]:
+    """Run Dagster's daemon over `stalling_definitions`."""
+    command = [sys.executable, "-m", "dagster._daemon", "run", "--module-name"]
+    environment = {**os.environ, "DAGSTER_HOME": str(home.dagster)}
+    with (home.root / "daemon.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "tests.cluster.stalling_definitions"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def await_file(file: Path) -> None:
+    """Wait until a file exists."""
+    while not file.exists():
+        time.sleep(0.5)
 
 
 # --- what blocks run ------------------------------------------------------------------------------
@@ -241,7 +317,7 @@ def _message(engine: Engine, make: Callable[[], Any], step: str) -> str:
     return "no error"
 
 
-TRIALS = {trial.__name__: trial for trial in (equal, lost_actor, no_room, killed_node)}
+TRIALS = {trial.__name__: trial for trial in (equal, lost_actor, no_room, killed_node, launched)}
 
 
 def main(name: str, folder: Path) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import content_hash
 from gsum_resources.instance import CONFIG_FILE, prepare
 from gsum_resources.instance_storage import storage_of
 from tests.cluster.ray_trials import BATCH
@@ -23,7 +25,9 @@ from tests.pipeline.test_kill import furnish, logged
 pytest.importorskip("ray", reason="make test-cluster installs it")
 ROOT = Path(__file__).parents[2]
 ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+PATIENCE_S = 1500.0  # against hanging alone: a slow machine is no failure
 METHODS = ["dense", "lightpal"]
+WRITTEN = ("documents", "chunks", "chunk_embeddings", "rankings", "contexts", "summaries", "scores")
 
 
 def trial(name: str, folder: Path) -> dict[str, Any]:
@@ -34,7 +38,12 @@ def trial(name: str, folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.cluster.ray_trials", name, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
-        [*ALONE, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=540
+        [*ALONE, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert run.returncode == 0, run.stderr[-3000:]
     return {"stderr": run.stderr, **json.loads((folder / f"{name}.json").read_text())}
@@ -67,6 +76,8 @@ def test_missing_resources_are_named(tmp_path: Path) -> None:
     )
     assert found["late"].startswith(late)
     assert "0 a100" in found["late"]
+    assert found["held"] == [1, 2]
+    assert "second step: other runs use the Ray cluster; waits for their end" in found["stderr"]
 
 
 def test_run_survives_a_killed_node(tmp_path: Path) -> None:
@@ -101,6 +112,24 @@ def test_the_shipped_configuration_makes_runs_ray_jobs(
             assert launcher.supports_resume_run
             assert instance.run_monitoring_max_resume_run_attempts == 3
             assert list(storage_of(instance).databases) == [url]
+
+
+def test_runs_are_ray_jobs_that_survive_their_node(tmp_path: Path) -> None:
+    with house_at(tmp_path / "alone") as alone:
+        furnish(alone)
+        assert alone.run(["bm25"]).errors == []
+        expected = {name: alone.table(name) for name in WRITTEN}
+    with house_at(tmp_path / "ray") as house:
+        furnish(house)
+        settings = house.folder / "corpus.toml"
+        settings.write_text(f'methods = ["bm25"]\n{settings.read_text()}')
+        found = trial("launched", house.home.root)
+        assert "RUN_SUCCESS" in found["events"] or "ASSET_MATERIALIZATION" in found["events"]
+        for name, table in expected.items():
+            keys = [(key, "ascending") for key in (*TABLES[name].dimensions, *TABLES[name].key)]
+            both = [rows.sort_by(keys).combine_chunks() for rows in (house.table(name), table)]
+            assert len({content_hash(rows, TABLES[name].measured) for rows in both}) == 1, name
+        assert set(Counter(logged(house, "asked.log")).values()) == {1}
 
 
 def assert_no_work_is_repeated(house: House) -> None:

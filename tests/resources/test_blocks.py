@@ -239,6 +239,12 @@ def test_resources_are_a_list_of_names_and_amounts() -> None:
     needs = {"CPU": 1, "GPU": 0.5, "a100": 1, "fast_disk": 0.5}
     assert ray_engine._needs(settings) == needs
     assert ray_engine._room({"CPU": 9, "GPU": 2, "a100": 3, "fast_disk": 4}, needs) == 3
+    nodes = [
+        {"Alive": True, "Resources": {**needs, "a100": 0.0}},
+        {"Alive": False, "Resources": needs},
+    ]
+    assert not ray_engine._has_room(nodes, needs)
+    assert ray_engine._has_room([*nodes, {"Alive": True, "Resources": needs}], needs)
     for wrong in ("a100", "a100=many", "=1"):
         with pytest.raises(ValueError, match="a list such as 'a100=1"):
             EngineSettings(resources=wrong)
