@@ -10,6 +10,7 @@ import os
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ import numpy as np
 from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.embedding import passages, source_texts
 from benchmarks.results import parser_of, publish
+from gsum_resources import ray_engine
 from gsum_resources.blocks import LOCAL, Engine, engine_of
 from gsum_resources.embedder import LocalEmbedder
 from gsum_resources.embedding import memoized
@@ -101,8 +103,10 @@ def row_of(
     found: dict[str, list[np.ndarray]] = {name: [] for name in by_side}
 
     def side(name: str) -> None:
+        began = time.perf_counter()
         found[name].append(work(texts, by_side[name]))
-        print(f"{label}: {name}, round {len(found[name])}", file=sys.stderr, flush=True)
+        took = f"{time.perf_counter() - began:.2f} s, {os.getloadavg()[0]:.1f} processes running"
+        print(f"{label}: {name}: {took}", file=sys.stderr, flush=True)
 
     seconds = take_turns({name: partial(side, name) for name in by_side}, rounds)
     expected = found[_SIDES[0]][0]
@@ -124,6 +128,7 @@ def row_of(
 def measure(n_texts: int = 512, n_rows: int = 32, rounds: int = 5) -> Measurement:
     """Seconds on this process, one node and two nodes, in turn."""
     memoized._BATCH = _BLOCK
+    ray_engine._IDLE_S = 1e6  # the actors of all sides stay
     source, texts = source_texts()
     words = " ".join(texts).split()
     scored = [" ".join(words[i * _WORDS : (i + 1) * _WORDS]) for i in range(n_rows)]

@@ -192,6 +192,7 @@ def launched(folder: Path) -> dict[str, Any]:
         pytest.MonkeyPatch.context() as patch,
     ):
         dashboard = f"http://{cluster.head_node.webui_url}"
+        patch.setenv("PATH", f"{with_dagster(folder / 'bin')}:{os.environ['PATH']}")
         patch.setenv("RAY_API_SERVER_ADDRESS", dashboard)
         patch.setenv("DAGSTER_POSTGRES_URL", url)
         patch.setenv("GSUM_STATE_URL", url)
@@ -214,6 +215,15 @@ def launched(folder: Path) -> dict[str, Any]:
                 if event.dagster_event
             ]
     return {"launched": len(jobs), "events": events}
+
+
+def with_dagster(folder: Path) -> Path:
+    """Write the command `dagster`, which starts a run as a Ray job, for this interpreter."""
+    folder.mkdir()
+    command = folder / "dagster"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m dagster "$@"\n')
+    command.chmod(0o755)
+    return folder
 
 
 @contextmanager
