@@ -113,9 +113,9 @@ def test_the_configuration_for_ray_differs_from_the_default_where_it_must() -> N
     assert ray["run_monitoring"]["max_resume_run_attempts"] > 0
     launcher = ray["run_launcher"]["config"]["ray"]
     explained = files("gsum_resources").joinpath("dagster-ray.yaml").read_text().split("\n\n")[0]
-    for variable in ("DAGSTER_POSTGRES_URL", "GSUM_STATE_URL", "GSUM_WAREHOUSE"):
+    opened_with = (launcher["address"]["env"], ray["storage"]["postgres"]["postgres_url"]["env"])
+    for variable in (*opened_with, "GSUM_STATE_URL", "GSUM_WAREHOUSE"):
         assert variable in launcher["env_vars"]
         assert variable in explained
-    assert launcher["address"]["env"] in explained
     given = {name: "x" for name in launcher["env_vars"] if name.startswith("GSUM_")}
     load_settings(Path("nowhere"), {**given, "GSUM_ENGINE_KIND": "ray"})  # all are known
