@@ -18,11 +18,11 @@ test: .venv/.dev  ## run the tests, in seven parts side by side: they wait a lot
 		test-daemon test-servers test-runs test-methods test-graphrag test-library test-rest
 
 DAEMON := tests/ui
-SERVERS := tests/endpoint tests/pipeline/test_endpoints.py tests/jerr
+SERVERS := tests/endpoint tests/jerr $(addprefix tests/pipeline/test_,endpoints.py concurrency.py interrupts.py)
 METHODS := tests/checks tests/gae tests/gor tests/lightpal
 CLUSTER := tests/cluster
-LIBRARY := tests/gsum
-GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py
+LIBRARY := tests/gsum tests/growing
+GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py tests/forgetting
 
 test-daemon: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(DAEMON)

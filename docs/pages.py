@@ -23,14 +23,25 @@ def rooted(file: Path) -> str:
     names = {str(source.relative_to(ROOT)): page for page, source in ROOT_PAGES.items()}
     for source, page in names.items():
         text = text.replace(f"]({source}", f"]({page}")
-    return re.sub(r'(\]\(|src=")(?:\.\./)?docs/', r"\1", text)
+    return _without_files(re.sub(r'(\]\(|src=")(?:\.\./)?docs/', r"\1", text))
 
 
 def shown(text: str, page: str, title: str, warn: Callable[[str], object]) -> str:
     """Return a page of `docs/` as the site shows it; `warn` is called for a stale diagram."""
     for target, source in ROOT_PAGES.items():
         text = text.replace(f"](../{source.relative_to(ROOT)}", f"]({target}")
-    return unbroken(_with_pictures(text, page, title, warn))
+    return unbroken(_with_pictures(_without_files(text), page, title, warn))
+
+
+def _without_files(text: str) -> str:
+    """Return a page whose links to files of the repository that the site lacks are their paths."""
+
+    def named(found: re.Match[str]) -> str:
+        path = found["path"]
+        is_only_there = (ROOT / path).is_file() and not (ROOT / "docs" / path).exists()
+        return f"{found['text']} (`{path}`)" if is_only_there else found.group()
+
+    return re.sub(r"(?<!!)\[(?P<text>[^\]]+)\]\((?:\.\./)?(?P<path>[\w./-]+)\)", named, text)
 
 
 def _with_pictures(text: str, page: str, title: str, warn: Callable[[str], object]) -> str:

@@ -243,6 +243,19 @@ def _default(field: FieldInfo) -> str:
 # --- tables ---------------------------------------------------------------------------------------
 
 
+_EDGES = (
+    "Edges lead from `source_id` to `target_id`:",
+    "",
+    "| table | from `source_id` | to `target_id` |",
+    "|---|---|---|",
+    "| `gor.record_edges` | passage or response that was used | response that used it |",
+    "| `lightpal.passage_edges` | passage where a walk is | passage to which it goes on |",
+    "| `jerr.edges`, `jerr.left_out_edges` | element that acts or contains | the other |",
+    "| `graphrag.relationships` | undirected; the end usually named first | the other end |",
+    "| `gae.graph_edges` | undirected, one row a pair | |",
+)
+
+
 def tables_page() -> str:
     """Return the reference of all tables, one row a column."""
     from gsum_assets.tables import TABLES
@@ -253,6 +266,8 @@ def tables_page() -> str:
         "Every table is a view in `$GSUM_HOME/gsum.duckdb` ([SQL and notebooks](../sql.md)). The",
         "columns `corpus`, `bucket` and `method` are partition keys: they are part of the path of",
         "the Parquet file, and the view adds them.",
+        "",
+        *_EDGES,
     ]
     schemas: dict[str, list[Any]] = {}
     for table in TABLES.values():

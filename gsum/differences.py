@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from gsum.names import unknown
@@ -63,6 +64,8 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
         If a result has no such score, as without references.
     ValueError
         If no question is in both.
+    TypeError
+        If one is no result, such as the name of a method.
 
     Examples
     --------
@@ -77,6 +80,8 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
     ... ))
     rouge1: bm25 - random = +0.000 (95% interval +0.000 to +0.000), p = 1.000, 2 questions
     """
+    for given in (first, second):
+        _require_result(given)
     values = []
     for result in (first, second):
         scores = result._scores(with_bertscore=metric.startswith("bertscore"))
@@ -88,6 +93,31 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
     asked = first.answers
     questions = dict(zip(asked["query_id"], asked["question"], strict=True))
     return paired((first.method, second.method), metric, values[0], values[1], questions)
+
+
+def _require_result(given: object) -> None:
+    from gsum.runs import Result
+
+    if not isinstance(given, Result):
+        raise TypeError(
+            f"gsum.compare takes two results of gsum.run, not {_described(given)}; methods that a "
+            'home has run are compared by their names: gsum.open("HOME").compare("bm25", "dense", '
+            'corpus="…")'
+        )
+
+
+def require_method_name(given: object) -> None:
+    """Raise a TypeError unless this is a name, as `Home.compare` takes it."""
+    if not isinstance(given, str):
+        raise TypeError(
+            f"Home.compare takes the names of two methods, not {_described(given)}; results of "
+            "gsum.run are compared by gsum.compare(first, second)"
+        )
+
+
+def _described(given: object) -> str:
+    """Return value and type of an argument, in short."""
+    return f"{shorten(repr(given), 60, placeholder=' …')} ({type(given).__name__})"
 
 
 def unknown_without_references(method: str, metric: str) -> Exception:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gsum.answers import Answer
-from gsum.differences import Difference, paired
+from gsum.differences import Difference, paired, require_method_name
 from gsum.frames import frame_of
 from gsum.names import family_named, unknown
 from gsum_assets.ask import ask
@@ -311,6 +311,8 @@ class Home:
             If a method has no scores yet.
         ValueError
             If both have no question in common.
+        TypeError
+            If one is no name, such as a result of `gsum.run`.
 
         Examples
         --------
@@ -318,6 +320,8 @@ class Home:
         >>> gsum.open("data").compare("bm25", "dense", metric="rouge1", corpus="harbour")
         rouge1: bm25 - dense = +0.053 (95% interval -0.092 to +0.197), p = 0.750, 7 questions
         """
+        for given in (first, second):
+            require_method_name(given)
         corpus = corpus or self._only_corpus()
         questions = self.table("queries", corpus).set_index("query_id")
         if split != _ALL:

@@ -5,12 +5,15 @@ same rows. Nothing here knows Dagster, and nothing is written to disk.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
+from gsum.progress import Progress
+from gsum.wording import naming_arguments
 from gsum_assets.ask import Sections
 from gsum_assets.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.corpus.evidence import query_rows
@@ -50,6 +53,7 @@ class MemoryTables:
     questions : with references where there are any.
     settings : as of a `corpus.toml`.
     models : whose store keeps memos and replies.
+    progress : shows the steps that take long.
 
     Attributes
     ----------
@@ -64,8 +68,10 @@ class MemoryTables:
         questions: Sequence[Query],
         settings: CorpusSettings,
         models: Models,
+        progress: Progress,
     ) -> None:
         self.family, self.variant, self.models = family, variant, models
+        self._progress = progress
         self.failures: list[str] = []
         self._questions = questions
         self._settings = settings
@@ -96,11 +102,30 @@ class MemoryTables:
     def get(self, name: str) -> pa.Table:
         """Return the rows of a table, as the store of a home gives them."""
         if name not in self._made:
-            if name == "queries":
-                self._keep(TABLES[name], self._queries())
-            else:
-                self._make(self._makers[name])
+            with self.working([name]):
+                if name == "queries":
+                    self._keep(TABLES[name], self._queries())
+                else:
+                    self._make(self._makers[name])
         return self._made[name]
+
+    @contextmanager
+    def working(self, names: Sequence[str]) -> Iterator[None]:
+        """Show the progress of making these tables; errors name arguments instead of files."""
+        with naming_arguments(), self._progress.working(self._n_steps(names)):
+            yield
+
+    def _n_steps(self, names: Sequence[str]) -> int:
+        """Return how many steps are left to make tables, if each reads all that it may."""
+        left, steps = list(names), dict[str, Declared]()
+        while left:
+            one = left.pop()
+            maker = self._makers.get("generated_questions" if one == "queries" else one)
+            if one in self._made or maker is None or maker.name in steps:
+                continue
+            steps[maker.name] = maker
+            left += [maker.table(r).name for r in maker.reads if r not in (*MODELS, SETTINGS)]
+        return len(steps)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return some columns of a table."""
@@ -115,7 +140,8 @@ class MemoryTables:
     @cached_property
     def _scores_without_bertscore(self) -> pa.Table:
         overrides = {"scores": {"bertscore": False}}
-        return self._joined(self._makers["scores"], overrides)["scores"]
+        with self.working(["scores"]), self._progress.step("scores"):
+            return self._joined(self._makers["scores"], overrides)["scores"]
 
     def inputs(self, asset: str) -> Inputs:
         """Return what the question half of the method reads, for a question on the side."""
@@ -136,8 +162,9 @@ class MemoryTables:
 
     def _make(self, one: Declared) -> None:
         _LOG.info("%s", one.name)
-        for name, rows in self._joined(one).items():
-            self._keep(one.table(name), rows)
+        with self._progress.step(one.name):
+            for name, rows in self._joined(one).items():
+                self._keep(one.table(name), rows)
 
     def _joined(
         self, one: Declared, overrides: Mapping[str, Mapping[str, Any]] | None = None

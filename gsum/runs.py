@@ -9,6 +9,8 @@ from gsum.answers import Answer
 from gsum.frames import frame_of, is_frame, plain_record, records_of
 from gsum.in_memory import MemoryTables
 from gsum.names import family_named, unknown
+from gsum.progress import Progress
+from gsum.wording import naming_arguments, of_arguments
 from gsum_assets.ask import answer
 from gsum_assets.corpus.load import Taken, take_records
 from gsum_assets.corpus.queries import Query, queries_in
@@ -38,10 +40,12 @@ def run(
     questions: "Sequence[str | Mapping[str, Any]] | pd.DataFrame" = (),
     settings: Mapping[str, Any] | None = None,
     models: Mapping[str, Any] | None = None,
+    progress: bool = True,
 ) -> "Result":
     """Run a method on texts in memory, and answer questions by it.
 
     The steps are those of `gsum run`, and give the same tables; nothing is written to disk.
+    Work of more than two seconds shows its progress on stderr, in a terminal or a notebook.
 
     Parameters
     ----------
@@ -56,6 +60,7 @@ def run(
         `{"llm": {"backend": "openai_compatible", "model": "…"}, "chunking": {"max_tokens": 128}}`.
     models : objects that stand in for models, by `language_model`, `judge_model`,
         `embedding_model` or `passage_scorer`, see `gsum_resources.protocols`.
+    progress : whether the progress of long work is shown, also that of tables made later.
 
     Raises
     ------
@@ -63,6 +68,8 @@ def run(
         If there is no such method, setting or model.
     ValueError
         If no text can be used, or a question or a setting is bad.
+    ModelUnavailableError
+        If the server of a model refuses the key or cannot be reached.
 
     Warns
     -----
@@ -89,28 +96,27 @@ def run(
     """
     family = _declared(method) if isinstance(method, Method) else family_named(method)
     variant = family.variants[0] if isinstance(method, Method) else method
-    for_models, for_corpus = _checked(settings or {})
     if strangers := sorted(set(models or ()) - set(MODELS)):
         raise unknown("model", strangers[0], MODELS)
-    taken = _taken(texts, for_corpus)
-    asked = _asked(questions, {document.document_id for document in taken.documents})
+    with naming_arguments():
+        for_models, for_corpus = _checked(settings or {})
+        taken = _taken(texts, for_corpus)
+        asked = _asked(questions, {document.document_id for document in taken.documents})
     n_characters = sum(len(document.text) for document in taken.documents)
-    tables = MemoryTables(
-        family,
-        variant,
-        taken,
-        asked,
-        for_corpus,
-        Models(
-            for_models,
-            memory_store(),
-            TABLES["llm_calls"],
-            dict(models or {}),
-            quick=n_characters <= _QUICK_CHARACTERS,
-        ),
+    used = Models(
+        for_models,
+        memory_store(),
+        TABLES["llm_calls"],
+        dict(models or {}),
+        quick=n_characters <= _QUICK_CHARACTERS,
     )
-    for table in family.read_by_questions if not asked else ["summaries"]:
-        tables.get(family.table(table).name)
+    tables = MemoryTables(family, variant, taken, asked, for_corpus, used, Progress(progress))
+    wanted = family.read_by_questions if not asked else ["summaries"]
+    names = [family.table(table).name for table in wanted]
+    with tables.working(names):
+        used.check()
+        for name in names:
+            tables.get(name)
     return Result(tables)
 
 
@@ -133,7 +139,7 @@ class Result:
     @property
     def failures(self) -> list[str]:
         """A sentence for each row that is missing or not as it should be."""
-        return list(self._tables.failures)
+        return [of_arguments(failure) for failure in self._tables.failures]
 
     @property
     def answers(self) -> "pd.DataFrame":
@@ -182,9 +188,10 @@ class Result:
             If the question is empty, there is no such document, or nothing to explain.
         """
         tables = self._tables
-        inputs = tables.inputs("ask")
-        found = answer(tables.family, inputs, question, tables.read, document_id, explain)
-        return Answer.of(found, "settings")
+        with tables.working([]):
+            inputs = tables.inputs("ask")
+            found = answer(tables.family, inputs, question, tables.read, document_id, explain)
+        return Answer.of(found, "the argument settings")
 
     def __repr__(self) -> str:
         n_documents = self._tables.get("documents").num_rows
@@ -259,7 +266,8 @@ def _taken(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) 
     taken = take_records(records, settings, _not_converted)
     if taken.rejected:
         first = taken.rejected[0]
-        message = f"text {first.line}, document '{first.document_id}': {first.reason}"
+        reason = of_arguments(first.reason)
+        message = f"text {first.line}, document '{first.document_id}': {reason}"
         if not taken.documents:
             raise ValueError(message)
         warnings.warn(

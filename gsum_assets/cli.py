@@ -15,6 +15,7 @@ from gsum_resources.home import Home
 if TYPE_CHECKING:
     from gsum_assets.interrupts import Ending
 
+_ENDED_AT_ONCE = ("run", "plan", "ask", "forget")  # commands whose long work a signal ends
 _SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
 
@@ -80,14 +81,20 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
 def init(folder: Path, corpus: str | None) -> None:
     """Make FOLDER a corpus: write its commented corpus.toml, and link it below GSUM_HOME.
 
-    An existing corpus.toml and the documents are not changed.
+    A home without gsum.toml, the settings of models, gets one whose keys are all commented out.
+    Existing settings and the documents are not changed.
     """
     from gsum_assets.corpus.init import init_corpus
     from gsum_assets.definitions import SETTINGS_TABLES
+    from gsum_resources.instance import write_settings
+    from gsum_resources.settings import SETTINGS_FILE
 
-    created = init_corpus(folder, Home.from_environment(), corpus, SETTINGS_TABLES)
+    home = Home.from_environment()
+    created = init_corpus(folder, home, corpus, SETTINGS_TABLES)
     for line in created.lines:
         click.echo(line)
+    if write_settings(home):
+        click.echo(f"{home.root / SETTINGS_FILE}: written; every key is commented out")
     click.echo(f"next: gsum run {created.corpus}")
 
 
@@ -174,24 +181,52 @@ def _run(
 
 
 @main.command()
-@click.argument("corpus")
+@click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
     "--methods",
     help="Methods or families to plan for, separated by commas, as `gsum run` takes them.",
 )
-def plan(corpus: str, methods: str | None) -> None:
-    """Show what `gsum run` would request of models on CORPUS: calls, tokens and money.
+def plan(corpora: Sequence[str], methods: str | None) -> None:
+    """Show what `gsum run` would request of models on each CORPUS: calls, tokens and money.
 
     What is due is computed in memory with stub models; no server is called.
     """
-    from gsum_assets.plan import plan as planned
-    from gsum_assets.terminal import Console, print_plan
+    from gsum_assets.interrupts import NOTHING_CHANGED, ended_by_signals
 
+    with ended_by_signals(NOTHING_CHANGED):
+        is_complete = _plan(corpora, methods)
+    if not is_complete:
+        sys.exit(1)
+
+
+def _plan(corpora: Sequence[str], methods: str | None) -> bool:
+    """Print the plan of each corpus; return whether there is one of every corpus."""
+    from gsum_assets.corpus.find import name_a_corpus
+    from gsum_assets.corpus.settings import CorpusError
+    from gsum_assets.plan import PlanError
+    from gsum_assets.plan import plan as planned
+    from gsum_assets.terminal import Console, print_plan, print_total
+
+    home = Home.from_environment()
+    if not corpora:
+        raise click.UsageError(name_a_corpus(home.corpora, "plan"))
     wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
-    with Console() as console:
-        home = Home.from_environment()
-        found = planned(home, corpus, wanted, on_step=console.step)
-    print_plan(found, methods)
+    plans = []
+    for corpus in corpora:  # an unreadable corpus does not stop the others
+        try:
+            with Console() as console:
+                found = planned(home, corpus, wanted, on_step=console.step)
+        except (CorpusError, PlanError) as error:
+            click.echo(f"Error: {error}", err=True)
+            continue
+        print_plan(found)
+        plans.append(found)
+    if len(plans) > 1:
+        print_total(plans)
+    if plans:
+        names = " ".join(found.corpus for found in plans)
+        click.echo(f"next: gsum run {names}" + (f" --methods {methods}" if methods else ""))
+    return len(plans) == len(corpora)
 
 
 @main.command()
@@ -221,15 +256,18 @@ def ask(
     corpus: str, question: str, method: str | None, document: str | None, explain: bool, ids: bool
 ) -> None:
     """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer."""
-    from gsum_assets.answer_lines import answer_lines
-    from gsum_assets.ask import ask as answer
-    from gsum_assets.retrieval.variants import DEFAULT_METHOD
-    from gsum_assets.workspace import open_workspace
-    from gsum_resources.settings import SETTINGS_FILE
+    from gsum_assets.interrupts import REPLIES_KEPT, ended_by_signals
 
-    home = Home.from_environment()
-    workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
-    found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
+    with ended_by_signals(REPLIES_KEPT):
+        from gsum_assets.answer_lines import answer_lines
+        from gsum_assets.ask import ask as answer
+        from gsum_assets.retrieval.variants import DEFAULT_METHOD
+        from gsum_assets.workspace import open_workspace
+        from gsum_resources.settings import SETTINGS_FILE
+
+        home = Home.from_environment()
+        workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
+        found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
     for line in answer_lines(found, home.root / SETTINGS_FILE, ids):
         click.echo(line)
 
@@ -239,31 +277,82 @@ def ask(
 @click.argument("document")
 @click.option("--retrain", is_flag=True, help="Retrain the networks that were trained with it.")
 @click.option("--yes", is_flag=True, help="Do not ask before the document is deleted.")
-def forget(corpus: str, document: str, retrain: bool, yes: bool) -> None:
+@click.option(
+    "--check",
+    "original",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Delete nothing; search again for a document that was deleted before, by the sentences of "
+    "FILE, a copy of it.",
+)
+def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path | None) -> None:
     """Delete DOCUMENT, an id, from CORPUS, with everything that depends on it.
 
     Its file or line is removed from the corpus folder, tables are recomputed without it, replies
     of models and previews of it are removed, and all files are then searched for its sentences.
+    The exit status is 1 if one is found, or a place cannot be searched.
     """
+    from gsum_assets.interrupts import NOTHING_CHANGED, ended_by_signals, forgetting
+
+    if original:
+        with ended_by_signals(NOTHING_CHANGED):
+            is_clean = _check_forgotten(corpus, document, original)
+    else:
+        with ended_by_signals(NOTHING_CHANGED):
+            _confirm_forget(corpus, document, yes)
+        with ended_by_signals(forgetting(corpus, document)) as ending:
+            is_clean = _forget(corpus, document, retrain, ending)
+    if not is_clean:
+        sys.exit(1)
+
+
+def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
+    """Search for a deleted document; return whether nothing is left of it."""
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.forget import check_forgotten
+    from gsum_assets.terminal import Console, print_search
+    from gsum_resources.instance import open_instance
+
+    home = Home.from_environment()
+    with open_instance(home) as instance, Console() as console:
+        console.start(["searching for", document], ())
+        done = check_forgotten(pipeline_for(home), instance, corpus, document, original)
+    print_search(done)
+    return done.is_clean
+
+
+def _confirm_forget(corpus: str, document: str, yes: bool) -> None:
+    """Raise an error if there is no such document, or the user does not want to delete it."""
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.forget import require_document
+
+    require_document(pipeline_for(Home.from_environment()), corpus, document)
+    if not yes:
+        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
+
+
+def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool:
+    """Delete a document; return whether nothing is left of it."""
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.forget import forget as forget_document
-    from gsum_assets.forget import require_document
+    from gsum_assets.processes import end_runs_of_this_process
     from gsum_assets.terminal import Console, print_forget_report
     from gsum_resources.instance import open_instance
 
     home = Home.from_environment()
-    pipeline = pipeline_for(home)
-    require_document(pipeline, corpus, document)
-    if not yes:
-        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
     with open_instance(home) as instance, Console() as console:
-        watch = console.start, console.ended, console.wait
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
+
+        def start(assets: Sequence[str], partitions: Sequence[Any]) -> None:
+            ending.hold()
+            console.start(assets, partitions)
+
+        watch = start, console.ended, console.wait
         done = forget_document(
-            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
+            pipeline_for(home), instance, corpus, document, retrain, *watch, on_step=console.step
         )
     print_forget_report(done, corpus, document)
-    if done.problem or done.leftovers or done.unsearched:
-        sys.exit(1)
+    return done.is_clean and not done.problem
 
 
 @main.command()
@@ -435,7 +524,7 @@ def script() -> None:
     also used torch; everything is flushed and closed by then.
     """
     code = 0
-    if sys.argv[1:2] == ["run"]:  # until a handler is installed
+    if sys.argv[1:2] and sys.argv[1] in _ENDED_AT_ONCE:  # until a handler is installed
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         main()

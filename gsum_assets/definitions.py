@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import dagster as dg
@@ -123,15 +124,7 @@ def pipeline_for(
         except CorpusError:
             return _wrong_section(home.corpora / corpus)
 
-    assets = presented(
-        [
-            *corpus_assets,
-            *model_assets,
-            *map(asset_of, (*CORPUS_STEPS, *EVALUATION_STEPS)),
-            *(asset for method in FAMILIES for asset in assets_of(method)),
-        ]
-    )
-    nodes = _nodes(assets)
+    assets, nodes = _presented_assets(), _nodes()
 
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version)
@@ -170,8 +163,26 @@ def pipeline_for(
     return Pipeline(home, store, models, warehouse, requests, snapshot, forgetting, definitions)
 
 
-def _nodes(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> dict[dg.AssetKey, Node]:
+@cache
+def _presented_assets() -> list[dg.AssetsDefinition | dg.SourceAsset]:
+    """Return the assets that every home has, still without conditions.
+
+    A process connects them more than once: as `defs`, to the home of a command, to that of a plan.
+    """
+    return presented(
+        [
+            *corpus_assets,
+            *model_assets,
+            *map(asset_of, (*CORPUS_STEPS, *EVALUATION_STEPS)),
+            *(asset for method in FAMILIES for asset in assets_of(method)),
+        ]
+    )
+
+
+@cache
+def _nodes() -> dict[dg.AssetKey, Node]:
     """Return the materializable assets as nodes for the conditions."""
+    assets = _presented_assets()
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
     for_questions = _dependent_on_questions(assets)
     return {

@@ -4,15 +4,19 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import dagster as dg
 
 from gsum_assets.automation.retrain import TRAINED
+from gsum_assets.corpus.conversion.converter import Converter
+from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.folder import read_records
+from gsum_assets.corpus.load import take_records
 from gsum_assets.corpus.queries import QUERIES_FILE
-from gsum_assets.corpus.records import Record
-from gsum_assets.corpus.settings import CorpusError, load_settings
+from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.definitions import Pipeline
 from gsum_assets.execute import OnStart, RunResult
 from gsum_assets.forgetting.folder import take_out
@@ -21,6 +25,7 @@ from gsum_assets.processes import waited_for
 from gsum_assets.run import OnStep, RunReport, refresh
 from gsum_assets.tables import TABLES, table_of
 from gsum_resources.parquet_store import Partition
+from gsum_resources.progress import reporter
 from gsum_resources.suggest import did_you_mean
 
 _WAIT_S = 2.0
@@ -53,6 +58,11 @@ class ForgetReport:
     unsearched: Sequence[str] = ()
     questions: Sequence[str] = ()
     trained: Sequence[str] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything was searched and nothing was found."""
+        return not (self.leftovers or self.unsearched)
 
 
 def forget(
@@ -103,12 +113,83 @@ def forget(
             time.sleep(_WAIT_S)
             continue
         done.n_replies += forgotten.n_replies
+    _search(done, pipeline, instance, corpus, sentences)
+    return done
+
+
+def check_forgotten(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    document_id: str,
+    original: Path,
+) -> ForgetReport:
+    """Search the home for sentences of a document that was deleted before; delete nothing.
+
+    Parameters
+    ----------
+    original : the document's file, or a file of records that has it, `documents.jsonl`. Its
+        sentences are read from there, since none of them is stored any more.
+
+    Raises
+    ------
+    CorpusError
+        If the document is still in the corpus folder, the file cannot be read, or it has no
+        sentence to search for.
+    """
+    folder = find_corpus(pipeline.home.corpora, corpus)
+    settings = load_settings(folder)
+    present = read_records(folder, settings.documents.max_bytes)
+    if any(record.document_id == document_id for record in present):
+        raise CorpusError(
+            f"document '{document_id}' is still in the folder of corpus '{corpus}'; delete it by "
+            f"`gsum forget {corpus} {document_id}`, then check"
+        )
+    _, others = _texts(pipeline, corpus, document_id)
+    sentences = sentences_of(_text_in(original, document_id, settings), others)
+    if not sentences:
+        raise CorpusError(
+            f"{original}: no sentence of five words or more that no other document of corpus "
+            f"'{corpus}' has, so nothing can be searched for; give the original of '{document_id}'"
+        )
+    done = ForgetReport(n_sentences=len(sentences))
+    _search(done, pipeline, instance, corpus, sentences)
+    return done
+
+
+def _text_in(original: Path, document_id: str, settings: CorpusSettings) -> str:
+    """Return the text of a document in a file outside the corpus folder."""
+    if original.name in RECORD_FILES:
+        found = records_of(original, original.name, settings.documents.max_bytes)
+        records = [record for record in found if record.document_id == document_id]
+    else:
+        content, suffix = original.read_bytes(), original.suffix.lower()
+        converter = suffix if suffix in FORMATS else ""
+        text = None if converter else content
+        name = original.name
+        records = [Record(document_id, name, 0, content, text=text, converter=converter)]
+    with Converter() as process:
+        taken = take_records(records, settings, lambda r: process.convert(r.converter, r.content))
+    if not taken.documents:
+        reasons = [one.reason for one in taken.rejected] or [f"no document '{document_id}'"]
+        raise CorpusError(f"{original}: {reasons[0]}")
+    return taken.documents[0].text
+
+
+def _search(
+    done: ForgetReport,
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    sentences: Sequence[str],
+) -> None:
+    """Report in `done` where sentences are left, and which storages cannot be searched."""
     from gsum_resources.instance_storage import storage_of  # slow: migrations
 
     storage = storage_of(instance)
-    done.leftovers = find_leftovers(pipeline.home, corpus, sentences, storage)
+    on_file = reporter("searching all files", lambda _: None)
+    done.leftovers = find_leftovers(pipeline.home, corpus, sentences, storage, on_file)
     done.unsearched = storage.unknown
-    return done
 
 
 def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list[str]]:

@@ -118,6 +118,21 @@ def _next(signals: socket.socket) -> int | None:
     return None
 
 
+NOTHING_CHANGED = "interrupted; nothing was changed or lost; the same command starts again"
+REPLIES_KEPT = (
+    "interrupted; nothing was lost, and finished replies of models are kept; the same command "
+    "continues"
+)
+
+
+def forgetting(corpus: str, document: str) -> str:
+    """Return the message of an interrupted `gsum forget`."""
+    return (
+        f"interrupted; nothing else was lost, but '{document}' may be deleted only in part; "
+        f"`gsum forget {corpus} {document}` continues"
+    )
+
+
 def named(corpora: Sequence[str]) -> str:
     """Return the message of an interrupted `gsum run` of these corpora."""
     return f"interrupted; finished tables are kept; `gsum run {' '.join(corpora)}` continues"

@@ -45,6 +45,7 @@ from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.settings import LlmSettings
 from gsum_resources.settings_io import SettingsReader
+from gsum_resources.state import MEMORY
 from gsum_resources.stub_models import DryRunModels, stub_models
 
 _LEDGERS = ("llm_calls", "embedding_calls")
@@ -114,7 +115,7 @@ def plan(
     PlanError
         If a step of the dry run failed.
     """
-    store = home.open_store()
+    store = _store_to_read(home)
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     with store_over(store, _LEDGERS) as above:
         stubs = stub_models(models, above)
@@ -125,6 +126,13 @@ def plan(
         pipeline.requests.add(corpus, {*(earlier or ()), *requested})
         n_steps = _DryRun(pipeline, corpus, on_step).run()
         return _added_up(pipeline, stubs, corpus, store, is_current=not n_steps)
+
+
+def _store_to_read(home: Home) -> ParquetStore:
+    """Return the store of a home; a home without any table gets no database by being read."""
+    store = home.open_store()
+    is_new = not (home.settings().state.url or home.state.exists() or store.fs.exists(store.root))
+    return ParquetStore(home.warehouse, MEMORY) if is_new else store
 
 
 class _NothingFailed:

@@ -257,7 +257,7 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
         screen.print(failure, style="red", markup=False, soft_wrap=True)
 
 
-def print_plan(plan: Plan, methods: str | None) -> None:
+def print_plan(plan: Plan) -> None:
     """Print the requests and cost of a run, for index and questions separately."""
     screen, everything = _screen(), plan.total()
     if plan.lines:
@@ -270,7 +270,19 @@ def print_plan(plan: Plan, methods: str | None) -> None:
         screen.print(f"{plan.corpus}: nothing to pay, all that calls a model is up to date")
     elif not everything.n and not everything.tokens_in:
         screen.print(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
-    screen.print(f"next: gsum run {plan.corpus}" + (f" --methods {methods}" if methods else ""))
+
+
+def print_total(plans: Sequence[Plan]) -> None:
+    """Print the requests and cost of several plans together."""
+    totals = [plan.total() for plan in plans]
+    n, tokens_in, tokens_out = (
+        sum(getattr(total, name) for total in totals) for name in ("n", "tokens_in", "tokens_out")
+    )
+    _screen().print(
+        f"all {len(plans)} corpora: {count(n, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} "
+        f"out, USD {_usd(sum(total.usd for total in totals))}",
+        soft_wrap=True,
+    )
 
 
 def _plan_grid(plan: Plan) -> Grid:
@@ -358,6 +370,16 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
             "yellow",
         )
     say("delete files that you exported (gsum report, gsum export) and backups yourself")
+    print_search(done)
+
+
+def print_search(done: ForgetReport) -> None:
+    """Print where sentences of a deleted document were found."""
+    screen = _screen()
+
+    def say(line: str, colour: str | None = None) -> None:
+        screen.print(line, style=colour, markup=False, soft_wrap=True)
+
     for leftover in done.leftovers:
         say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
     for storage in done.unsearched:
@@ -366,7 +388,13 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
             "delete them there, or let dagster.yaml name SQLite or PostgreSQL",
             "red",
         )
-    if not (done.leftovers or done.unsearched):
+    if not done.n_sentences:
+        say(
+            "nothing was searched for: no table has a sentence of it that no other document has; "
+            "`gsum forget … --check FILE` searches for those of a copy",
+            "yellow",
+        )
+    elif done.is_clean:
         say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
 
 

@@ -15,7 +15,7 @@ from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.table import Table
 
 _CODE_VERSION = (
-    "1"  # raise it with every change of a view's SQL, so that existing files are rebuilt
+    "2"  # raise it with every change of a view's SQL, so that existing files are rebuilt
 )
 _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
 
@@ -211,12 +211,13 @@ def _provenance(store: ParquetStore, patterns: list[str]) -> str:
     if not patterns:
         empty = ", ".join(f"NULL::VARCHAR AS {name}" for name in ("file", *text_fields))
         return (
-            f"SELECT {empty}, NULL::BIGINT AS row_count, NULL::TIMESTAMPTZ AS written, "
-            "NULL::MAP(VARCHAR, VARCHAR) AS inputs WHERE false"
+            f"SELECT {empty}, NULL::BIGINT AS row_count, NULL::BIGINT AS failed, "
+            "NULL::TIMESTAMPTZ AS written, NULL::MAP(VARCHAR, VARCHAR) AS inputs WHERE false"
         )
     files = ", ".join(_source(store, pattern) for pattern in patterns)
     return f"""
         SELECT file, {columns}, (footer->>'rows')::BIGINT AS row_count,
+               coalesce((footer->>'failed')::BIGINT, 0) AS failed,
                (footer->>'time')::TIMESTAMPTZ AS written,
                (footer->'inputs')::MAP(VARCHAR, VARCHAR) AS inputs
         FROM (SELECT file_name AS file, decode(value)::JSON AS footer

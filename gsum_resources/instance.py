@@ -20,7 +20,7 @@ def prepare(home: Home) -> Path:
     """
     folder = home.dagster
     _ship(CONFIG_FILE, folder)
-    _ship(SETTINGS_FILE, home.root)
+    write_settings(home)
     os.environ["DAGSTER_HOME"] = str(folder)
     return folder
 
@@ -30,11 +30,18 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     return dg.DagsterInstance.from_config(str(prepare(home)))
 
 
-def _ship(name: str, folder: Path) -> None:
+def write_settings(home: Home) -> bool:
+    """Write the commented `gsum.toml` of a home that has none; return whether it was written."""
+    return _ship(SETTINGS_FILE, home.root)
+
+
+def _ship(name: str, folder: Path) -> bool:
     """Copy a default settings file into a folder that has no file of this name."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
-    if not target.exists():
+    is_new = not target.exists()
+    if is_new:
         temporary = target.with_suffix(f".{os.getpid()}.part")
         temporary.write_text(files("gsum_resources").joinpath(name).read_text())
         temporary.replace(target)
+    return is_new

@@ -1,6 +1,6 @@
 """The models that serve each kind of work, created on first use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -91,8 +91,12 @@ class Models:
             self._bare[name] = self.overrides.get(name) or self._new(name)
         return self._bare[name]
 
-    def check(self) -> None:
+    def check(self, names: Collection[str] | None = None) -> None:
         """Send one cheap request to each server in use, so that a wrong key is reported early.
+
+        Parameters
+        ----------
+        names : models whose servers are checked; None: all.
 
         Raises
         ------
@@ -102,7 +106,7 @@ class Models:
             If a server refuses the key or cannot be reached.
         """
         for name, settings in self._served.items():
-            if name not in self.overrides:
+            if name not in self.overrides and (names is None or name in names):
                 self._endpoint(settings).check()
 
     @property

@@ -66,6 +66,7 @@ def _language_model(models: Models, name: str) -> CheckedModel:
     settings = models.settings_of(name)
     checked = CheckedModel(settings.table, settings.backend, settings.model, usd=_prices(settings))
     try:
+        models.check([name])  # at once, and with the remedy; a request would be retried first
         model = models.bare(name)
         (rated,) = model.complete([_RATED])  # first request, so that loading is not timed below
         started = time.perf_counter()
@@ -99,6 +100,7 @@ def _embedder_or_scorer(
         price = (settings.usd_per_million_tokens,)
         checked = replace(checked, context_tokens=settings.max_tokens, usd=price)
     try:
+        models.check([name])
         model = models.bare(name)
         if isinstance(model, PassageScorer):
             model.score([_PASSAGE], [[_QUESTION]])

@@ -1,5 +1,6 @@
 """A home with one small corpus whose documents fill all eight buckets."""
 
+import gc
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -23,11 +24,12 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
-from tests.fast_runs import keep_plans, tables_only
+from tests.fast_runs import keep_plans, read_migrations_once, tables_only, without_records
 from tests.models import FirstWords, HashEmbedder
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
 settings.load_profile("gsum")
+read_migrations_once()
 _WITHOUT_STEP_LOGS = """
 compute_logs:
   module: dagster._core.storage.noop_compute_log_manager
@@ -104,7 +106,7 @@ class House:
         return dg.DagsterInstance.from_config(str(self.home.dagster))
 
     def run(self, methods: list[str] | None = None, corpus: str = CORPUS) -> RunReport:
-        with self.instance() as instance:
+        with self.instance() as instance, without_records():
             return refresh(self.pipeline(), instance, corpus, methods)
 
     def table(self, name: str, corpus: str = CORPUS) -> pa.Table:
@@ -117,6 +119,11 @@ class House:
     def write_queries(self, queries: list[dict]) -> None:
         lines = "".join(json.dumps(query) + "\n" for query in queries)
         (self.folder / "queries.jsonl").write_text(lines)
+
+
+def pytest_sessionfinish() -> None:
+    """Keep pytest from five searches of all modules for garbage, just before the process ends."""
+    gc.freeze()
 
 
 @event.listens_for(Engine, "connect")

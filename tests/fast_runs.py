@@ -1,7 +1,7 @@
-"""Leaves out of a run what no table shows: pictures, checks, catalogue, threads."""
+"""Leaves out of a run what no table shows: pictures, checks, catalogue, threads, records."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -9,20 +9,43 @@ from types import FunctionType, ModuleType
 
 import dagster as dg
 import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from dagster._core.execution.context.data_version_cache import DataVersionCache
 
 from gsum_assets import definitions
 from gsum_assets.definitions import Pipeline
 from gsum_resources import parquet_store, warehouse_io
+from gsum_resources.event_log import EventLog
 
 _PLOTS = tuple(
     f"gsum_assets.{name}.plots" for name in ("lightpal", "gor", "graphrag", "jerr", "gae")
 )
 
+_UNREAD = frozenset(
+    {
+        dg.DagsterEventType.LOADED_INPUT,
+        dg.DagsterEventType.STEP_INPUT,
+        dg.DagsterEventType.STEP_OUTPUT,
+        dg.DagsterEventType.HANDLED_OUTPUT,
+    }
+)
+
 
 @contextmanager
 def tables_only() -> Iterator[None]:
-    """No pictures, checks and catalogue while the context lasts."""
-    with pytest.MonkeyPatch.context() as patch:
+    """No pictures, checks and catalogue while the context lasts.
+
+    Nor events on the inputs and outputs of a step: what it materialized is recorded.
+    """
+    store_event = EventLog.store_event
+
+    def store_if_read(self: EventLog, event: dg.EventLogEntry) -> None:
+        if event.dagster_event is None or event.dagster_event.event_type not in _UNREAD:
+            store_event(self, event)
+
+    with without_records(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EventLog, "store_event", store_if_read)
         patch.setattr(definitions, "checks_of", lambda *_: [])
         patch.setattr(warehouse_io, "build_catalogue", lambda *_: None)
         patch.setattr(warehouse_io, "of_file", lambda *_: {})
@@ -31,6 +54,29 @@ def tables_only() -> Iterator[None]:
         for module, name in list(_pictures()):
             patch.setattr(module, name, lambda *_, **__: b"")
         yield
+
+
+@contextmanager
+def without_records() -> Iterator[None]:
+    """Leave out of Dagster's records what only its UI shows, while the context lasts.
+
+    That are the graph of each run's job (all share that of an empty job) and the versions that
+    Dagster gives to the inputs of a step; gsum reads its own, from the files.
+    """
+    index = _empty.get_job_index()
+
+    def no_versions(self: DataVersionCache, keys: Sequence[dg.AssetKey]) -> None:
+        self.input_asset_version_info.update(dict.fromkeys(keys))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dg.JobDefinition, "get_job_index", lambda _: index)
+        patch.setattr(DataVersionCache, "_fetch_input_asset_version_info", no_versions)
+        yield
+
+
+@dg.job
+def _empty() -> None:
+    pass
 
 
 class _OneByOne:
@@ -72,3 +118,17 @@ def keep_plans(pipeline: Pipeline) -> Pipeline:
 
     job.as_ephemeral_job = lambda **how: planned(tuple(how["asset_selection"]))  # type: ignore[method-assign]
     return pipeline
+
+
+def read_migrations_once() -> None:
+    """Let Dagster read the list of its databases' migrations once, and not for every instance."""
+    read = ScriptDirectory.from_config
+    known: dict[tuple[str | None, ...], ScriptDirectory] = {}
+
+    def from_config(config: Config) -> ScriptDirectory:
+        name = config.config_file_name, config.get_main_option("script_location")
+        if name not in known:
+            known[name] = read(config)
+        return known[name]
+
+    ScriptDirectory.from_config = from_config  # type: ignore[method-assign]

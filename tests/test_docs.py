@@ -166,6 +166,13 @@ def test_a_page_of_the_root_has_the_links_of_the_site(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_that_the_site_lacks_is_named_by_its_path() -> None:
+    text = "[a](../notebooks/3-write-a-method.ipynb) [b](CITATION.cff) [c](models.md) [d](../x)"
+    assert pages._without_files(text) == (
+        "a (`notebooks/3-write-a-method.ipynb`) b (`CITATION.cff`) [c](models.md) [d](../x)"
+    )
+
+
 def test_a_page_shows_its_diagram_as_a_picture_and_reports_a_stale_one() -> None:
     text = TEXT[ROOT / "docs" / "jerr.md"]
     warnings: list[str] = []
@@ -246,6 +253,12 @@ def test_the_table_reference_has_a_row_for_every_column() -> None:
         section = page.split(f"\n### {table.name}\n")[1].split("\n### ")[0].split("\n## ")[0]
         rows = re.findall(r"^\| `(\w+)` \| ", section, re.MULTILINE)
         assert rows == [*table.dimensions, *(column.name for column in table.columns)]
+
+
+def test_the_table_reference_says_where_edges_lead() -> None:
+    ends = {name for name, table in TABLES.items() if "target_id" in table.schema.names}
+    named = set(re.findall(r"`([\w.]+edges|[\w.]+relationships)`", "\n".join(reference._EDGES)))
+    assert named == ends
 
 
 def test_the_settings_reference_has_every_table_and_key() -> None:

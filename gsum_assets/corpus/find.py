@@ -27,11 +27,13 @@ def find_corpus(root: Path, corpus: str) -> Path:
     Raises
     ------
     CorpusError
-        If the name is invalid, or there is no such folder.
+        If the name is invalid, there is no such folder, or it is a link to none.
     """
     problem = corpus_name_problem(corpus)
     if problem is None and (root / corpus).is_dir():
         return root / corpus
+    if problem is None and (root / corpus).is_symlink():
+        raise CorpusError(about_broken_link(root / corpus))
     known = corpora_in(root)
     # a folder elsewhere was passed instead of a corpus name
     if corpus and Path(corpus).is_dir():
@@ -43,13 +45,22 @@ def find_corpus(root: Path, corpus: str) -> Path:
     raise CorpusError(f"corpus '{corpus}' does not exist in {root}{did_you_mean(corpus, known)}")
 
 
-def name_a_corpus(root: Path) -> str:
+def about_broken_link(folder: Path) -> str:
+    """Return a message on a corpus folder that is a link to a folder that does not exist."""
+    return (
+        f"corpus folder {folder} is a link to {folder.readlink()}, which does not exist; mount or "
+        f"restore it, or if it was moved let the link name its new path (`ln -sfn NEW_PATH "
+        f"{quote(str(folder))}`), or remove the link to forget the corpus"
+    )
+
+
+def name_a_corpus(root: Path, purpose: str = "run") -> str:
     """Return a message that lists the corpora, for a command without a corpus."""
     known = corpora_in(root)
     shown = ", ".join(known[:_N_SHOWN]) + (
         f" … ({len(known)} in all)" if len(known) > _N_SHOWN else ""
     )
-    return f"name a CORPUS to run; available: {shown}" if known else no_corpus(root)
+    return f"name a CORPUS to {purpose}; available: {shown}" if known else no_corpus(root)
 
 
 def no_corpus(root: Path) -> str:

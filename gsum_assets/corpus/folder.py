@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gsum_assets.corpus.conversion.formats import FORMATS
+from gsum_assets.corpus.find import about_broken_link
 from gsum_assets.corpus.prompts import PROMPTS_FOLDER
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import (
@@ -113,10 +114,7 @@ def is_removed(folder: Path) -> bool:
 
 def _missing(folder: Path) -> str:
     if folder.is_symlink():
-        return (
-            f"corpus folder {folder} is a link to {folder.readlink()}, which does not exist; mount "
-            "or restore it, or remove the link to forget the corpus"
-        )
+        return about_broken_link(folder)
     return f"corpus folder {folder} does not exist; create it or correct the path"
 
 

@@ -10,10 +10,12 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from gsum_assets.cli import main
+from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.init import commented_toml, corpus_name, init_corpus
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.definitions import SETTINGS_TABLES
 from gsum_resources.home import Home
+from gsum_resources.settings import Settings
 
 
 @pytest.fixture
@@ -105,6 +107,32 @@ def test_printed_commands_lead_from_folder_to_run(
     refused = CliRunner().invoke(main, ["run", str(folder)])
     assert refused.exit_code == 1
     assert f"run `gsum init '{folder}'` first" in refused.output
+    settings = home.root / "gsum.toml"
+    settings.unlink()  # written by the run
     said = CliRunner().invoke(main, ["init", str(folder)])
     assert said.exit_code == 0, said.output
     assert said.output.endswith("next: gsum run My-papers-2026\n")
+    assert f"{settings}: written; every key is commented out\n" in said.output
+    assert home.settings() == Settings()
+    settings.write_text("# mine")
+    assert "gsum.toml" not in CliRunner().invoke(main, ["init", str(folder)]).output
+    assert settings.read_text() == "# mine"
+
+
+@pytest.mark.parametrize("command", [["run"], ["plan"], ["ask", "Who?"]])
+def test_link_to_a_moved_folder_names_link_target_and_remedy(
+    home: Home, folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(home.root))
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    init_corpus(folder, home, "papers", SETTINGS_TABLES)
+    moved = folder.rename(folder.with_name("moved"))
+    result = CliRunner().invoke(main, [command[0], "papers", *command[1:]])
+    assert result.exit_code == 1
+    said = " ".join(result.output.split())
+    link = home.corpora / "papers"
+    assert f"{link} is a link to {folder}, which does not exist" in said
+    assert f"`ln -sfn NEW_PATH {link}`" in said
+    link.unlink()
+    link.symlink_to(moved)
+    assert find_corpus(home.corpora, "papers") == link

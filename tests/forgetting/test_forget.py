@@ -1,5 +1,6 @@
 """After a deletion no file of the home holds a sentence of the document; what is paid stays."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,52 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
         assert said.exit_code == 1
         assert f"no document '{document_id}'; " in said.output
         assert "Delete document" not in said.output  # no confirmation before the check
+
+
+def test_check_searches_again_with_a_copy_and_deletes_nothing(
+    indexed: House, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = indexed.pipeline()
+    monkeypatch.setattr("gsum_assets.definitions.pipeline_for", lambda home: pipeline)
+    outside = tmp_path_factory.mktemp("outside")  # the home
+    kept = outside / "kept.md"
+    shutil.copy(indexed.folder / f"{SECRET}.txt", kept)
+    records = outside / "documents.jsonl"
+    records.write_text(json.dumps({"document_id": SECRET, "text": kept.read_text()}) + "\n")
+
+    def checked(original: Path, document_id: str = SECRET) -> tuple[int, str]:
+        arguments = ["forget", CORPUS, document_id, "--check", str(original)]
+        result = CliRunner().invoke(cli.main, arguments)
+        return result.exit_code, " ".join(result.output.split())
+
+    code, said = checked(kept)
+    assert (code, f"'{SECRET}' is still in the folder" in said) == (1, True)
+    assert forgotten(indexed, SECRET).is_clean
+    before = contents(indexed)
+    for original in (kept, records):
+        code, said = checked(original)
+        assert (code, said) == (
+            0,
+            f"searched for its {forgotten_sentences(kept)} own sentences: none is left under the "
+            "home",
+        )
+    left = indexed.home.root / "warehouse" / "notes.txt"
+    left.write_text(f"> {TEXT.splitlines()[0]}")
+    code, said = checked(kept)
+    assert code == 1
+    assert f"left over: {left} contains “Captain Brandt sold the boat" in said
+    assert contents(indexed) == before
+    left.unlink()
+    short = outside / "short.txt"
+    short.write_text("Too short. To search.")
+    code, said = checked(short)
+    assert (code, "no sentence of five words or more that no other" in said) == (1, True)
+    code, said = checked(records, "stranger")
+    assert (code, "documents.jsonl: no document 'stranger'" in said) == (1, True)
+
+
+def forgotten_sentences(original: Path) -> int:
+    return len(sentences_of(original.read_text(), [text_of(OTHER)]))
 
 
 class Unavailable:

@@ -2,8 +2,10 @@
 
 import doctest
 import pkgutil
+import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,22 @@ def test_examples_of_the_page() -> None:
     examples = parser.get_doctest(text, {}, PAGE.name, str(PAGE), 0)
     assert len(examples.examples) > 20
     assert doctest.DocTestRunner(optionflags=HOW).run(examples).failed == 0
+
+
+def test_the_record_graph_of_the_page_is_drawn(
+    in_harbour: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    page = PAGE.with_name("graph-of-records.md").read_text()
+    (snippet,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    snippet = snippet.replace("sample-meetings", "harbour").replace("01-kickoff", "mill")
+    drawn: dict[str, Any] = {}
+    exec(compile(snippet, "graph-of-records.md", "exec"), drawn)
+    nodes, edges = drawn["nodes"], drawn["edges"]
+    assert set(drawn["graph"]) == set(nodes.index)
+    assert drawn["graph"].number_of_edges() == len(edges)
+    assert set(nodes.loc[edges["target_id"], "kind"]) == {"response"}  # they used the sources
+    assert (in_harbour / "records.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_public_name_has_an_example_or_is_an_error() -> None:

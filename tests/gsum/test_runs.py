@@ -1,14 +1,18 @@
 """`gsum.run`: what it takes, what it gives, and what it says of what it cannot use."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import gsum
+from gsum.wording import of_arguments
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.contexts import top_contexts
+from gsum_resources.protocols import ModelUnavailableError
 from gsum_resources.settings import SettingsError
 from tests.models import FirstWords, HashEmbedder
 from tests.toy.longest.method import METHOD
@@ -95,6 +99,63 @@ def test_scores_and_their_comparison() -> None:
         gsum.compare(run(), run("random"))
     with pytest.raises(ValueError, match="no question in common"):
         gsum.compare(first, run(questions=[{**ASKED[0], "query_id": "other"}]))
+
+
+def test_names_are_no_results(in_harbour: Path) -> None:
+    with pytest.raises(
+        TypeError, match=r"takes two results of gsum.run, not 'gor' \(str\);.*gsum.open\(\"HOME"
+    ):
+        gsum.compare("gor", "dense")  # type: ignore[arg-type]
+    found = run(questions=ASKED)
+    with pytest.raises(TypeError, match=r"not 'dense' \(str\)"):
+        gsum.compare(found, "dense")  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match=r"takes the names of two methods, not <gsum.Result of bm25.*gsum.compare\("
+    ):
+        gsum.open("data").compare(found, "dense")  # type: ignore[arg-type]
+
+
+def test_messages_name_the_argument_instead_of_a_file() -> None:
+    with pytest.raises(CorpusError, match=r"^the argument settings, table \[retrieval\]: unknown"):
+        run(settings={"retrieval": {"kk": 1}})
+    with pytest.raises(
+        ModelUnavailableError, match=r"base_url in \[llm\] of the argument settings"
+    ):
+        gsum.run(
+            "bm25",
+            TEXTS,
+            ["What broke?"],
+            models={"embedding_model": HashEmbedder()},
+            settings={
+                "llm": {
+                    "backend": "openai_compatible",
+                    "model": "m",
+                    "base_url": "http://127.0.0.1:9/v1",
+                    "max_retries": 0,
+                }
+            },
+        )
+    with pytest.raises(ValueError, match=r"raise max_bytes in \[documents\] of the argument set"):
+        run(settings={"documents": {"max_bytes": 20}})
+    with pytest.raises(CorpusError, match="leave explain out"):
+        run().ask("What broke?", explain=True)
+    written = gsum.run("bm25", TEXTS, models={"embedding_model": HashEmbedder()}).ask("A pump?")
+    assert "A model is set in [llm] of the argument settings" in str(written)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("key 'k' in corpus.toml, [x]", "key 'k' in the argument settings, [x]"),
+        ("model in [llm] of gsum.toml.", "model in [llm] of the argument settings."),
+        (
+            "my/corpus.toml, my_corpus.toml, gsum.tomlx",
+            "my/corpus.toml, my_corpus.toml, gsum.tomlx",
+        ),
+    ],
+)
+def test_only_the_names_of_the_files_are_replaced(said: str, meant: str) -> None:
+    assert of_arguments(said) == meant
 
 
 def test_a_document_that_cannot_be_used() -> None:

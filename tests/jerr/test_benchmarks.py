@@ -16,6 +16,7 @@ from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.tales import PEOPLE, PLACES, paragraphs
 
+pytestmark = pytest.mark.usefixtures("only_tables")
 METHODS = ["jerr", "readagent"]
 SETTINGS = f"""
 {WITHOUT_BERTSCORE}[jerr.chunking]

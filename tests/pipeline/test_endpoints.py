@@ -18,6 +18,7 @@ from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
 from tests.conftest import CORPUS, House
+from tests.fast_runs import tables_only
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of
 from tests.pipeline.served_homes import (
     MARKED_KEY,
@@ -47,6 +48,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
         house_with_questions(root / "home") as house,
         scripted_process(root / "log.jsonl") as server,
         pytest.MonkeyPatch.context() as patch,
+        tables_only(),
     ):
         served_by(house, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
@@ -79,6 +81,7 @@ def llm_calls(house: House) -> list[dict]:
         return connection.sql("from llm_calls").to_arrow_table().to_pylist()
 
 
+@pytest.mark.usefixtures("only_tables_here")
 def test_replies_before_a_kill_are_not_requested_again(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", latency_s=0.4) as server:
         served_by(indexed, server, max_concurrent=2)
@@ -188,6 +191,7 @@ def test_key_is_nowhere_in_the_home(
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
 
 
+@pytest.mark.usefixtures("only_tables_here")
 def test_key_revoked_during_a_run_ends_it_with_one_message(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", first=("ok",) * 9 + ("401",) * 90) as server:
         served_by(indexed, server, max_concurrent=1)

@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
+from gsum_assets.interrupts import NOTHING_CHANGED, REPLIES_KEPT
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import furnish, house_at
 from tests.servers.scripted import scripted_process
@@ -20,9 +22,13 @@ ENDS = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRun
 
 
 def gsum_run(house: House) -> subprocess.Popen[str]:
+    return gsum(house.home.root, "run", CORPUS, "--methods", "dense")
+
+
+def gsum(home: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [str(Path(sys.executable).with_name("gsum")), "run", CORPUS, "--methods", "dense"],
-        env={**os.environ, "GSUM_HOME": str(house.home.root), "OMP_NUM_THREADS": "1"},
+        [str(Path(sys.executable).with_name("gsum")), *arguments],
+        env={**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -65,3 +71,23 @@ def test_interrupt_ends_a_run_at_any_point(tmp_path: Path) -> None:
         process = gsum_run(house)
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("plan", CORPUS), NOTHING_CHANGED),
+        (("ask", CORPUS, "Who?"), REPLIES_KEPT),
+        (("forget", CORPUS, "tale"), NOTHING_CHANGED),
+        (("forget", CORPUS, "tale", "--check", __file__), NOTHING_CHANGED),
+    ],
+)
+def test_interrupt_of_other_commands_is_one_sentence(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    process = gsum(tmp_path, *arguments)
+    while not receives_signals(process.pid):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", f"{message}\n")

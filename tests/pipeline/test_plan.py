@@ -1,5 +1,6 @@
 """`gsum plan`: its estimates match a server's counts, and it changes nothing."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from gsum_assets.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
 from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.home import Home
 from gsum_resources.llm.stub_model import STUB, Recalled
 from gsum_resources.models import Models
 from gsum_resources.settings import LlmSettings, Settings
@@ -232,6 +234,36 @@ def test_family_name_stands_for_its_variants(house: House) -> None:
     assert "bm25" in METHODS.wanted(root, CORPUS, ["retrieval"])
     with pytest.raises(CorpusError, match="unknown method 'words'"):
         methods.wanted(root, CORPUS, ["words"])
+
+
+def test_plan_of_a_new_home_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    (home.corpora / CORPUS).mkdir(parents=True)
+    for document_id, text in TALES.items():
+        (home.corpora / CORPUS / f"{document_id}.txt").write_text(text)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv("GSUM_HOME", str(tmp_path))
+    result = CliRunner().invoke(main, ["plan", CORPUS, "--methods", "bm25"])
+    assert result.exit_code == 0, result.output
+    assert "nothing to pay" in result.output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_several_corpora_are_planned_and_added_up(house: House, tmp_path: Path) -> None:
+    shutil.copytree(house.folder, house.home.corpora / "other")
+    with served(house, tmp_path / "log.jsonl"):
+        corpora = [CORPUS, "nowhere", "other"]
+        result = CliRunner().invoke(main, ["plan", *corpora, "--methods", "bm25"])
+        plans = [plan(house.home, corpus, ["bm25"]).total() for corpus in (CORPUS, "other")]
+    assert result.exit_code == 1  # because of the unknown one
+    said = " ".join(result.output.split())
+    assert "Error: corpus 'nowhere' does not exist" in said
+    assert said.count("each of 3 questions") == 2
+    tokens = sum(one.tokens_in for one in plans), sum(one.tokens_out for one in plans)
+    assert f"all 2 corpora: 6 calls, {tokens[0]:,} tokens in, {tokens[1]:,} out, USD 0.0" in said
+    assert said.endswith(f"next: gsum run {CORPUS} other --methods bm25")
+    named = CliRunner().invoke(main, ["plan"])
+    assert (named.exit_code, "name a CORPUS to plan; available: " in named.output) == (2, True)
 
 
 def test_command_names_mistakes_and_prints_the_plan(house: House, tmp_path: Path) -> None:

@@ -43,19 +43,32 @@ def test_every_table_is_a_typed_view_before_any_file_exists(tmp_path: Path) -> N
 
 def test_types_are_the_same_with_and_without_files(tmp_path: Path) -> None:
     store, path = ParquetStore(str(tmp_path / "warehouse")), tmp_path / "gsum.duckdb"
+    names = [*TABLES, "provenance"]
     build_catalogue(store, TABLES.values(), path)
     with duckdb.connect(str(path), read_only=True) as connection:
-        before = {n: connection.sql(f"select * from {n}").types for n in TABLES}
+        before = {n: connection.sql(f"select * from {n}").types for n in names}
     for table in TABLES.values():
         here = Partition(*("x" if d in table.dimensions else None for d in ("corpus", "bucket")))
         here = Partition("x", here.bucket, "m" if "method" in table.dimensions else None)
         store.write(table, here, table.empty(), Provenance("", "1"))
     build_catalogue(store, TABLES.values(), path)
     with duckdb.connect(str(path), read_only=True) as connection:
-        after = {n: connection.sql(f"select * from {n}").types for n in TABLES}
+        after = {n: connection.sql(f"select * from {n}").types for n in names}
         counted = connection.sql("select count(*) from provenance").fetchall()
         assert counted == [(len(TABLES) - len(LEDGERS),)]
     assert after == before
+
+
+def test_provenance_has_the_number_of_failed_requests(tmp_path: Path) -> None:
+    store, path = ParquetStore(str(tmp_path / "warehouse")), tmp_path / "gsum.duckdb"
+    table = TABLES["summaries"]
+    for method, failed in (("bm25", 0), ("gor", 3)):
+        here = Partition("x", method=method)
+        store.write(table, here, table.empty(), Provenance("", "1", asset=method, failed=failed))
+    build_catalogue(store, TABLES.values(), path)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        found = connection.sql("select asset, failed from provenance order by all").fetchall()
+    assert found == [("bm25", 0), ("gor", 3)]
 
 
 def test_quotes_in_a_path_are_escaped(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def test_each_failing_model_is_a_line_and_status_1(
         "yes",
         "no",
     ]
+    assert "Traceback" not in result.output
     failures = [line for line in result.output.splitlines() if line.startswith(("[llm]:", "[scor"))]
-    assert url in failures[-2]
+    assert f"the server at {url} " in failures[-2]
+    assert "base_url in [llm] of gsum.toml is right" in failures[-2]
     assert "no such folder" in failures[-1]
