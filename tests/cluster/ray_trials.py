@@ -209,12 +209,9 @@ def launched(folder: Path) -> dict[str, Any]:
             house = House(home)
             while not house.store.partitions(TABLES["leaderboard"], CORPUS):
                 time.sleep(2)
-            events = [
-                event.event_type_value
-                for event in instance.all_logs(run.run_id)
-                if event.dagster_event
-            ]
-    return {"launched": len(jobs), "events": events}
+            status = instance.get_run_by_id(run.run_id).status.value  # type: ignore[union-attr]
+            n_resumed = instance.count_resume_run_attempts(run.run_id)
+    return {"status": status, "resumed": n_resumed}
 
 
 def with_dagster(folder: Path) -> Path:
