@@ -209,6 +209,8 @@ def launched(folder: Path) -> dict[str, Any]:
             house = House(home)
             while not house.store.partitions(TABLES["leaderboard"], CORPUS):
                 time.sleep(2)
+            while not instance.get_run_by_id(run.run_id).is_finished:  # type: ignore[union-attr]
+                time.sleep(2)
             status = instance.get_run_by_id(run.run_id).status.value  # type: ignore[union-attr]
             n_resumed = instance.count_resume_run_attempts(run.run_id)
     return {"status": status, "resumed": n_resumed}
