@@ -30,14 +30,20 @@ INDEX = "index"
 """Name of the asset that represents a method's index."""
 
 
-def assets_of(method: Method) -> list[dg.AssetsDefinition]:
+def assets_of(method: Method, buckets_per_run: int) -> list[dg.AssetsDefinition]:
     """Return the assets of a method: its index, one that represents it, rankings to scores."""
     paths = [method.path(name) for name in index_of(method)]
-    return [_index_asset(method.name, paths), *map(asset_of, of_method(method))]
+    steps = [asset_of(declared, buckets_per_run) for declared in of_method(method)]
+    return [_index_asset(method.name, paths), *steps]
 
 
-def asset_of(declared: Declared) -> dg.AssetsDefinition:
-    """Return a step as a multi-asset with one output for each of its tables."""
+def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
+    """Return a step as a multi-asset with one output for each of its tables.
+
+    Parameters
+    ----------
+    buckets_per_run : buckets of documents that one run takes at most.
+    """
     step = declared.step
     outs = {
         name: dg.AssetOut(
@@ -55,7 +61,11 @@ def asset_of(declared: Declared) -> dg.AssetsDefinition:
         outs=outs,
         ins=_ins(declared),
         partitions_def=_partitions(declared),
-        backfill_policy=_ONE_RUN if declared.level == DOCUMENT_LEVEL else None,
+        backfill_policy=(
+            dg.BackfillPolicy.multi_run(buckets_per_run)
+            if declared.level == DOCUMENT_LEVEL
+            else None
+        ),
         pool=step.pool,
         required_resource_keys={"io_manager", "models"},
         can_subset=step.apart,
@@ -63,7 +73,8 @@ def asset_of(declared: Declared) -> dg.AssetsDefinition:
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
-        partitions = [partition_of(key) for key in context.partition_keys]
+        warehouse: WarehouseIO = context.resources.io_manager
+        partitions = warehouse.existing([partition_of(key) for key in context.partition_keys])
         results = []
         for inputs, result in declared.make(read, partitions, _around(context)):
             _report(context, declared, inputs, result)
@@ -73,9 +84,6 @@ def asset_of(declared: Declared) -> dg.AssetsDefinition:
             yield dg.Output(tables[name], name)
 
     return make
-
-
-_ONE_RUN = dg.BackfillPolicy.single_run()
 
 
 def _partitions(declared: Declared) -> dg.PartitionsDefinition:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import N_BUCKETS
 from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
@@ -79,6 +80,9 @@ class Declared:
     def _inputs(
         self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
     ) -> Iterator[Inputs]:
+        def n_buckets(corpus: str) -> int:
+            return Buckets(around.store).of(corpus) if around.store else N_BUCKETS
+
         def inputs_of(corpus: str, tables: Mapping[str, Any], buckets: Sequence[str]) -> Inputs:
             return replace(
                 around,
@@ -87,7 +91,7 @@ class Declared:
                 variant=partitions[0].method or "",
                 step=self.name,
                 folder=around.folder / corpus if around.folder else None,
-                buckets=buckets if len(buckets) < N_BUCKETS else (),
+                buckets=buckets if len(buckets) < n_buckets(corpus) else (),
             )
 
         if self.level != DOCUMENT_LEVEL:

@@ -1,8 +1,8 @@
 """The Definitions object of a home."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 
 import dagster as dg
@@ -20,6 +20,7 @@ from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
 from gsum_assets.corpus.assets import corpus_assets
+from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS
@@ -76,11 +77,13 @@ METHODS = Methods(
 class Pipeline(Workspace):
     """Everything that belongs to one home.
 
-    `new_snapshot` returns what is due now, `forgetting` removes the leftovers of deleted documents.
+    `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
+    `forgetting` removes the leftovers of deleted documents.
     """
 
     warehouse: WarehouseIO
     requests: Requests
+    buckets: Buckets
     new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
     forgetting: Forgetting
     definitions: dg.Definitions
@@ -108,7 +111,8 @@ def pipeline_for(
     workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, VIEWS, _HEADLINES)
+    buckets = Buckets(store)
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, buckets.of, VIEWS, _HEADLINES)
     requests = Requests(store)
 
     def present_version(key: str) -> str | None:
@@ -124,13 +128,18 @@ def pipeline_for(
         except CorpusError:
             return _wrong_section(home.corpora / corpus)
 
-    assets, nodes = _presented_assets(), _nodes()
+    assets = _presented_assets(automation.buckets_per_run)
+    nodes = {
+        key: replace(node, partitions=_lister(node.definition, buckets))
+        for key, node in _nodes(automation.buckets_per_run).items()
+    }
 
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version)
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
-        return Snapshot(nodes, new_lineage(), requests, Attempts(instance))
+        buckets.reread()
+        return Snapshot(nodes, new_lineage(), requests, Attempts(instance), buckets.of)
 
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
@@ -160,11 +169,13 @@ def pipeline_for(
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(home, store, models, warehouse, requests, snapshot, forgetting, definitions)
+    return Pipeline(
+        home, store, models, warehouse, requests, buckets, snapshot, forgetting, definitions
+    )
 
 
 @cache
-def _presented_assets() -> list[dg.AssetsDefinition | dg.SourceAsset]:
+def _presented_assets(buckets_per_run: int) -> list[dg.AssetsDefinition | dg.SourceAsset]:
     """Return the assets that every home has, still without conditions.
 
     A process connects them more than once: as `defs`, to the home of a command, to that of a plan.
@@ -173,16 +184,16 @@ def _presented_assets() -> list[dg.AssetsDefinition | dg.SourceAsset]:
         [
             *corpus_assets,
             *model_assets,
-            *map(asset_of, (*CORPUS_STEPS, *EVALUATION_STEPS)),
-            *(asset for method in FAMILIES for asset in assets_of(method)),
+            *(asset_of(step, buckets_per_run) for step in (*CORPUS_STEPS, *EVALUATION_STEPS)),
+            *(asset for method in FAMILIES for asset in assets_of(method, buckets_per_run)),
         ]
     )
 
 
 @cache
-def _nodes() -> dict[dg.AssetKey, Node]:
-    """Return the materializable assets as nodes for the conditions."""
-    assets = _presented_assets()
+def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
+    """Return the materializable assets as nodes for the conditions, with 8 buckets."""
+    assets = _presented_assets(buckets_per_run)
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
     for_questions = _dependent_on_questions(assets)
     return {
@@ -191,7 +202,7 @@ def _nodes() -> dict[dg.AssetKey, Node]:
             table=table_of(spec.key.path),
             code_version=spec.code_version,
             definition=spec.partitions_def,
-            partitions=_lister(spec.partitions_def),
+            partitions=partial(partitions_of, spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
             unites=spec.key.to_user_string() in _UNITE,
@@ -234,8 +245,8 @@ def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:
     }
 
 
-def _lister(definition: dg.PartitionsDefinition | None):
-    return lambda corpus: partitions_of(definition, corpus)
+def _lister(definition: dg.PartitionsDefinition | None, buckets: Buckets):
+    return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
 
 defs = pipeline_for(Home.from_environment()).definitions

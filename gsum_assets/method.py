@@ -73,6 +73,10 @@ class Inputs:
         """Return the rows of a table."""
         return self.tables[name].get()
 
+    def column(self, name: str, column: str) -> list[Any]:
+        """Return the values of one column of a table, without reading the others."""
+        return self.tables[name].columns([column])[column].to_pylist()
+
     def model(self, name: str) -> Any:
         """Return one of `MODELS`."""
         return self.tables[name].get()

@@ -19,6 +19,7 @@ from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.execute import EMBEDDING_MODEL, OnStart, RunResult, execute, observe_sources
+from gsum_assets.partitions import with_buckets, without_surplus_buckets
 from gsum_assets.processes import (
     REFRESHING,
     began_elsewhere,
@@ -248,15 +249,21 @@ class _Refresh:
         self.on_step(asset, self._n_steps, max(self._n_steps, self._about))
 
     def _count(self, graph: AssetGraph, snapshot: Snapshot) -> int:
-        """Return the number of steps left; a step of a method counts once for each variant."""
-        left = snapshot.left(self.corpus)
-        steps = {
-            (min(graph.get(key).execution_set_asset_keys), partition.method)
-            for key, partitions in left.items()
-            for partition in partitions
-            if self.only is None or key in self.only
-        }
-        return len(steps)
+        """Return the number of steps left.
+
+        A step of a method counts once for each variant, a step over documents once for each run.
+        """
+        steps: dict[tuple[dg.AssetKey, str | None], set[str | None]] = {}
+        for key, partitions in snapshot.left(self.corpus).items():
+            if self.only is None or key in self.only:
+                step = min(graph.get(key).execution_set_asset_keys)
+                for partition in partitions:
+                    steps.setdefault((step, partition.method), set()).add(partition.bucket)
+        n = 0
+        for (step, _), buckets in steps.items():
+            policy = graph.get(step).backfill_policy
+            n += -(-len(buckets) // ((policy and policy.max_partitions_per_run) or 1))
+        return n
 
     def _round(self, graph: AssetGraph, snapshot: Snapshot) -> Iterator[RunResult]:
         """Materialize what is due now, until another process may have begun some of it."""
@@ -294,15 +301,22 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
     for known in set(instance.get_dynamic_partitions("corpora")):
         if is_removed(pipeline.home.corpora / known) and not runs_on(instance, known):
             forget_corpus(pipeline, instance, known)
+    pipeline.buckets.reread()
+    pipeline.buckets.fix(corpus, pipeline.home.corpora / corpus)
     if not instance.has_dynamic_partition("corpora", corpus):
         with suppress(IntegrityError):  # another process has added it in this moment
             instance.add_dynamic_partitions("corpora", [corpus])
+    known = instance.get_dynamic_partitions("corpora")
+    with_buckets(instance, map(pipeline.buckets.of, known))
 
 
 def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
     """Remove a corpus's files, requests and partitions."""
     forget_tables(pipeline.warehouse, pipeline.requests, corpus)
+    pipeline.buckets.reread()
     instance.delete_dynamic_partition("corpora", corpus)
+    left = instance.get_dynamic_partitions("corpora")
+    without_surplus_buckets(instance, map(pipeline.buckets.of, left))
 
 
 def _possible(

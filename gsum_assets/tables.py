@@ -479,5 +479,9 @@ def table_of(asset_path: Sequence[str]) -> Table:
 
 def by_corpus(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Yield the corpora of a table with their rows, in order of their names."""
-    for corpus in sorted(pc.unique(rows["corpus"]).to_pylist()):
+    corpora = sorted(pc.unique(rows["corpus"]).to_pylist())
+    if len(corpora) == 1:
+        yield corpora[0], rows  # not a copy
+        return
+    for corpus in corpora:
         yield corpus, rows.filter(pc.equal(rows["corpus"], corpus))

@@ -237,6 +237,12 @@ class AutomationSettings(BaseModel):
     interval_s: int = Field(
         default=15, ge=1, description="between two observations of folders and tables, seconds"
     )
+    buckets_per_run: int = Field(
+        default=8,
+        ge=1,
+        description="buckets of a corpus that one run takes: bounds the memory of its steps over "
+        "documents, and the work that a killed run loses",
+    )
 
     @field_validator("nightly", "retrain")
     @classmethod

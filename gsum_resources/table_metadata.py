@@ -88,6 +88,11 @@ def of_file(
     return metadata | ({"failed_requests": written.failed} if written.failed else {})
 
 
+def head(rows: pa.Table) -> pa.Table:
+    """Return a copy of the rows that a preview shows, which does not keep the others in memory."""
+    return rows.take(pa.array(range(min(rows.num_rows, _PREVIEW_ROWS)), pa.int64()))
+
+
 def of_all_corpora(
     store: ParquetStore,
     table: Table,

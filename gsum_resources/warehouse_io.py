@@ -1,19 +1,20 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 import dagster as dg
+import numpy as np
 import pyarrow as pa
 
-from gsum_resources.arrow import pc
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
 from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
-from gsum_resources.table_metadata import Headline, of_all_corpora, of_file
+from gsum_resources.table_metadata import Headline, head, of_all_corpora, of_file
 
 # metadata of an AssetIn
 LAZY = {"gsum/lazy": True}  # read only on request of the asset
@@ -83,7 +84,8 @@ class WarehouseIO(dg.IOManager):
         store: ParquetStore,
         tables: Mapping[str, Table],
         table_of: Callable[[Sequence[str]], Table],
-        bucket_of: Callable[[str], str],
+        bucket_of: Callable[[str, int], str],
+        n_buckets: Callable[[str], int],
         views: Sequence[View] = (),
         headlines: Mapping[str, Headline] | None = None,
     ) -> None:
@@ -93,12 +95,13 @@ class WarehouseIO(dg.IOManager):
         self.reads = Reads()
         self._table_of = table_of
         self._bucket_of = bucket_of
+        self._n_buckets = n_buckets
         self._views = views
         self._headlines = headlines or {}
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """Return the rows of the requested partitions with their dimensions as columns."""
-        partitions = [partition_of(key) for key in context.asset_partition_keys]
+        partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
         step = step_of(context)
         how = context.definition_metadata or {}
         if "gsum/tables" in how:
@@ -127,13 +130,13 @@ class WarehouseIO(dg.IOManager):
     ) -> Lazy:
         """Return rows of partitions for a step, recorded as an input when read unless untracked."""
 
-        def read() -> pa.Table:
-            rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
+        def read(columns: Sequence[str] | None = None) -> pa.Table:
+            rows, hashes = self.store.read(table, partitions, columns, as_dictionaries)
             if not is_untracked:
                 self.reads.table(step, table.name, hashes)
             return rows
 
-        return Lazy(read)
+        return Lazy(read, lambda names: read(names).select(list(names)))
 
     def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
         """Return all rows of a table for some corpora, read on demand."""
@@ -146,6 +149,11 @@ class WarehouseIO(dg.IOManager):
 
         return Lazy(read)
 
+    def existing(self, partitions: Collection[Partition]) -> list[Partition]:
+        """Return the partitions without buckets that only larger corpora have."""
+        n = {corpus: self._n_buckets(corpus) for corpus in {p.corpus for p in partitions}}
+        return [p for p in partitions if p.bucket is None or int(p.bucket) < n[p.corpus]]
+
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
         """Return the footers of a table's files of a corpus, recorded as inputs."""
         found = self.store.footers(table, self.store.partitions(table, corpus))
@@ -156,7 +164,9 @@ class WarehouseIO(dg.IOManager):
         """Store each partition's rows with their provenance."""
         _discard_captured_outputs(context)
         table = self._table_of(context.asset_key.path)
-        partitions = [partition_of(key) for key in context.asset_partition_keys]
+        partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
+        if not partitions:
+            return
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
         others = self.store.partitions(table)
@@ -175,7 +185,12 @@ class WarehouseIO(dg.IOManager):
         asset: str,
         code_version: str | None,
     ) -> dict[Partition, tuple[pa.Table, Provenance]]:
-        """Store the rows of some partitions, with all inputs that the step has read."""
+        """Store the rows of some partitions, with all inputs that the step has read.
+
+        Returns
+        -------
+        A copy of the first rows of each partition, for previews, and its provenance.
+        """
         written = {}
         for partition, share in self._split(table, partitions, rows, asset):
             provenance = Provenance(
@@ -187,7 +202,7 @@ class WarehouseIO(dg.IOManager):
                 time=datetime.now(UTC).isoformat(),
                 failed=self._failed(step, partition),
             )
-            written[partition] = share, self.store.write(table, partition, share, provenance)
+            written[partition] = head(share), self.store.write(table, partition, share, provenance)
         return written
 
     def _describe(
@@ -219,16 +234,16 @@ class WarehouseIO(dg.IOManager):
         # the UI keeps the order: the summary is above the single file
         shown[last] = of_all_corpora(self.store, table, footers, others, headline) | shown[last]
         for key in context.asset_partition_keys:
-            context.step_context.add_asset_metadata(
-                shown[partition_of(key)], context.asset_key, key
-            )
+            if metadata := shown.get(partition_of(key)):
+                context.step_context.add_asset_metadata(metadata, context.asset_key, key)
 
     def _failed(self, step: Step, partition: Partition) -> int:
         """Return the number of failed requests of a partition; for a bucket, on its documents."""
+        n = self._n_buckets(partition.corpus)
         return sum(
             partition.bucket is None
             or not document
-            or self._bucket_of(document) == partition.bucket
+            or self._bucket_of(document, n) == partition.bucket
             for document in self.reads.failures[step]
         )
 
@@ -238,19 +253,27 @@ class WarehouseIO(dg.IOManager):
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str
-    ) -> list[tuple[Partition, pa.Table]]:
-        """Return each partition's share of `rows`, possibly an empty table."""
+    ) -> Iterator[tuple[Partition, pa.Table]]:
+        """Yield each partition's share of `rows`, possibly an empty table, one at a time."""
         if len(partitions) == 1 or not rows.num_rows:
-            return [(partition, rows) for partition in partitions]
+            yield from ((partition, rows) for partition in partitions)
+            return
         if "corpus" not in rows.column_names:
             raise StoreError(
                 f"asset '{asset}' wrote {len(partitions)} partitions of "
                 f"'{table.name}' without a column 'corpus' to tell them apart"
             )
-        buckets = [self._bucket_of(i) for i in rows["document_id"].to_pylist()]
-        partition_keys = pc.binary_join_element_wise(
-            pc.cast(rows["corpus"], pa.string()), pa.array(buckets, pa.string()), "|"
-        )
-        return [
-            (p, rows.filter(pc.equal(partition_keys, f"{p.corpus}|{p.bucket}"))) for p in partitions
-        ]
+        n = {corpus: self._n_buckets(corpus) for corpus in {p.corpus for p in partitions}}
+        position = {partition: i for i, partition in enumerate(partitions)}
+
+        @cache  # a document has many chunks
+        def position_of(corpus: str, document_id: str) -> int:
+            if corpus not in n:
+                return -1
+            owner = Partition(corpus, self._bucket_of(document_id, n[corpus]))
+            return position.get(owner, -1)
+
+        keys = zip(rows["corpus"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+        owners = np.fromiter((position_of(*key) for key in keys), np.int64, rows.num_rows)
+        for partition, i in position.items():
+            yield partition, rows.filter(pa.array(owners == i))

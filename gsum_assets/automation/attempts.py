@@ -10,6 +10,7 @@ from functools import cached_property
 
 import dagster as dg
 
+from gsum_assets.partitions import has_buckets
 from gsum_assets.processes import ORPHANED, is_held_elsewhere
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
@@ -34,6 +35,10 @@ class Attempts:
         if corpus not in self._held:
             self._held[corpus] = is_held_elsewhere(self._instance, corpus)
         return self._held[corpus]
+
+    def knows_buckets(self, n_buckets: int) -> bool:
+        """Return whether Dagster knows all buckets of a corpus with so many."""
+        return has_buckets(self._instance, n_buckets)
 
     def try_again_at(self, corpus: str) -> float:
         """Return when a retry of a corpus was last requested, Unix time; 0 for never."""

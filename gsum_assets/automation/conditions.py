@@ -75,7 +75,8 @@ class StoreCondition(dg.AutomationCondition):
         if key not in snapshot.nodes or definition is None or context.candidate_subset.is_empty:
             return dg.AutomationResult(context, context.get_empty_subset())
         candidates = context.candidate_subset.expensively_compute_partition_keys()
-        keys = {k for k in candidates if self._holds(snapshot, key, partition_of(k, definition))}
+        partitions = ((k, partition_of(k, definition)) for k in candidates)
+        keys = {k for k, p in partitions if snapshot.exists(p) and self._holds(snapshot, key, p)}
         subset = view.get_subset_from_partition_keys(key, definition, keys)
         return dg.AutomationResult(context, subset)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gsum_assets.automation.staleness import Requests
+from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions
@@ -84,4 +85,5 @@ def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> No
         if store.fs.exists(folder):
             store.fs.rm(folder, recursive=True)
     requests.forget(corpus)
+    Buckets(store).forget(corpus)
     warehouse.rebuild_catalogue()

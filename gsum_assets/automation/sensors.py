@@ -12,9 +12,10 @@ from gsum_assets.automation.corpora import Methods, forget_tables
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_assets.automation.staleness import Requests
+from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.partitions import corpora
+from gsum_assets.partitions import corpora, with_buckets, without_surplus_buckets
 from gsum_assets.processes import CORPUS, fail_orphaned_runs, runs_on
 from gsum_resources.warehouse_io import WarehouseIO
 
@@ -76,6 +77,10 @@ def watch_corpora(
 ) -> dg.SensorDefinition:
     """Return the sensor over the folder of all corpora."""
 
+    def accept(root: Path, corpus: str) -> None:
+        methods.wanted(root, corpus)
+        Buckets(warehouse.store).fix(corpus, root / corpus)
+
     @dg.sensor(
         name="watch_corpora",
         job_name=OBSERVE_SOURCES,
@@ -93,12 +98,18 @@ def watch_corpora(
                 f"folder {root} does not exist; create it, with a folder for each corpus"
             )
         known = frozenset(instance.get_dynamic_partitions("corpora"))
+        buckets = Buckets(warehouse.store)
         seen = json.loads(context.cursor or "{}")
-        found = find_changes(root, known, seen, methods.wanted, time.time())
+        found = find_changes(root, known, seen, accept, time.time())
         busy = [corpus for corpus in found.removed if runs_on(instance, corpus)]
         removed = [corpus for corpus in found.removed if corpus not in busy]
         for corpus in removed:
             forget_tables(warehouse, requests, corpus)
+        present = (known | set(found.new)) - set(removed)
+        numbers = [buckets.of(corpus) for corpus in present]
+        with_buckets(instance, numbers)
+        if removed:
+            without_surplus_buckets(instance, numbers)
         for corpus in found.new:
             if requests.of(corpus) is None:
                 requests.add(corpus, methods.wanted(root, corpus))

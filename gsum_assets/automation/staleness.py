@@ -96,6 +96,7 @@ class Snapshot:
     ----------
     nodes : the materializable assets.
     attempts : failed attempts.
+    n_buckets : returns the number of buckets of a corpus.
     scope : the variants to consider; what none of them needs is never due. None: all requested.
     """
 
@@ -103,8 +104,18 @@ class Snapshot:
     lineage: Lineage
     requests: Requests
     attempts: Attempts
+    n_buckets: Callable[[str], int]
     scope: frozenset[str] | None = None
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
+
+    def exists(self, partition: Partition) -> bool:
+        """Return whether a corpus has a bucket: Dagster's keys are those of the largest corpus."""
+        if partition.bucket is None:
+            return True
+        corpus = partition.corpus
+        return int(partition.bucket) < self._once(
+            "n_buckets", corpus, lambda: self.n_buckets(corpus)
+        )
 
     def is_missing(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Return whether a requested partition has no file."""
@@ -173,8 +184,15 @@ class Snapshot:
         }
 
     def is_held(self, _: dg.AssetKey, partition: Partition) -> bool:
-        """Return whether a `gsum run` of another process holds the turn on the corpus."""
-        return self.attempts.is_held(partition.corpus)
+        """Return whether a `gsum run` of another process holds the turn on the corpus.
+
+        Also if Dagster does not know all of its buckets yet, as after an upgrade of gsum: then a
+        table of the corpus would not wait for its documents.
+        """
+        corpus = partition.corpus
+        return self.attempts.is_held(corpus) or not self._once(
+            "buckets", corpus, lambda: self.attempts.knows_buckets(self.n_buckets(corpus))
+        )
 
     def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Return whether the last attempt failed, and no retry was requested since."""

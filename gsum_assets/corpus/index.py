@@ -82,7 +82,7 @@ def _chunk_embeddings(inputs: Inputs) -> Result:
 
 def _queries(inputs: Inputs) -> Result:
     inputs.table("source_queries")  # an input: lists the files that are read
-    known = set(inputs.table("documents")["document_id"].to_pylist())
+    known = set(inputs.column("documents", "document_id"))
     questions, failures = load_queries(_folder(inputs), known)
     is_marked = any(question.relevant_spans for question in questions)
     passages = inputs.table("chunks") if is_marked else TABLES["chunks"].empty()

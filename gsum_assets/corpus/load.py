@@ -18,7 +18,9 @@ from gsum_assets.corpus.records import RECORD_FILES, Record, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 
-N_BUCKETS = 8
+FEWEST_BUCKETS, MOST_BUCKETS = 8, 1024
+N_BUCKETS = FEWEST_BUCKETS
+"""Buckets of a small corpus, and of one that an older gsum created."""
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
@@ -77,9 +79,14 @@ class _UnusableError(Exception):
 
 
 def bucket_of(document_id: str, n_buckets: int = N_BUCKETS) -> str:
-    """Return the bucket of a document, "00" to "07": a stable hash of its id."""
+    """Return the bucket of a document, "00" to "07" of 8: a stable hash of its id."""
     digest = hashlib.blake2b(document_id.encode("utf-8", "backslashreplace"), digest_size=8)
     return f"{int.from_bytes(digest.digest(), 'big') % n_buckets:02d}"
+
+
+def bucket_names(n_buckets: int) -> list[str]:
+    """Return the names of all buckets of a corpus, in order: "00" to "99", "100" to "1023"."""
+    return [f"{i:02d}" for i in range(n_buckets)]
 
 
 def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import GRAPH_FILES
-from gsum_assets.corpus.load import N_BUCKETS, SourceDocument, bucket_of, scan
+from gsum_assets.corpus.load import SourceDocument, bucket_names, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusError, load_settings
@@ -29,20 +30,24 @@ def documents(
 ) -> dict[Partition, str]:
     """Return the version of every bucket of `corpus`; stores `source_documents`.
 
-    A corpus that cannot be read is skipped with a warning, so that others continue.
+    The number of buckets of a new corpus is fixed now. A corpus that cannot be read is skipped with
+    a warning, so that others continue.
     """
     folder = warehouse.home.corpora / corpus
     try:
+        n_buckets = Buckets(warehouse.store).fix(corpus, folder)
         found = scan(folder, load_settings(folder))
     except CorpusError as error:
         log.warning(str(error))
         return {}
-    buckets = (f"{i:02d}" for i in range(N_BUCKETS))
+    by_bucket: dict[str, list[SourceDocument]] = {name: [] for name in bucket_names(n_buckets)}
+    for document in found:
+        by_bucket[bucket_of(document.document_id, n_buckets)].append(document)
     return {
         Partition(corpus, bucket): _keep(
-            warehouse.store, _LISTING, Partition(corpus, bucket), _bucket_rows(found, bucket)
+            warehouse.store, _LISTING, Partition(corpus, bucket), rows_of(_LISTING, selected)
         )
-        for bucket in buckets
+        for bucket, selected in by_bucket.items()
     }
 
 
@@ -62,18 +67,21 @@ def changed_since(
     read : all documents read of these partitions.
     """
     corrected = {}
+    buckets = Buckets(store)
+    by_bucket: dict[Partition, list[SourceDocument]] = {partition: [] for partition in listed}
+    for corpus in {partition.corpus for partition in listed}:
+        n_buckets = buckets.of(corpus)
+        for document in read:
+            partition = Partition(corpus, bucket_of(document.document_id, n_buckets))
+            if partition in by_bucket:
+                by_bucket[partition].append(document)
     for partition, version in listed.items():
-        rows = _bucket_rows(read, partition.bucket or "")
+        rows = rows_of(_LISTING, by_bucket[partition])
         known = store.provenance(_LISTING, partition)
         is_last = known is not None and known.content_hash == version  # no observation since
         if is_last and content_hash(rows, _LISTING.measured) != version:
             corrected[partition] = _keep(store, _LISTING, partition, rows)
     return corrected
-
-
-def _bucket_rows(found: Sequence[SourceDocument], bucket: str) -> pa.Table:
-    selected = [document for document in found if bucket_of(document.document_id) == bucket]
-    return rows_of(_LISTING, selected)
 
 
 def queries(warehouse: "WarehouseIO", corpus: str) -> str:

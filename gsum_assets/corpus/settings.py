@@ -84,6 +84,11 @@ class CorpusSettings(BaseModel):
         description="methods or families to start with; unset: bm25, dense, hybrid and "
         "passage_walk, or without questions the index of hybrid",
     )
+    buckets: Literal[8, 16, 32, 64, 128, 256, 512, 1024] | None = Field(
+        default=None,
+        description="partitions of its documents, fixed when the corpus is created; unset: by "
+        "its size",
+    )
     chunking: ChunkingSettings = ChunkingSettings()
     documents: DocumentSettings = DocumentSettings()
     answer: AnswerSettings = AnswerSettings()

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from gsum_resources.arrow import pc
+
 
 def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") -> np.ndarray:
     """Return the embedding of each chunk or question in `ids`, in that order.
@@ -23,7 +25,7 @@ def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") ->
     ValueError
         If an id has no embedding, or the embeddings differ in length.
     """
-    matrix = stacked(embeddings["embedding"])
+    vectors = embeddings["embedding"]
     row_of = {id_: i for i, id_ in enumerate(embeddings[f"{kind}_id"].to_pylist())}
     missing = [id_ for id_ in ids if id_ not in row_of]
     if missing:
@@ -33,17 +35,39 @@ def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") ->
             f"(first: {missing[0]}); materialize {kind}_embeddings"
         )
     rows = np.array([row_of[id_] for id_ in ids], dtype=np.int64)
-    in_order = len(rows) == len(matrix) and bool((rows == np.arange(len(rows))).all())
-    return matrix if in_order else matrix[rows]
+    in_order = len(rows) == len(vectors) and bool((rows == np.arange(len(rows))).all())
+    return stacked(vectors) if in_order else _taken(vectors, rows)
 
 
 def stacked(column: pa.ChunkedArray) -> np.ndarray:
     """Return a column of vectors as one matrix, float32 `(n_rows, dim)`."""
+    dim = _dimension(column)
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # this copies
-    lengths = set(array.value_lengths().to_pylist()) if len(array) else {0}
+    return _matrix(array, dim)
+
+
+def _taken(column: pa.ChunkedArray, rows: np.ndarray) -> np.ndarray:
+    """Return rows of a column of vectors as one matrix, copied once, without the whole in order."""
+    dim = _dimension(column)
+    taken = np.empty((len(rows), dim), np.float32)
+    first = 0
+    for chunk in column.chunks:
+        here = (first <= rows) & (rows < first + len(chunk))
+        taken[here] = _matrix(chunk, dim)[rows[here] - first]
+        first += len(chunk)
+    return taken
+
+
+def _matrix(array: pa.ListArray | pa.FixedSizeListArray, dim: int) -> np.ndarray:
+    return array.flatten().to_numpy(zero_copy_only=True).reshape(len(array), dim)
+
+
+def _dimension(column: pa.ChunkedArray) -> int:
+    """Return the length of all vectors, 0 without any."""
+    lengths = set(pc.unique(pc.list_value_length(column)).to_pylist()) or {0}
     if len(lengths) > 1 or None in lengths:
         raise ValueError(
             f"chunk_embeddings: vectors of lengths {sorted(map(str, lengths))} in one table; "
             "they come from different models; materialize chunk_embeddings again"
         )
-    return array.flatten().to_numpy(zero_copy_only=True).reshape(len(array), lengths.pop())
+    return lengths.pop()

@@ -44,7 +44,7 @@ def test_settings_are_frozen():
     [
         ("x = 1\ntitle = \n", ["not valid TOML", "line 2"]),
         (b"title = '\xff'", ["not UTF-8 at byte 9"]),
-        ("colour = 'red'", ["unknown key 'colour'", "'red'", "known: answer, chunking"]),
+        ("colour = 'red'", ["unknown key 'colour'", "'red'", "known: answer, buckets, chunking"]),
         ("[chunking]\nsize = 3", ["unknown key 'chunking.size'", "max_tokens", "overlap_lines"]),
         ("[chunking]\nmaxtokens = 3", ["'chunking.maxtokens'", "did you mean 'max_tokens' or"]),
         ("kind = 'podcast'", ["key 'kind'", "'podcast'", "meeting"]),

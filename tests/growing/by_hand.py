@@ -48,6 +48,7 @@ class Workshop:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._warehouse = pipeline.warehouse
+        self._buckets = pipeline.buckets
         self._graph = pipeline.definitions.resolve_asset_graph()
         self.nodes: dict[dg.AssetKey, Node] = dict(pipeline.new_snapshot(None).nodes)  # type: ignore[arg-type]
         reads = pipeline.warehouse.reads
@@ -129,7 +130,8 @@ class Workshop:
     ) -> object:
         """Return one input: the upstream partitions of those to materialize."""
         source = self._graph.get(key)
-        above = partitions_of(source.partitions_def, partitions[0].corpus)
+        corpus = partitions[0].corpus
+        above = partitions_of(source.partitions_def, corpus, self._buckets.of(corpus))
         context = SimpleNamespace(
             asset_key=key,
             asset_partition_keys=[_key(a) for a in above if any(feeds(a, p) for p in partitions)],

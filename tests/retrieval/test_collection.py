@@ -103,3 +103,23 @@ def test_scope_keeps_texts_and_vectors_of_its_document():
     assert boats.starts.tolist() == [0, 2]
     assert boats.chunk_texts == [CHUNKS[2][3], CHUNKS[3][3]]
     np.testing.assert_array_equal(boats.embeddings, np.eye(3)[[1, 1]])
+
+
+def test_vectors_in_several_pieces_are_reordered() -> None:
+    ids = list("abcdef")
+    vectors = np.arange(12, dtype=np.float32).reshape(6, 2)
+    pieces = [
+        pa.table(
+            {
+                "chunk_id": ids[first : first + 2],
+                "embedding": pa.FixedSizeListArray.from_arrays(
+                    vectors[first : first + 2].ravel(), 2
+                ),
+            }
+        )
+        for first in (0, 2, 4)
+    ]
+    order = ["f", "a", "d", "c"]
+    found = vectors_of(pa.concat_tables(pieces), order)
+    np.testing.assert_array_equal(found, vectors[[ids.index(i) for i in order]])
+    assert found.dtype == np.float32

@@ -1,0 +1,113 @@
+"""Buckets of a corpus: their number is fixed when the corpus is created.
+
+A document's bucket is a stable hash of its id modulo their number. Corpora of an older gsum have
+8 buckets. The number is stored in the state database; without a record, as in a copy of a
+warehouse alone, it follows from the files of `source_documents`, which has one for each bucket.
+"""
+
+from pathlib import Path
+
+from gsum_assets.corpus.folder import is_other_type, is_own, walk
+from gsum_assets.corpus.load import FEWEST_BUCKETS, MOST_BUCKETS
+from gsum_assets.corpus.records import RECORD_FILES
+from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_assets.tables import TABLES
+from gsum_resources.bucket_counts import BucketCounts
+from gsum_resources.parquet_store import ParquetStore
+
+# A run of 8 buckets of this size takes about 1.2 GiB, see docs/growing.md.
+DOCUMENTS_PER_BUCKET = 2_000
+BYTES_PER_BUCKET = 8 * 2**20
+_COMPRESSED = (".gz", ".parquet")
+_RATIO = 4  # bytes of text per compressed byte, about
+
+_LISTING = TABLES["source_documents"]
+
+
+class Buckets:
+    """Numbers of buckets of the corpora of one store; found ones are cached until `reread`."""
+
+    def __init__(self, store: ParquetStore) -> None:
+        self._store = store
+        self._counts = BucketCounts(store)
+        self._known: dict[str, int] = {}
+
+    def of(self, corpus: str) -> int:
+        """Return the number of buckets of a corpus; the smallest if it is not fixed yet."""
+        return self._found(corpus) or FEWEST_BUCKETS
+
+    def fix(self, corpus: str, folder: Path) -> int:
+        """Return the number of buckets of a corpus, fixed now by setting or size if it is new.
+
+        Raises
+        ------
+        CorpusError
+            If the settings cannot be read, or request another number than the fixed one.
+        """
+        requested = load_settings(folder).buckets
+        n = self._found(corpus)
+        if n is None:
+            n = self._counts.add(corpus, requested or n_buckets_for(*size_of(folder)))
+            self._known[corpus] = n
+        if requested not in (None, n):
+            raise CorpusError(
+                f"{folder / SETTINGS_FILE}: buckets = {requested}, but corpus '{corpus}' has {n} "
+                f"buckets since it was created; set buckets = {n} or remove the key. For another "
+                "number rename the folder: the corpus is then created anew, and its replies and "
+                "vectors are reused"
+            )
+        return n
+
+    def forget(self, corpus: str) -> None:
+        """Remove a deleted corpus."""
+        self._counts.remove(corpus)
+        self._known.pop(corpus, None)
+
+    def reread(self) -> None:
+        """Discard cached numbers: another process may have deleted and created a corpus."""
+        self._known.clear()
+
+    def _found(self, corpus: str) -> int | None:
+        if corpus not in self._known:
+            n = (self._counts.get(corpus) if self._store.state_url else None) or self._listed(
+                corpus
+            )
+            if n is None:
+                return None
+            self._known[corpus] = n
+        return self._known[corpus]
+
+    def _listed(self, corpus: str) -> int | None:
+        """Return the number of buckets by the files of the listing; None if there are none."""
+        listed = [int(p.bucket or 0) for p in self._store.partitions(_LISTING, corpus)]
+        return power_of_two(1 + max(listed)) if listed else None
+
+
+def n_buckets_for(n_documents: int, n_bytes: int) -> int:
+    """Return the number of buckets of a new corpus, a power of two."""
+    needed = max(-(-n_documents // DOCUMENTS_PER_BUCKET), -(-n_bytes // BYTES_PER_BUCKET))
+    return power_of_two(needed)
+
+
+def power_of_two(needed: int) -> int:
+    """Return the smallest allowed number of buckets that is `needed` at least, or the largest."""
+    return min(max(1 << max(needed - 1, 0).bit_length(), FEWEST_BUCKETS), MOST_BUCKETS)
+
+
+def size_of(folder: Path) -> tuple[int, int]:
+    """Return number and bytes of the documents of a corpus folder, without opening a file.
+
+    A file of many documents counts as one document, by its bytes; compressed ones count fourfold.
+    """
+    n_documents = n_bytes = 0
+    for name, path in walk(folder):
+        if is_own(name) or is_other_type(name):
+            continue
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:  # deleted since the folder was listed
+            continue
+        is_compressed = name in RECORD_FILES and name.endswith(_COMPRESSED)
+        n_documents += 1
+        n_bytes += size * (_RATIO if is_compressed else 1)
+    return n_documents, n_bytes

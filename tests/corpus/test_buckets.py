@@ -1,0 +1,172 @@
+"""Number of buckets of a corpus: rule, setting, and where it is kept."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.automation.corpora import forget_tables
+from gsum_assets.corpus.buckets import (
+    BYTES_PER_BUCKET,
+    DOCUMENTS_PER_BUCKET,
+    Buckets,
+    n_buckets_for,
+    size_of,
+)
+from gsum_assets.corpus.load import bucket_names, bucket_of
+from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.tables import TABLES, table_of
+from gsum_resources.home import Home
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.warehouse_io import WarehouseIO
+
+LISTING = TABLES["source_documents"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A corpus folder of one document."""
+    (tmp_path / "tales").mkdir()
+    (tmp_path / "tales" / "one.txt").write_text("One.")
+    return tmp_path / "tales"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ParquetStore:
+    return ParquetStore(str(tmp_path / "warehouse"))
+
+
+def write_listing(store: ParquetStore, bucket: str) -> None:
+    store.write(LISTING, Partition("tales", bucket), LISTING.empty(), Provenance("", ""))
+
+
+@pytest.mark.parametrize(
+    ("n_documents", "n_bytes", "n"),
+    [
+        (0, 0, 8),
+        (8 * DOCUMENTS_PER_BUCKET, 0, 8),
+        (8 * DOCUMENTS_PER_BUCKET + 1, 0, 16),
+        (1, 8 * BYTES_PER_BUCKET, 8),
+        (1, 8 * BYTES_PER_BUCKET + 1, 16),
+        (33 * DOCUMENTS_PER_BUCKET, 100 * BYTES_PER_BUCKET, 128),
+        (10**9, 0, 1024),
+    ],
+)
+def test_number_follows_the_size(n_documents: int, n_bytes: int, n: int) -> None:
+    assert n_buckets_for(n_documents, n_bytes) == n
+
+
+def test_size_is_that_of_documents_compressed_ones_fourfold(folder: Path) -> None:
+    (folder / "photo.jpg").write_bytes(b"x" * 100)
+    (folder / "corpus.toml").write_text("title = 'Tales'")
+    (folder / "queries.jsonl").write_text("{}")
+    (folder / "documents.jsonl.gz").write_bytes(b"x" * 10)
+    assert size_of(folder) == (2, len("One.") + 40)
+
+
+def test_names_and_hash_are_those_of_earlier_corpora() -> None:
+    assert bucket_names(8) == ["00", "01", "02", "03", "04", "05", "06", "07"]
+    assert bucket_names(1024)[98:102] == ["98", "99", "100", "101"]
+    assert [bucket_of(f"tale-{i}") for i in range(6)] == ["01", "03", "06", "04", "02", "02"]
+    for document_id in map(str, range(100)):  # each bucket of 8 is split, none is mixed
+        assert int(bucket_of(document_id, 256)) % 8 == int(bucket_of(document_id))
+
+
+def test_number_stays_when_the_corpus_grows(
+    folder: Path, store: ParquetStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Buckets(store).fix("tales", folder) == 8
+    monkeypatch.setattr("gsum_assets.corpus.buckets.size_of", lambda _: (10**6, 0))
+    assert Buckets(store).fix("tales", folder) == 8
+    assert Buckets(store).of("tales") == 8
+    assert Buckets(store).fix("other", folder) == 512
+
+
+def test_setting_counts_once(folder: Path, store: ParquetStore) -> None:
+    settings = folder / "corpus.toml"
+    settings.write_text("buckets = 64")
+    assert Buckets(store).fix("tales", folder) == 64
+    settings.write_text("buckets = 128")
+    with pytest.raises(
+        CorpusError, match=r"buckets = 128, but .*'tales' has 64 .* set buckets = 64"
+    ):
+        Buckets(store).fix("tales", folder)
+    settings.unlink()
+    assert Buckets(store).fix("tales", folder) == 64
+
+
+@pytest.mark.parametrize("n", [4, 12, 2048, '"64"'])
+def test_setting_is_a_power_of_two(folder: Path, store: ParquetStore, n: object) -> None:
+    (folder / "corpus.toml").write_text(f"buckets = {n}")
+    with pytest.raises(CorpusError, match="'buckets' has value"):
+        Buckets(store).fix("tales", folder)
+
+
+def test_corpus_of_an_older_gsum_keeps_8(folder: Path, store: ParquetStore) -> None:
+    for bucket in bucket_names(8):
+        write_listing(store, bucket)
+    (folder / "corpus.toml").write_text("buckets = 64")
+    with pytest.raises(CorpusError, match="'tales' has 8 buckets"):
+        Buckets(store).fix("tales", folder)
+    assert Buckets(store).of("tales") == 8
+
+
+def test_copy_of_a_home_keeps_the_number(folder: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (folder / "corpus.toml").write_text("buckets = 32")
+    Buckets(ParquetStore(str(home / "warehouse"))).fix("tales", folder)
+    shutil.copytree(home, tmp_path / "copy")
+    assert Buckets(ParquetStore(str(tmp_path / "copy" / "warehouse"))).of("tales") == 32
+
+
+def test_warehouse_without_its_state_shows_the_number(store: ParquetStore, tmp_path: Path) -> None:
+    write_listing(store, "07")
+    write_listing(store, "61")  # perhaps not all were written yet
+    (tmp_path / "state.db").unlink(missing_ok=True)
+    assert Buckets(store).of("tales") == 64
+
+
+def test_deleted_corpus_is_created_anew(folder: Path, tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    store = home.open_store()
+    buckets = Buckets(store)
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, buckets.of)
+    (folder / "corpus.toml").write_text("buckets = 32")
+    buckets.fix("tales", folder)
+    write_listing(store, "31")
+    forget_tables(warehouse, _Requests(), "tales")  # type: ignore[arg-type]
+    buckets.reread()
+    (folder / "corpus.toml").write_text("buckets = 16")
+    assert buckets.fix("tales", folder) == 16
+
+
+class _Requests:
+    def forget(self, _: str) -> None:
+        pass
+
+
+def test_large_corpora_bucket_of_rows_and_failures(tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    numbers = {"few": 8, "many": 64}
+    warehouse = WarehouseIO(
+        home, home.open_store(), TABLES, table_of, bucket_of, numbers.__getitem__
+    )
+    keys = [Partition(corpus, bucket) for corpus in numbers for bucket in bucket_names(64)]
+    existing = warehouse.existing([*keys, Partition("few"), Partition("few", method="bm25")])
+    assert len(existing) == 8 + 64 + 2
+    step = ("run", "step")
+    warehouse.reads.failure(step, "tale-1")
+    failed = [p for p in existing if p.bucket and warehouse._failed(step, p)]
+    assert failed == [Partition(corpus, bucket_of("tale-1", n)) for corpus, n in numbers.items()]
+
+
+def test_columns_are_read_alone_and_recorded_as_an_input(tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"))
+    store = home.open_store()
+    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, lambda _: 8)
+    write_listing(store, "03")
+    here, step = Partition("tales", "03"), ("run", "step")
+    rows = warehouse.rows(step, LISTING, [here]).columns(["document_id"])
+    assert rows.column_names == ["document_id"]
+    version = store.footers(LISTING, [here])[here].content_hash
+    assert warehouse.reads.tables[step]["source_documents"] == {here: version}

@@ -1,0 +1,80 @@
+"""A corpus of 64 buckets has the tables of one of 8, and is updated as exactly."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import content_hash
+from tests.fast_runs import tables_only
+from tests.growing.choices import FAMILIES, QUESTIONS, SMALL
+from tests.growing.folders import Entry, Folder
+from tests.growing.home import (
+    Chosen,
+    HomeFolder,
+    contents,
+    due_assets,
+    materialize_due,
+    rebuild,
+)
+from tests.pipeline.homes import LEDGERS
+from tests.tales import tale
+
+CORPUS = "tales"
+N_DOCUMENTS = 12
+VARIANTS = [variants[0] for variants in FAMILIES.values()]
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    with tables_only():
+        yield
+
+
+def grown(root: Path, n_buckets: int) -> tuple[HomeFolder, Folder]:
+    """Return a home with the tables of one variant of each family, and its corpus folder."""
+    target = HomeFolder(root)
+    folder = Folder(target.home.corpora / CORPUS)
+    for i in range(N_DOCUMENTS):
+        folder.put(Entry("row" if i % 3 == 2 else "txt", f"tale-{i}"), tale(i, 3))
+    folder.questions(QUESTIONS[1])
+    folder.settings({"": {"buckets": n_buckets}, **SMALL})
+    pipeline = target.pipeline(Chosen())
+    pipeline.requests.add(CORPUS, VARIANTS)
+    materialize_due(pipeline, CORPUS)
+    return target, folder
+
+
+def without_buckets(target: HomeFolder) -> dict[str, str]:
+    """Content hash of every table without the column `bucket`, rows ordered by key."""
+    found = {}
+    for name, table in TABLES.items():
+        if name not in LEDGERS:
+            rows = target.store.read(table, target.store.partitions(table, CORPUS))[0]
+            dimensions = [d for d in table.dimensions if d != "bucket"]
+            hidden = ["bucket", *(["content_hash"] if name.endswith(".index") else [])]  # of files
+            rows = rows.select([c for c in rows.column_names if c not in hidden])
+            rows = rows.sort_by([(key, "ascending") for key in (*dimensions, *table.key)])
+            found[name] = content_hash(rows.combine_chunks(), table.measured)
+    return found
+
+
+def test_tables_are_those_of_8_buckets_and_follow_an_edit(tmp_path: Path) -> None:
+    (few, _), (many, folder) = grown(tmp_path / "few", 8), grown(tmp_path / "many", 64)
+    chunks = TABLES["chunks"]
+    assert len(few.store.partitions(chunks, CORPUS)) == 8
+    assert len(many.store.partitions(chunks, CORPUS)) == 64
+    assert without_buckets(many) == without_buckets(few)
+    pipeline = many.pipeline(Chosen())
+    assert not due_assets(pipeline, CORPUS)
+
+    folder.put(Entry("txt", "tale-3"), tale(99, 3))
+    folder.remove(Entry("row", "tale-5"))
+    materialize_due(pipeline, CORPUS)
+    rebuilt = HomeFolder(tmp_path / "rebuilt")
+    rebuild(rebuilt, many, Chosen(), CORPUS)
+    assert contents(many, CORPUS) == contents(rebuilt, CORPUS)
+    shutil.rmtree(tmp_path)
