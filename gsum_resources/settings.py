@@ -277,6 +277,66 @@ class StateSettings(BaseModel):
     )
 
 
+class EngineSettings(BaseModel):
+    """Table `[engine]`: where the blocks of heavy steps are computed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["local", "ray"] = Field(
+        default="local",
+        description="local: in the process of the run; ray: on a Ray cluster, of the extra ray",
+    )
+    address: str = Field(
+        default="",
+        description="of ray: a running cluster: 10.0.0.1:6379 or auto on one of its nodes, "
+        "ray://10.0.0.1:10001 elsewhere; empty: as the variable RAY_ADDRESS says",
+    )
+    actors: int = Field(
+        default=0,
+        ge=0,
+        description="of ray: processes of a run that compute blocks, each with its own copy of the "
+        "models; 0: as many as the cluster has room for when the run starts",
+    )
+    num_cpus: int = Field(
+        default=1, ge=1, description="of ray: processors of an actor, and its number of threads"
+    )
+    num_gpus: float = Field(default=0.0, ge=0, description="of ray: GPUs of an actor")
+    resources: str = Field(
+        default="",
+        description="of ray: custom resources of an actor, as 'a100=1, fast_disk=0.5': it runs on "
+        "nodes that declare them",
+    )
+    start_timeout_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="of ray: longest wait for a node that can hold an actor, seconds",
+    )
+
+    @field_validator("resources")
+    @classmethod
+    def _is_list(cls, text: str) -> str:
+        resources_of(text)
+        return text
+
+
+def resources_of(text: str) -> dict[str, float]:
+    """Return the custom resources named in `[engine] resources`, by name.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a list such as 'a100=1, fast_disk=0.5'.
+    """
+    found = {}
+    for item in filter(str.strip, text.split(",")):
+        name, _, amount = (word.strip() for word in item.partition("="))
+        try:
+            found[name] = float(amount if name else "")
+        except ValueError:
+            raise ValueError("must be a list such as 'a100=1, fast_disk=0.5'") from None
+    return found
+
+
 class Settings(BaseModel):
     """All settings in `gsum.toml`."""
 
@@ -289,6 +349,7 @@ class Settings(BaseModel):
     scorer: ScorerSettings = ScorerSettings()
     automation: AutomationSettings = AutomationSettings()
     state: StateSettings = StateSettings()
+    engine: EngineSettings = EngineSettings()
 
     @model_validator(mode="before")
     @classmethod
