@@ -92,7 +92,9 @@ def ask(
     tables = _stored(workspace, corpus, family, method)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
-    inputs = Inputs({**tables, SETTINGS: Sections(workspace.section)}, corpus, method)
+    inputs = Inputs(
+        {**tables, SETTINGS: Sections(workspace.section)}, corpus, method, store=workspace.store
+    )
     read = partial(_stored_rows, workspace, corpus)
     return answer(family, inputs, question, read, document_id, explain)
 

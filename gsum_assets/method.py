@@ -18,6 +18,7 @@ from gsum_assets.corpus.prompts import Prompts, prompts_of
 from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_assets.result import Result
 from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
+from gsum_resources.array_cache import ArrayCache
 from gsum_resources.arrow import pc
 from gsum_resources.blocks import LOCAL, Engine
 from gsum_resources.lazy import Lazy
@@ -106,6 +107,11 @@ class Inputs:
         if self.store is None:
             raise ValueError(f"{self.step}: these inputs have no store of memos; set Inputs.store")
         return self.store
+
+    @property
+    def array_cache(self) -> ArrayCache | None:
+        """Arrays derived from the texts of the corpus; None if the inputs have no store."""
+        return ArrayCache(self.store, self.corpus) if self.store else None
 
     def memo(self, kind: str, identity: str) -> Memo:
         """Return the results computed earlier by a model of this identity."""

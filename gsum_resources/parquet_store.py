@@ -21,7 +21,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_resources.arrow import pc
+from gsum_resources.arrow import pc, repeated
 from gsum_resources.content_hash import content_hash, hash_texts
 from gsum_resources.table import Table
 
@@ -559,9 +559,9 @@ def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:
     n = rows.num_rows
     for name in table.dimensions:
-        value = pa.scalar(getattr(partition, name), pa.string())
+        value = getattr(partition, name)
         zeros = pa.repeat(pa.scalar(0, pa.int32()), n)
-        column = pa.DictionaryArray.from_arrays(zeros, [value]) if encode else pa.repeat(value, n)
+        column = pa.DictionaryArray.from_arrays(zeros, [value]) if encode else repeated(value, n)
         rows = rows.append_column(name, column)
     return rows.replace_schema_metadata(None)
 

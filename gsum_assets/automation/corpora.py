@@ -10,6 +10,7 @@ from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_resources.array_cache import forget_arrays
 from gsum_resources.suggest import did_you_mean
 from gsum_resources.warehouse_io import WarehouseIO
 
@@ -84,6 +85,7 @@ def forget_tables(warehouse: WarehouseIO, requests: Requests, corpus: str) -> No
         folder = f"{store.root}/{table.name}/corpus={corpus}"
         if store.fs.exists(folder):
             store.fs.rm(folder, recursive=True)
+    forget_arrays(store, corpus)
     requests.forget(corpus)
     Buckets(store).forget(corpus)
     warehouse.rebuild_catalogue()

@@ -17,6 +17,7 @@ from gsum_assets.forgetting.replies import Present, forget_names, replies_to_for
 from gsum_assets.processes import UNDER_WAY
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.array_cache import forget_arrays
 from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.state import state_of
@@ -111,6 +112,7 @@ class Forgetting:
         }
         n_previews = self._forget_previews(instance, frozenset(affected), snapshot)
         for corpus, documents in affected.items():
+            forget_arrays(self.store, corpus)
             if not documents.documents:
                 self._remove_ledgers(corpus)
         state = state_of(self.store)

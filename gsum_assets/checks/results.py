@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS
-from gsum_resources.arrow import pc
+from gsum_resources.arrow import pc, rows_at
 
 ROUNDING = 1e-9
 
@@ -36,7 +36,7 @@ def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
     )
     index = pc.index_in(cited["node_id"], value_set=chunks["chunk_id"].combine_chunks())
     unknown, known = cited.filter(pc.is_null(index)), cited.filter(pc.is_valid(index))
-    texts = chunks["text"].take(pc.drop_null(index))
+    texts = rows_at(chunks.select(["text"]), pc.drop_null(index))["text"]
     other = known.filter(pc.not_equal(known["text"], texts))
     checked = count(cited.num_rows, "cited chunk")
     remedy = "materialize contexts again"

@@ -17,6 +17,7 @@ from gsum_assets.graphs.nearest import nearest_by_product
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import repeated, taken
 from gsum_resources.blocks import LOCAL, Engine
 
 
@@ -137,10 +138,10 @@ def _rows(level: str, kind: str, edges: Edges, ids: Sequence[str]) -> pa.Table:
     n = len(edges.sources)
     return pa.table(
         {
-            "level": pa.repeat(level, n),
-            "kind": pa.repeat(kind, n),
-            "source_id": named.take(pa.array(edges.sources)),
-            "target_id": named.take(pa.array(edges.targets)),
+            "level": repeated(level, n),
+            "kind": repeated(kind, n),
+            "source_id": taken(named, edges.sources),
+            "target_id": taken(named, edges.targets),
             "weight": edges.weights,
         },
         schema=TABLES["gae.graph_edges"].schema,

@@ -1,5 +1,6 @@
 """Ranking of passages for questions, for every method of the family."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -50,13 +51,19 @@ class ChosenClusters:
     def __init__(self, variant: Variant, tables: Tables) -> None:
         self._variant = variant
         self._tables = tables
-        self._found: dict[tuple[str, str], tuple[pa.Table, float]] = {}
+        self._found: dict[tuple[str, str], tuple[pa.Table, Mapping[str, int], float]] = {}
 
     def of(self, level: Level, scope: str) -> Clusters:
         """Return the clusters of a level's passages, for questions that search `scope`."""
         if (level.name, scope) not in self._found:
-            self._found[level.name, scope] = self._load(level.name, scope)
-        rows, weight = self._found[level.name, scope]
+            rows, weight = self._load(level.name, scope)
+            columns = (rows[name].to_pylist() for name in ("passage_id", "cluster"))
+            cluster_of = dict(zip(*columns, strict=True))  # once for thousands of documents
+            self._found[level.name, scope] = rows, cluster_of, weight
+        rows, cluster_of, weight = self._found[level.name, scope]
+        if all(passage_id in cluster_of for passage_id in level.ids):
+            labels = np.array([cluster_of[passage_id] for passage_id in level.ids], np.int32)
+            return Clusters(labels, weight)
         return Clusters(in_order(rows, level.ids, "gae/clusters")["cluster"].to_numpy(), weight)
 
     def _load(self, level: str, scope: str) -> tuple[pa.Table, float]:

@@ -33,10 +33,12 @@ def ranked_lines(
     questions: dict[str | None, list[dict]] = defaultdict(list)
     for query in queries.to_pylist():
         questions[query["document_id"]].append(query)
+    scopes: dict[str | None, list[dict]] = defaultdict(list, {None: rows})
+    for row in rows:
+        scopes[row["document_id"]].append(row)
     found: dict[str, Sequence[str]] = {}
     for document_id, scope_queries in questions.items():
-        scope = [row for row in rows if document_id in (None, row["document_id"])]
-        if not scope:
+        if document_id not in scopes or not (scope := scopes[document_id]):
             continue
         index = Bm25Index([row["text"] for row in scope], Bm25Settings(words=words))
         scores = index.scores([query["retrieval_text"] for query in scope_queries])

@@ -8,6 +8,7 @@ from gsum_assets.graphs.nearest_again import nearest_again
 from gsum_assets.lightpal.earlier import Earlier
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import repeated, taken
 from gsum_resources.blocks import LOCAL, Engine
 
 
@@ -49,9 +50,9 @@ def _rows(level: str, ids: pa.Array, found: Neighbours) -> pa.Table:
     n, k = found.indices.shape
     return pa.table(
         {
-            "level": pa.repeat(level, n * k),
-            "passage_id": ids.take(pa.array(np.repeat(np.arange(n), k))),
-            "candidate_id": ids.take(pa.array(found.indices.ravel())),
+            "level": repeated(level, n * k),
+            "passage_id": taken(ids, np.repeat(np.arange(n), k)),
+            "candidate_id": taken(ids, found.indices.ravel()),
             "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n),
             "similarity": found.similarities.ravel(),
         },

@@ -6,6 +6,7 @@ import pyarrow as pa
 from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import repeated, taken
 from gsum_resources.protocols import PassageScorer
 
 
@@ -34,9 +35,9 @@ def _rows(level: str, lists: CandidateLists, scores: np.ndarray) -> pa.Table:
     ids = pa.array(lists.ids, pa.string())
     return pa.table(
         {
-            "level": pa.repeat(level, n * k),
-            "passage_id": ids.take(pa.array(np.repeat(np.arange(n), k))),
-            "candidate_id": ids.take(pa.array(lists.indices.ravel())),
+            "level": repeated(level, n * k),
+            "passage_id": taken(ids, np.repeat(np.arange(n), k)),
+            "candidate_id": taken(ids, lists.indices.ravel()),
             "score": pa.array(scores, from_pandas=True),  # NaN becomes null
         },
         schema=TABLES["lightpal.context_scores"].schema,

@@ -19,7 +19,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     walks = inputs.variant == PASSAGE_WALK
     return rank(
         inputs.variant,
-        Collection.from_tables(*map(inputs.table, PASSAGES)),
+        Collection.from_tables(*map(inputs.table, PASSAGES), cache=inputs.array_cache),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         Tables(inputs.table("passage_edges"), inputs.table("walk_trust") if walks else _NO_TRUST),
         inputs.settings("language"),

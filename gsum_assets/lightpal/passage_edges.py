@@ -21,6 +21,7 @@ import pyarrow as pa
 from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import repeated, taken
 
 _LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean
 
@@ -97,11 +98,11 @@ def _rows(
     named = pa.array(ids, pa.string())
     return pa.table(
         {
-            "graph": pa.repeat(graph, len(source)),
-            "level": pa.repeat(level, len(source)),
-            "scope": pa.repeat(scope, len(source)),
-            "source_id": named.take(pa.array(source)),
-            "target_id": named.take(pa.array(lists.indices[source, chosen])),
+            "graph": repeated(graph, len(source)),
+            "level": repeated(level, len(source)),
+            "scope": repeated(scope, len(source)),
+            "source_id": taken(named, source),
+            "target_id": taken(named, lists.indices[source, chosen]),
             "rank": (column + 1).astype(np.int32),
             "weight": values.weight[source, chosen],
         },

@@ -81,7 +81,8 @@ def _passages(chunks: pa.Table) -> tuple[pa.Array, Sequence[str], str]:
     if len(documents) >= _FEWEST_DOCUMENTS:
         ids = documents.take(pc.sort_indices(documents))
         return ids, [label(name) for name in ids.to_pylist()], "documents"
-    ordered = chunks.take(pc.sort_indices(chunks["chunk_id"]))
+    named = chunks.select(["chunk_id", "document_id", "position"])  # without the texts
+    ordered = named.take(pc.sort_indices(named["chunk_id"]))
     owners, positions = (ordered[column].to_pylist() for column in ("document_id", "position"))
     names = [f"{label(name)} #{position}" for name, position in zip(owners, positions, strict=True)]
     return ordered["chunk_id"].combine_chunks(), names, "chunks"

@@ -4,17 +4,30 @@ k1 and b stay at 1.5 and 0.75: on the 250 questions of ODSum-Story's train stori
 from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and nothing of P@10
 (48.6); on QMSum train k1 of 1.2 to 2 and b of 0.4 to 0.75 changed P@6 by 0.1. See `words.py` for
 the tokenization and the data it was chosen on.
+
+The index of a large collection is kept in the collection's cache, if it has one, so that a later
+process maps it into memory instead of splitting all texts again. Terms are kept as hashes, and no
+word can be read from them.
 """
 
+import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
 
 import numpy as np
 
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
+from gsum_resources.array_cache import ArrayCache
+from gsum_resources.content_hash import hash_texts
+
+_KEPT_FROM = 2**20  # characters; fewer are split within half a second
+_FORMAT = "1"  # changes when the same texts and settings give other arrays
+_ARRAYS = ("data", "indices", "indptr")  # of bm25s
 
 
 @dataclass(frozen=True)
@@ -30,9 +43,9 @@ class Bm25:
     """BM25 of a question's terms in each chunk and each document of a collection."""
 
     def __init__(self, collection: Collection, settings: Bm25Settings | None = None) -> None:
-        settings = settings or Bm25Settings()
-        self._nodes = Bm25Index(collection.chunk_texts, settings)
-        self._documents = Bm25Index(collection.document_texts, settings)
+        settings, cache = settings or Bm25Settings(), collection.cache
+        self._nodes = indexed("chunks", collection.chunk_texts, settings, cache)
+        self._documents = indexed("documents", collection.document_texts, settings, cache)
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores that are not negative; 0 if text and question share no term."""
@@ -48,27 +61,95 @@ class Bm25Index:
     """
 
     def __init__(self, texts: Sequence[str], settings: Bm25Settings) -> None:
-        import bm25s
-
-        logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
-        self._words, self._n_texts = settings.words, len(texts)
-        self._number_of: dict[str, int] = {}
+        number_of: dict[str, int] = {}
         numbers = [
-            [self._number_of.setdefault(term, len(self._number_of)) for term in terms]
-            for terms in map(self._words.split, texts)
+            [number_of.setdefault(term, len(number_of)) for term in terms]
+            for terms in map(settings.words.split, texts)
         ]
-        self._index = bm25s.BM25(k1=settings.k1, b=settings.b)
-        if self._number_of:  # the mean length of texts without any term is 0
-            self._index.index(
-                (numbers, self._number_of), create_empty_token=False, show_progress=False
-            )
+        self._terms = number_of
+        self._number_of: Callable[[str], int | None] = number_of.get
+        self._words, self._n_texts, self._index = settings.words, len(texts), _bm25(settings)
+        if number_of:  # the mean length of texts without any term is 0
+            self._index.index((numbers, number_of), create_empty_token=False, show_progress=False)
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], n_texts: int, settings: Bm25Settings
+    ) -> "Bm25Index":
+        """Return the index of `n_texts` texts whose `arrays` were kept."""
+        found = cls.__new__(cls)
+        found._terms = {}
+        found._number_of = _HashedTerms(arrays["hashes"], arrays["numbers"]).get
+        found._words, found._n_texts, found._index = settings.words, n_texts, _bm25(settings)
+        found._index.scores = {name: arrays[name] for name in _ARRAYS} | {"num_docs": n_texts}
+        found._index.nonoccurrence_array = None  # of other forms of BM25
+        return found
+
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays to keep; empty if there is no term, or two terms have one hash."""
+        terms = self._terms
+        hashes = np.fromiter(map(_hash_of, terms), np.uint64, len(terms))
+        order = np.argsort(hashes)
+        if not terms or (np.diff(hashes[order]) == 0).any():
+            return {}
+        numbers = np.fromiter(terms.values(), np.int64, len(terms))
+        kept = {name: np.asarray(self._index.scores[name]) for name in _ARRAYS}
+        return kept | {"hashes": hashes[order], "numbers": numbers[order]}
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
         scores = np.zeros((len(queries), self._n_texts), np.float32)
         for row, query in zip(scores, queries, strict=True):
-            terms = self._words.split(query)
-            known = [self._number_of[term] for term in terms if term in self._number_of]
-            if known:
+            numbers = map(self._number_of, self._words.split(query))
+            if known := [number for number in numbers if number is not None]:
                 row[:] = self._index.get_scores_from_ids(known)
         return scores
+
+
+class _HashedTerms:
+    """Numbers of terms by the hashes of the terms, which ascend."""
+
+    def __init__(self, hashes: np.ndarray, numbers: np.ndarray) -> None:
+        self._hashes, self._numbers = hashes, numbers
+
+    def get(self, term: str) -> int | None:
+        """Return the number of a term; None if no text has it."""
+        wanted = np.uint64(_hash_of(term))
+        position = int(np.searchsorted(self._hashes, wanted))
+        if position == len(self._hashes) or self._hashes[position] != wanted:
+            return None
+        return int(self._numbers[position])
+
+
+def indexed(
+    name: str, texts: Sequence[str], settings: Bm25Settings, cache: ArrayCache | None
+) -> Bm25Index:
+    """Return the index of `texts`, from the cache if it is kept there, else kept if it is large.
+
+    Parameters
+    ----------
+    name : what the texts are; a new version replaces the kept index of this name.
+    """
+    if cache is None or sum(map(len, texts)) < _KEPT_FROM:
+        return Bm25Index(texts, settings)
+    name = f"bm25-{name}{'-bigrams' if settings.words.bigrams else ''}"
+    made_from = [_FORMAT, *map(version, ("bm25s", "nltk", "numpy")), repr(settings)]
+    key = hash_texts([*made_from, *texts])
+    if arrays := cache.read(name, key):
+        return Bm25Index.from_arrays(arrays, len(texts), settings)
+    found = Bm25Index(texts, settings)
+    if found.arrays:
+        cache.write(name, key, found.arrays)
+    return found
+
+
+def _bm25(settings: Bm25Settings):
+    import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
+    return bm25s.BM25(k1=settings.k1, b=settings.b)
+
+
+def _hash_of(term: str) -> int:
+    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")

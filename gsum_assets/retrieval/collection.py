@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.vectors import vectors_of
+from gsum_resources.array_cache import ArrayCache
+from gsum_resources.arrow import pc, rows_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,7 @@ class Collection:
     chunk_ids, chunk_texts : `(n_chunks,)`.
     starts : index of each document's first chunk, then `n_chunks`, `(n_documents + 1,)`.
     embeddings : unit vectors of the chunks, `(n_chunks, dim)`, or None if not needed.
+    cache : where indexes of the whole collection are kept; None: they are computed each time.
     """
 
     document_ids: Sequence[str]
@@ -35,10 +38,15 @@ class Collection:
     chunk_texts: Sequence[str]
     starts: np.ndarray
     embeddings: np.ndarray | None = None
+    cache: ArrayCache | None = None
 
     @classmethod
     def from_tables(
-        cls, documents: pa.Table, chunks: pa.Table, chunk_embeddings: pa.Table | None = None
+        cls,
+        documents: pa.Table,
+        chunks: pa.Table,
+        chunk_embeddings: pa.Table | None = None,
+        cache: ArrayCache | None = None,
     ) -> "Collection":
         """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
 
@@ -49,7 +57,9 @@ class Collection:
         ValueError
             If a chunk has no document, or embeddings are given and a chunk has none.
         """
-        chunks = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
+        keys = ("document_id", "position")
+        order = pc.sort_indices(chunks.select(keys), [(key, "ascending") for key in keys])
+        chunks = rows_at(chunks, order)
         owners = chunks["document_id"].to_pylist()
         document_ids, starts = np.unique(np.array(owners, dtype=object), return_index=True)
         texts = dict(
@@ -70,6 +80,7 @@ class Collection:
             chunk_texts=chunks["text"].to_pylist(),
             starts=np.append(starts, len(owners)).astype(np.int64),
             embeddings=vectors,
+            cache=cache,
         )
 
     def document(self, index: int) -> "Collection":

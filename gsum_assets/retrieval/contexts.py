@@ -7,7 +7,7 @@ import pyarrow as pa
 from gsum_assets.retrieval.full_context import spans
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_resources.arrow import pc, rows_at
 from gsum_resources.content_hash import hash_texts
 
 
@@ -29,7 +29,7 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
             f"contexts: {found.null_count} ranked chunks are not in the corpus (first: "
             f"'{first}'); materialize rankings again"
         )
-    context_chunks = chunks.take(found)
+    context_chunks = rows_at(chunks, found)
     n = best.num_rows
     return pa.table(
         {

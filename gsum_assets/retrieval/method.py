@@ -21,6 +21,7 @@ def _rank(inputs: Inputs) -> pa.Table:
         Words(inputs.settings("language"), settings.bigrams),
         inputs.table("chunk_embeddings") if dense else None,
         inputs.table("query_embeddings") if dense else None,
+        inputs.array_cache,
     )
 
 

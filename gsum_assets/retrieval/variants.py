@@ -15,6 +15,7 @@ from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
+from gsum_resources.array_cache import ArrayCache
 
 RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "random": lambda collection, _: RandomOrder(collection),
@@ -47,6 +48,7 @@ def rank(
     words: Words,
     chunk_embeddings: pa.Table | None = None,
     query_embeddings: pa.Table | None = None,
+    cache: ArrayCache | None = None,
 ) -> pa.Table:
     """Return the rows of the table `rankings` for one baseline.
 
@@ -54,8 +56,9 @@ def rank(
     ----------
     words : how the word-based baselines split a text.
     chunk_embeddings, query_embeddings : needed by the variants in `NEED_VECTORS`, unused by others.
+    cache : where the index of the whole corpus is kept.
     """
-    collection = Collection.from_tables(documents, chunks, chunk_embeddings)
+    collection = Collection.from_tables(documents, chunks, chunk_embeddings, cache)
     if query_embeddings is None:
         questions = Questions.from_table(queries)
     else:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,6 +18,7 @@ from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.array_cache import ArrayCache
 from gsum_resources.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import ModelUnavailableError
@@ -79,6 +81,8 @@ def leftovers(house: House) -> set[str]:
 
 def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
+    arrays = ArrayCache(indexed.store, CORPUS)
+    arrays.write("bm25-chunks", "1", {"data": np.zeros(1)})
     (indexed.folder / f"{SECRET}.txt").unlink()
     (indexed.folder / f"{OTHER}.txt").rename(indexed.folder / "renamed.txt")
     queries = indexed.folder / "queries.jsonl"
@@ -92,6 +96,7 @@ def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert done.documents == {CORPUS: sorted([SECRET, OTHER])}
     assert done.n_replies == 2  # of a question about it, and of one about all that showed it
     assert leftovers(indexed) == set()
+    assert arrays.read("bm25-chunks", "1") is None  # its words are hashed, their counts are not
     assert forget_deleted(indexed) is None
     # one about all was requested without it, and the renamed one not at all; what was paid before
     # stays on record, without a name

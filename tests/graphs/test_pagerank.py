@@ -9,6 +9,7 @@ from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import spsolve
 from threadpoolctl import threadpool_limits
 
+from gsum_assets.graphs import pagerank
 from gsum_assets.graphs.pagerank import WalkGraph, personalized_pagerank
 
 
@@ -169,3 +170,44 @@ def test_edge_order_does_not_matter(edges, random):
         for rows in (edges, shuffled)
     )
     assert one == pytest.approx(other, abs=1e-11)
+
+
+@settings(deadline=None)
+@given(edges.map(both_ways), seeds, st.floats(0.02, 0.95), st.sampled_from([1e-2, 1e-4]))
+def test_pushes_are_below_networkx_by_at_most_their_bound(edges, seeds, restart, tolerance):
+    walked = graph(12, *edges)
+    jumps = np.zeros(12)
+    jumps[walked.positions[list(seeds)]] = list(seeds.values())
+    found = pagerank._local_push(walked, jumps / jumps.sum(), restart, tolerance)
+    other = nx.DiGraph()
+    other.add_nodes_from(range(12))
+    for source, target, weight in edges:
+        before = other.get_edge_data(source, target, {"weight": 0.0})["weight"]
+        other.add_edge(source, target, weight=before + weight)
+    truth = nx.pagerank(other, 1 - restart, personalization=seeds, tol=1e-13, max_iter=5000)
+    error = np.array([truth[i] for i in range(12)]) - found[walked.positions]
+    with_edges = walked.leaving[walked.n_ends :]
+    mean = with_edges.mean() if len(with_edges) else 1.0
+    assert (error >= -1e-9).all()
+    assert (error <= tolerance * walked.leaving[walked.positions] / mean + 1e-9).all()
+
+
+def test_a_large_symmetric_graph_is_walked_near_the_seeds(monkeypatch):
+    n = 20_000
+    path = graph(n, *both_ways([(i, i + 1, 1.0) for i in range(n - 1)]))
+    exact = personalized_pagerank(path, [n // 2], np.ones(1), 0.1)
+    monkeypatch.setattr(pagerank, "LARGE", n)
+    monkeypatch.setattr(WalkGraph, "transitions", None)  # the exact solution reads them
+    found = personalized_pagerank(path, [n // 2], np.ones(1), 0.1)
+    assert found == pytest.approx(exact, abs=1.1 * pagerank.PUSH_TOLERANCE)
+    assert 10 < np.count_nonzero(found) < 100
+
+
+def test_large_graphs_are_solved_exactly_unless_symmetric_with_few_seeds(monkeypatch):
+    monkeypatch.setattr(pagerank, "LARGE", 0)
+    monkeypatch.setattr(pagerank, "_local_push", None)
+    cycle = [(i, (i + 1) % 2000, 1.0) for i in range(2000)]
+    personalized_pagerank(graph(2000, *cycle), [0], np.ones(1), 0.5)
+    personalized_pagerank(graph(2000, *both_ways(cycle)), [0, 1, 2], np.ones(3), 0.5)
+    with pytest.raises(TypeError):
+        personalized_pagerank(graph(2000, *both_ways(cycle)), [0], np.ones(1), 0.5)

@@ -5,8 +5,11 @@ import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import PassageGraphs
+from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from tests.gor.toy_documents import shuffled
+from tests.lightpal.toys import edges_of, topic_tables
 from tests.retrieval.toys import collection
 
 EDGES = (
@@ -68,3 +71,32 @@ def test_row_order_does_not_matter():
     turned = PassageGraphs.of(shuffled(edge_table()), "walk").walked(collection(), "corpus")
     expected = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
     assert weights(turned.nodes) == weights(expected.nodes)
+
+
+def test_documents_have_the_edges_among_their_chunks():
+    here = Collection.from_tables(*topic_tables(3, 4, 6))
+    rows = shuffled(edges_of(here))
+    rows = rows.filter(pc.equal(rows["graph"], "walk"))
+    within = rows.filter(pc.equal(rows["scope"], "document")).to_pylist()
+    rows = PassageGraphs.of(rows, "walk", both_ways=True)
+    for index in reversed(range(len(here.document_ids))):
+        document = here.document(index)
+        at = {chunk_id: position for position, chunk_id in enumerate(document.chunk_ids)}
+        expected = [
+            (at[row["source_id"]], at[row["target_id"]], row["weight"])
+            for row in within
+            if row["source_id"] in at and row["target_id"] in at
+        ]
+        assert expected
+        expected += [(target, source, weight) for source, target, weight in expected]
+        graph = rows.walked(document, "document").nodes
+        found = zip(graph.sources, graph.targets, graph.weights, strict=True)
+        assert list(found) == expected
+
+
+def test_documents_do_not_read_the_edges_of_others():
+    here = Collection.from_tables(*topic_tables(3, 4, 6))
+    graphs = PassageGraphs.of(edges_of(here), "walk")
+    graphs.walked(here.document(0), "document")
+    object.__setattr__(graphs, "edges", None)  # grouped once, the table is read no more
+    assert len(graphs.walked(here.document(1), "document").nodes.sources)

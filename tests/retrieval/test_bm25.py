@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings
+from gsum_assets.retrieval import bm25
+from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings, indexed
 from gsum_assets.retrieval.words import Words
-from tests.retrieval.toys import of_texts, toy_question
+from gsum_resources.array_cache import ArrayCache
+from gsum_resources.parquet_store import ParquetStore
+from tests.retrieval.toys import collection, of_texts, toy_question
 
 PLAIN = Words(language="tlh")  # no stop words, no stems: terms are the words
 word = st.sampled_from(["ore", "sun", "fox", "elm", "ivy"])
@@ -69,3 +72,55 @@ def test_unknown_query_words_do_not_affect_known_ones():
     retriever = Bm25(of_texts("fox", "wolf", "owl"))
     found = retriever.scores(toy_question("fox", "fox zyzzyva")).nodes
     np.testing.assert_array_equal(found[0], found[1])
+
+
+QUERIES = ["the red fox", "boats in the harbour at night", "zyzzyva", ""]
+
+
+@pytest.mark.parametrize("words", [Words(), Words(bigrams=True)])
+def test_kept_index_has_equal_scores_and_no_words(tmp_path, monkeypatch, words):
+    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    cache, settings = ArrayCache(ParquetStore(str(tmp_path)), "tales"), Bm25Settings(words=words)
+    here = replace(collection(), cache=cache)
+    fresh = Bm25(collection(), settings).scores(toy_question(*QUERIES))
+    for _ in range(2):
+        found = Bm25(here, settings).scores(toy_question(*QUERIES))
+        np.testing.assert_array_equal(found.nodes, fresh.nodes)
+        np.testing.assert_array_equal(found.documents, fresh.documents)
+        # from now on nothing is split but questions
+        monkeypatch.setattr(Bm25Index, "__init__", None)
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*.npy"))
+    assert kept
+    assert not any(term.encode() in kept for text in here.chunk_texts for term in words.split(text))
+
+
+def test_kept_index_is_replaced_when_a_text_or_setting_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
+    for texts, settings in (
+        (["red fox", "grey wolf"], Bm25Settings()),
+        (["red fox", "grey owl"], Bm25Settings()),
+        (["red fox", "grey owl"], Bm25Settings(b=0.2)),
+        (["grey owl"], Bm25Settings()),
+    ):
+        found = indexed("chunks", texts, settings, cache).scores(["grey fox wolf"])
+        expected = Bm25Index(texts, settings).scores(["grey fox wolf"])
+        np.testing.assert_array_equal(found, expected)
+        assert len(list(tmp_path.rglob("data.npy"))) == 1
+
+
+def test_indexes_of_documents_and_small_corpora_are_not_kept(tmp_path, monkeypatch):
+    cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
+    Bm25(replace(collection(), cache=cache))
+    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    Bm25(replace(collection(), cache=cache).document(1))
+    assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_texts_without_terms_are_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
+    for _ in range(2):
+        assert indexed("chunks", ["the of"], Bm25Settings(), cache).scores(["fox"]).tolist() == [
+            [0]
+        ]

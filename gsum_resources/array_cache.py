@@ -1,0 +1,62 @@
+"""Arrays derived from the texts of a corpus, kept so that no process computes them again.
+
+`<root>/_memo/arrays/corpus=<corpus>/<name>/<version>/` holds one file for each array, which readers
+map into memory. The version is a hash of everything that the arrays are computed from; a new
+version replaces the others of its name, and `forget_arrays` removes all of a corpus.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from gsum_resources.parquet_store import ParquetStore
+
+
+class ArrayCache:
+    """The arrays of one corpus. An object store, which cannot be mapped, keeps none."""
+
+    def __init__(self, store: ParquetStore, corpus: str) -> None:
+        self._folder = Path(_folder(store, corpus)) if store.is_local else None
+
+    def read(self, name: str, version: str) -> dict[str, np.ndarray] | None:
+        """Return the arrays by name, mapped into memory; None if this version is not kept."""
+        if self._folder is None:
+            return None
+        folder = self._folder / name / version
+        try:
+            return {
+                file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")
+            } or None
+        except FileNotFoundError:  # replaced meanwhile
+            return None
+
+    def write(self, name: str, version: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays under a version, in one step, and remove the other versions of `name`."""
+        if self._folder is None:
+            return
+        folder = self._folder / name
+        beside = folder / f".{uuid.uuid4().hex}"
+        beside.mkdir(parents=True)
+        for array_name, array in arrays.items():
+            np.save(beside / f"{array_name}.npy", array, allow_pickle=False)
+        with suppress(OSError):  # another process wrote or replaced it
+            os.rename(beside, folder / version)  # noqa: PTH104
+        for other in folder.iterdir():  # a mapped file stays readable until it is closed
+            if other.name != version:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def forget_arrays(store: ParquetStore, corpus: str) -> None:
+    """Remove all arrays of a corpus."""
+    folder = _folder(store, corpus)
+    if store.fs.exists(folder):
+        store.fs.rm(folder, recursive=True)
+
+
+def _folder(store: ParquetStore, corpus: str) -> str:
+    return f"{store.root}/_memo/arrays/corpus={corpus}"

@@ -1,0 +1,69 @@
+"""Tables of passages and their candidates whose ids do not fit into one array of texts."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.gae.graph_edges import graph_edges
+from gsum_assets.gae.settings import GraphSettings
+from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.contexts import top_contexts
+from gsum_resources import arrow
+from gsum_resources.content_hash import content_hash
+from tests.lightpal.toys import edges_of, topic_tables
+
+MOST = 500
+
+
+def longest(rows: pa.Table) -> int:
+    """Bytes of text in the largest array of a table."""
+    texts = [column for column in rows.columns if pa.types.is_string(column.type)]
+    sizes = (sum(map(len, chunk.to_pylist())) for column in texts for chunk in column.chunks)
+    return max(sizes, default=0)
+
+
+def written() -> Iterator[pa.Table]:
+    """Tables with a row for each passage and neighbour."""
+    documents, chunks, vectors = topic_tables(2, 3, 4)
+    here = Collection.from_tables(documents, chunks, vectors)
+    yield candidates(here, 8)
+    yield edges_of(here)
+
+
+def test_ids_of_pairs_are_in_arrays_below_the_limit(monkeypatch: pytest.MonkeyPatch):
+    expected = [content_hash(rows) for rows in written()]
+    assert min(map(longest, written())) > MOST
+    monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", MOST)
+    for rows, digest in zip(written(), expected, strict=True):
+        assert longest(rows) <= MOST
+        rows.validate(full=True)
+        assert content_hash(rows) == digest
+
+
+def test_edges_of_clusterings_are_unchanged(monkeypatch: pytest.MonkeyPatch):
+    here = Collection.from_tables(*topic_tables(2, 3, 4))
+    expected = graph_edges(here, {}, "en", GraphSettings())
+    monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", 50)
+    assert graph_edges(here, {}, "en", GraphSettings()).equals(expected)
+
+
+def test_large_texts_of_chunks_are_ordered_and_cited(monkeypatch: pytest.MonkeyPatch):
+    documents, chunks, _ = topic_tables(2, 3, 4)
+    turned = chunks.take(list(range(chunks.num_rows))[::-1])
+    ids = chunks["chunk_id"].to_pylist()[:3]
+    rankings = pa.table(
+        {
+            "query_id": ["q"] * 3,
+            "level": ["node"] * 3,
+            "rank": pa.array([1, 2, 3], pa.int32()),
+            "item_id": ids,
+            "score": [3.0, 2.0, 1.0],
+        }
+    )
+    expected = Collection.from_tables(documents, chunks).chunk_texts
+    monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", MOST)
+    assert Collection.from_tables(documents, turned).chunk_texts == expected
+    chunks = chunks.set_column(2, "position", pa.array(chunks["position"].to_pylist(), pa.int32()))
+    assert top_contexts(rankings, chunks, 3)["text"].to_pylist() == list(expected[:3])

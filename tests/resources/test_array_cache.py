@@ -1,0 +1,48 @@
+"""Arrays of a corpus are kept by version, replaced and removed."""
+
+from pathlib import Path
+
+import numpy as np
+
+from gsum_resources.array_cache import ArrayCache, forget_arrays
+from gsum_resources.parquet_store import ParquetStore
+
+
+def files(store: ParquetStore) -> set[str]:
+    return {path.relative_to(store.root).as_posix() for path in Path(store.root).rglob("*.npy")}
+
+
+def test_a_version_is_mapped_and_replaces_the_others(tmp_path: Path):
+    store = ParquetStore(str(tmp_path))
+    cache = ArrayCache(store, "tales")
+    assert cache.read("index", "1") is None
+    cache.write("index", "1", {"a": np.arange(3)})
+    first = cache.read("index", "1")
+    assert first is not None
+    assert isinstance(first["a"], np.memmap)
+    cache.write("other", "1", {"a": np.arange(1)})
+    cache.write("index", "2", {"a": np.arange(4), "b": np.zeros(2)})
+    cache.write("index", "2", {"a": np.arange(4), "b": np.zeros(2)})  # by another process
+    assert cache.read("index", "1") is None
+    assert first["a"].tolist() == [0, 1, 2]  # its reader keeps it
+    found = cache.read("index", "2")
+    assert found is not None
+    assert sorted(found) == ["a", "b"]
+    folder = "_memo/arrays/corpus=tales"
+    names = ("index/2/a", "index/2/b", "other/1/a")
+    assert files(store) == {f"{folder}/{name}.npy" for name in names}
+
+
+def test_one_corpus_is_forgotten(tmp_path: Path):
+    store = ParquetStore(str(tmp_path))
+    for corpus in ("tales", "letters"):
+        ArrayCache(store, corpus).write("index", "1", {"a": np.arange(3)})
+    forget_arrays(store, "tales")
+    forget_arrays(store, "never kept")
+    assert files(store) == {"_memo/arrays/corpus=letters/index/1/a.npy"}
+
+
+def test_an_object_store_keeps_none():
+    cache = ArrayCache(ParquetStore("memory://home"), "tales")
+    cache.write("index", "1", {"a": np.arange(3)})
+    assert cache.read("index", "1") is None
