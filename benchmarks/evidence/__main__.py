@@ -9,11 +9,14 @@ the time embeds sentences, ten minutes for train on one core; their vectors are 
 folder for temporary files.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.evidence import training, validation
+from benchmarks.evidence.meetings import load
 from benchmarks.results import parser_of, publish
 from gsum_assets.evidence.training import Recipe
+from gsum_assets.evidence.weights import FILE
 
 
 def main() -> None:
@@ -24,11 +27,14 @@ def main() -> None:
     parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--seeds", type=int, default=Recipe().n_seeds, help="of train")
     chosen = parser.parse_args()
-    if chosen.command == "train":
-        tables = training.run(chosen.folder, chosen.precision, chosen.seeds)
-    else:
-        tables = validation.run(chosen.folder)
-    publish(f"evidence-{chosen.command}", tables, chosen.store)
+    if chosen.command == "val":
+        publish("evidence-val", validation.run(chosen.folder), chosen.store)
+        return
+    meetings = load(chosen.folder, "train", chosen.precision)
+    recipe = replace(Recipe(), n_seeds=chosen.seeds)
+    # stored before the weights change, which belong to the state that is measured
+    publish("evidence-train", training.measure(meetings, recipe), chosen.store)
+    print(f"wrote {FILE}: {training.write(meetings, recipe)}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """Weights of `evidence` from QMSum train, and a cross-validation by meeting."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import Measurement
 from benchmarks.evidence.found import HEADER, compared_ranks, metrics_of
-from benchmarks.evidence.meetings import Meetings, load, only
+from benchmarks.evidence.meetings import Meetings, only
 from benchmarks.results import interval
 from gsum.statistics import intervals
 from gsum_assets.evidence.choose import best_prefix
@@ -18,7 +17,6 @@ from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
 from gsum_assets.evidence.training import Example, Recipe, cross_validated, train
 from gsum_assets.evidence.weights import packaged, save_networks
 from gsum_assets.retrieval.words import Words
-from gsum_resources.embedder import Precision
 
 NETWORKS = {"own": False, "graph": True}
 """Whether a network reads the graph, by its name in the file of weights."""
@@ -69,26 +67,16 @@ def measure(meetings: Meetings, recipe: Recipe) -> Measurement:
     )
 
 
-def write(meetings: Meetings, recipe: Recipe, data: str, file: Path | None = None) -> Path:
-    """Train on all meetings, and write the weights; return their path."""
+def write(meetings: Meetings, recipe: Recipe, file: Path | None = None) -> str:
+    """Train on all meetings, write the weights, and return what they were trained on."""
     networks = {}
     for name, graph in NETWORKS.items():
         own, _ = examples(meetings, graph)
         networks[name] = train(own, NAMES[graph], recipe)
-    path = file or packaged()
-    save_networks(networks, path, data)
-    return path
-
-
-def run(folder: Path, precision: Precision, n_seeds: int) -> Measurement:
-    """Cross-validate, train on all meetings, and write the packaged weights."""
-    meetings = load(folder, "train", precision)
-    recipe = replace(Recipe(), n_seeds=n_seeds)
-    found = measure(meetings, recipe)
-    n = len(meetings.marked)
-    data = f"QMSum train, {len(meetings.collection.document_ids)} meetings, {n} questions"
-    print(f"wrote {write(meetings, recipe, data).name}: {data}")
-    return found
+    n_meetings, n_questions = len(meetings.collection.document_ids), len(meetings.marked)
+    data = f"QMSum train, {n_meetings} meetings, {n_questions} questions"
+    save_networks(networks, file or packaged(), data)
+    return data
 
 
 def _metrics(

@@ -73,8 +73,8 @@ def ranks(meetings: Meetings, found: Mapping[str, Evidence]) -> Measurement:
         )
     return Measurement(
         "Evidence found on QMSum val",
-        f"{len(marked)} questions with marked evidence, each over its meeting; percent; differences "
-        "are paired, 95% bootstrap intervals over questions.",
+        f"{len(marked)} questions with marked evidence, each over its meeting; percent; "
+        "differences are paired, 95% bootstrap intervals over questions.",
         HEADER,
         compared_ranks(metrics, DENSE),
     )

@@ -69,7 +69,7 @@ class SentenceIndex:
         self._rows = rows.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
         ids = np.array(self._rows["chunk_id"].to_pylist(), dtype=object)
         names, first = np.unique(ids, return_index=True) if len(ids) else (ids, np.array([], int))
-        ends = np.append(first[1:], len(ids))
+        ends = np.append(first[1:], len(ids)) if len(ids) else first
         self._range = dict(zip(names, zip(first.tolist(), ends.tolist(), strict=True), strict=True))
 
     def of(self, chunk_id: str) -> Sentences | None:
