@@ -36,7 +36,7 @@ def examples(meetings: Meetings, graph: bool) -> tuple[list[Example], list[np.nd
         CandidateSettings().n,
         graph,
     ):
-        relevant = marked[chosen.questions.ids[one.index]]
+        relevant = marked[chosen.questions.ids[one.number]]
         is_evidence = np.array([chunk_id in relevant for chunk_id in one.scope.ids])
         edges = edges_of(one.scope) if graph else []
         found.append(Example(one.documents[0], one.features, edges, is_evidence))

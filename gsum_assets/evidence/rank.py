@@ -26,14 +26,14 @@ class Judged(NamedTuple):
 
     Attributes
     ----------
-    index : number of the question.
+    number : of the question, from 0.
     scope : the passages that are judged.
     documents : the document of each, `(n,)`.
     features : `(n, n_features)`.
     latency_s : time to compute them.
     """
 
-    index: int
+    number: int
     scope: Scope
     documents: Sequence[str]
     features: np.ndarray
@@ -77,17 +77,17 @@ def rank(
         because = reasons(network, scaled, edges, found)
         order = top(found[None], one.scope.ids, len(found))[0]
         latency = one.latency_s + clock() - started
-        query_id = questions.ids[one.index]
+        query_id = questions.ids[one.number]
         blocks.append(
             (
-                one.index,
+                one.number,
                 _ranking_rows(query_id, one, found, order, latency),
                 {
                     "query_id": [query_id] * len(order),
-                    "chunk_id": [one.scope.ids[i] for i in order],
+                    "chunk_id": [one.scope.ids[i] for i in order.tolist()],
                     "rank": list(range(1, len(order) + 1)),
                     "probability": found[order].tolist(),
-                    "reasons": [because[i] for i in order],
+                    "reasons": [because[i] for i in order.tolist()],
                 },
             )
         )
@@ -136,7 +136,7 @@ def judge(
             features = own_features(scope, question, found)
             if graph:
                 features = np.hstack([features, graph_features(scope, found)])
-            documents = [inside.document_ids[owners[row]] for row in rows]
+            documents = [inside.document_ids[int(owner)] for owner in owners[rows]]
             yield Judged(member, scope, documents, features, clock() - started)
 
 
@@ -157,7 +157,7 @@ def _ranking_rows(
     """Return rows of `rankings`: documents by their best passage, then passages."""
     best: dict[str, float] = {}
     for i in order:
-        best.setdefault(one.documents[i], float(found[i]))
+        best.setdefault(one.documents[int(i)], float(found[i]))
     documents = sorted(best, key=lambda document: (-best[document], document))[:DEPTH]
     chunks = order[:DEPTH]
     n = len(documents) + len(chunks)
@@ -165,7 +165,7 @@ def _ranking_rows(
         "query_id": [query_id] * n,
         "level": ["document"] * len(documents) + ["node"] * len(chunks),
         "rank": [*range(1, len(documents) + 1), *range(1, len(chunks) + 1)],
-        "item_id": [*documents, *(one.scope.ids[i] for i in chunks)],
+        "item_id": [*documents, *(one.scope.ids[i] for i in chunks.tolist())],
         "score": [*(best[document] for document in documents), *found[chunks].tolist()],
         "latency_s": [latency] * n,
     }

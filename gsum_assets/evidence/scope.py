@@ -168,7 +168,8 @@ class ScopeIndex:
         """
         n = len(self._owner)
         chosen = np.arange(n) if candidates is None else candidates
-        ids = [self._collection.chunk_ids[i] for i in chosen]
+        ids = [self._collection.chunk_ids[int(i)] for i in chosen]
+        texts = [self._collection.chunk_texts[int(i)] for i in chosen]
         owners = self._owner[chosen]
         return Scope(
             ids=ids,
@@ -177,7 +178,7 @@ class ScopeIndex:
             places=self._places[chosen],
             before=self._shifted(chosen, -1),
             behind=self._shifted(chosen, 1),
-            terms=[frozenset(self.words.split(self._collection.chunk_texts[i])) for i in chosen],
+            terms=[frozenset(self.words.split(text)) for text in texts],
             sentences=[self._sentences.of(chunk_id) for chunk_id in ids],
         )
 
