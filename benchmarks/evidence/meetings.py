@@ -6,7 +6,7 @@ files, meeting by meeting, so that an interrupted run continues.
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +26,35 @@ from gsum_assets.tables import TABLES
 from gsum_resources.embedder import LocalEmbedder, Precision
 
 
-class Kept:
-    """An embedder of passages whose vectors are kept in files."""
+class Remembered:
+    """An embedder that embeds no text twice.
 
-    def __init__(self, embedder: LocalEmbedder) -> None:
-        self._embedder = embedder
+    Parameters
+    ----------
+    embedder : embeds what is not known.
+    known : vectors by text, to which new ones are added.
+    """
+
+    def __init__(self, embedder: LocalEmbedder, known: dict[str, np.ndarray]) -> None:
+        self._embedder, self._known = embedder, known
+        self.identity, self.dimension = embedder.identity, embedder.dimension
+        self.embed_queries = embedder.embed_queries
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of passages, `(n_texts, dim)`."""
-        return kept(self._embedder.identity, texts, self._embedder.embed)
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            self._known.update(zip(new, self._embedder.embed(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+class Kept(Remembered):
+    """An embedder whose vectors are also kept in a file for each list of texts."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of passages, `(n_texts, dim)`."""
+        vectors = kept(self.identity, texts, self._embedder.embed)
+        self._known.update(zip(texts, vectors, strict=True))
+        return vectors
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,7 @@ class Meetings:
     ----------
     queries, chunks, sentences : rows of these tables.
     collection, questions : of the same rows, with vectors.
+    embedder : knows the vectors of all passages and sentences.
     """
 
     queries: pa.Table
@@ -52,6 +73,7 @@ class Meetings:
     sentences: pa.Table
     collection: Collection
     questions: Questions
+    embedder: Remembered
 
     @property
     def marked(self) -> dict[str, frozenset[str]]:
@@ -74,13 +96,15 @@ def load(folder: Path, split: str, precision: Precision = "float32") -> Meetings
         raise MissingDataError(f"needs {file}; name the folder with the official files of QMSum")
     contents = read_qmsum(file)
     embedder = LocalEmbedder(precision=precision)
+    known: dict[str, np.ndarray] = {}
+    keeping = Kept(embedder, known)
     cut, sentences, vectors = [], [], []
     for i, document in enumerate(contents.documents, 1):
         own = chunk_documents([document], CorpusSettings(), default_tokenizer())
         rows = rows_of(TABLES["chunks"], own)
         cut.append(rows)
-        vectors.append(Kept(embedder).embed(rows["text"].to_pylist()))
-        sentences.append(sentence_rows(rows, Kept(embedder)))  # type: ignore[arg-type]
+        vectors.append(keeping.embed(rows["text"].to_pylist()))
+        sentences.append(sentence_rows(rows, keeping))
         if i % 20 == 0:
             print(f"{i} of {len(contents.documents)} meetings embedded", file=sys.stderr)
     chunks = pa.concat_tables(cut).combine_chunks()
@@ -95,6 +119,7 @@ def load(folder: Path, split: str, precision: Precision = "float32") -> Meetings
         pa.concat_tables(sentences).combine_chunks(),
         Collection.from_tables(documents, chunks, embedded),
         Questions.from_tables(queries, embed_questions(queries, embedder)),
+        Remembered(embedder, known),
     )
 
 
@@ -103,10 +128,8 @@ def only(meetings: Meetings, query_ids: Sequence[str]) -> Meetings:
     ids = meetings.queries["query_id"].to_pylist()
     wanted = set(query_ids)
     rows = [i for i, query_id in enumerate(ids) if query_id in wanted]
-    return Meetings(
-        meetings.queries.take(rows),
-        meetings.chunks,
-        meetings.sentences,
-        meetings.collection,
-        meetings.questions.take(rows),
+    return replace(
+        meetings,
+        queries=meetings.queries.take(rows),
+        questions=meetings.questions.take(rows),
     )

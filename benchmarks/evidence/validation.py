@@ -3,7 +3,6 @@
 To be run once: nothing may be chosen by its figures.
 """
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import Measurement
-from benchmarks.answers import WORDS, bare
+from benchmarks.answers import WORDS
 from benchmarks.evidence.found import HEADER, K, compared_ranks, metrics_of, paired
-from benchmarks.evidence.meetings import Meetings, load, only
+from benchmarks.evidence.meetings import Meetings, load
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
@@ -28,9 +27,8 @@ from gsum_assets.retrieval.oracles import rank_by_oracle
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.words import Words
 from gsum_resources.arrow import pc
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import LanguageModel
-from gsum_resources.settings import Settings
 
 DENSE, ALONE = "dense", "evidence alone"
 ROUGE = ("rouge1", "rouge2", "rougeL")
@@ -149,20 +147,12 @@ def _scores(
     return scores, float(np.mean([len(text.split()) for text in written.values()]))
 
 
-def run(folder: Path, split: str = "val", n_questions: int | None = None) -> Iterator[Measurement]:
-    """Yield a table of evidence, and one of answers for each kind of question.
-
-    Parameters
-    ----------
-    n_questions : only the first ones, for a trial on another split.
-    """
-    meetings = load(folder, split)
-    if n_questions is not None:
-        meetings = only(meetings, meetings.questions.ids[:n_questions])
+def run(folder: Path) -> Iterator[Measurement]:
+    """Yield a table of evidence, and one of answers for each kind of question."""
+    meetings = load(folder, "val")
     found = judged(meetings)
     yield ranks(meetings, found)
     contexts = contexts_of(meetings, found)
-    with tempfile.TemporaryDirectory() as root:
-        model = bare(ParquetStore(root), Settings())
-        for kind in ("specific", "general"):
-            yield answers(kind, meetings, contexts, model)
+    model = ExtractiveModel(meetings.embedder)
+    for kind in ("specific", "general"):
+        yield answers(kind, meetings, contexts, model)
