@@ -46,7 +46,7 @@ test-rest: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG) $(LIBRARY) \
 		$(CLUSTER))
 
-test-cluster: .venv/.cluster  ## run the tests over PostgreSQL and an S3 server, on loopback
+test-cluster: .venv/.cluster  ## run the tests over PostgreSQL, an S3 server and Ray, on loopback
 	OMP_NUM_THREADS=1 $(BIN)/pytest $(CLUSTER)
 
 test-llm: .venv/.dev  ## run all families of methods on three documents with a real model

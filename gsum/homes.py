@@ -1,6 +1,7 @@
 """Read what a home has: tables, SQL, the leaderboard, answers, differences of methods."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home as Folders
 from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.settings import SETTINGS_FILE
+from gsum_resources.paths import is_remote
 from gsum_resources.table import Table
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def open_home(path: str | Path | None = None, warehouse: str | None = None) -> "
         root = Path(path).expanduser().resolve()
         folders = Folders(root, str(root / "warehouse"))
     if warehouse is not None:
-        folders = Folders(folders.root, warehouse)
-    if "://" not in folders.warehouse:
+        folders = replace(folders, warehouse=warehouse)
+    if "://" not in folders.warehouse and not is_remote(folders.corpora):
         required = [folders.corpora, Path(folders.warehouse)]
         if not any(folder.is_dir() for folder in required):
             raise FileNotFoundError(
@@ -280,7 +281,7 @@ class Home:
         0  mill  passage 1 of 2
         """
         found = ask(self._workspace, corpus, question, method, document_id, explain)
-        return Answer.of(found, str(self._folders.root / SETTINGS_FILE))
+        return Answer.of(found, str(self._folders.settings_file))
 
     def compare(
         self,

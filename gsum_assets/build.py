@@ -67,7 +67,7 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
             else None
         ),
         pool=step.pool,
-        required_resource_keys={"io_manager"},
+        required_resource_keys={"io_manager", "models"},
         can_subset=step.apart,
     )
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
@@ -133,6 +133,7 @@ def _around(context: dg.AssetExecutionContext) -> Inputs:
         store=warehouse.store,
         folder=warehouse.home.corpora,
         versions=warehouse.reads.tables[step],
+        engine=context.resources.models.models.engine,
     )
 
 

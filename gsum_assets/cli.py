@@ -87,14 +87,13 @@ def init(folder: Path, corpus: str | None) -> None:
     from gsum_assets.corpus.init import init_corpus
     from gsum_assets.definitions import SETTINGS_TABLES
     from gsum_resources.instance import write_settings
-    from gsum_resources.settings import SETTINGS_FILE
 
     home = Home.from_environment()
     created = init_corpus(folder, home, corpus, SETTINGS_TABLES)
     for line in created.lines:
         click.echo(line)
     if write_settings(home):
-        click.echo(f"{home.root / SETTINGS_FILE}: written; every key is commented out")
+        click.echo(f"{home.settings_file}: written; every key is commented out")
     click.echo(f"next: gsum run {created.corpus}")
 
 
@@ -137,6 +136,7 @@ def _run(
     from gsum_assets.run import refresh
     from gsum_assets.terminal import Console, print_leaderboard, print_next
     from gsum_resources.instance import open_instance
+    from gsum_resources.leases import Leases
 
     home = Home.from_environment()
     if not corpora:
@@ -145,7 +145,8 @@ def _run(
     pipeline = pipeline_for(home)
     failed, refreshed = False, []
     with open_instance(home) as instance:
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
         for corpus in corpora:  # an unreadable corpus does not stop the others
             with Console() as console:
 
@@ -161,7 +162,13 @@ def _run(
                         folder = find_corpus(home.corpora, corpus)
                         console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
                     report = refresh(
-                        pipeline, instance, corpus, wanted, *watch, on_step=console.step
+                        pipeline,
+                        instance,
+                        corpus,
+                        wanted,
+                        *watch,
+                        on_step=console.step,
+                        on_lost=ending.fail,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)
@@ -263,12 +270,11 @@ def ask(
         from gsum_assets.ask import ask as answer
         from gsum_assets.retrieval.variants import DEFAULT_METHOD
         from gsum_assets.workspace import open_workspace
-        from gsum_resources.settings import SETTINGS_FILE
 
         home = Home.from_environment()
         workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
         found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
-    for line in answer_lines(found, home.root / SETTINGS_FILE, ids):
+    for line in answer_lines(found, home.settings_file, ids):
         click.echo(line)
 
 
@@ -338,10 +344,13 @@ def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool
     from gsum_assets.processes import end_runs_of_this_process
     from gsum_assets.terminal import Console, print_forget_report
     from gsum_resources.instance import open_instance
+    from gsum_resources.leases import Leases
 
     home = Home.from_environment()
+    pipeline = pipeline_for(home)
     with open_instance(home) as instance, Console() as console:
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance))
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
 
         def start(assets: Sequence[str], partitions: Sequence[Any]) -> None:
             ending.hold()
@@ -349,7 +358,7 @@ def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool
 
         watch = start, console.ended, console.wait
         done = forget_document(
-            pipeline_for(home), instance, corpus, document, retrain, *watch, on_step=console.step
+            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
         )
     print_forget_report(done, corpus, document)
     return done.is_clean and not done.problem
@@ -445,7 +454,7 @@ def prompts(corpus: str | None, write: bool) -> None:
     home = Home.from_environment()
     if corpus:
         find_corpus(home.corpora, corpus)
-    folders = [home.corpora / corpus, home.root] if corpus else [home.root]
+    folders = [home.corpora / corpus, home.prompts] if corpus else [home.prompts]
     for file in write_prompts(PROMPTS, folders[0]) if write else ():
         click.echo(f"{file}: written")
     files = overrides(PROMPTS, folders)

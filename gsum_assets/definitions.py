@@ -38,6 +38,7 @@ from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
+from gsum_resources.leases import Leases
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
@@ -113,7 +114,7 @@ def pipeline_for(
     automation = home.settings().automation
     buckets = Buckets(store)
     warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, buckets.of, VIEWS, _HEADLINES)
-    requests = Requests(store)
+    requests, leases = Requests(store), Leases(store)
 
     def present_version(key: str) -> str | None:
         kind, _, rest = key.partition(":")
@@ -139,7 +140,7 @@ def pipeline_for(
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
         buckets.reread()
-        return Snapshot(nodes, new_lineage(), requests, Attempts(instance), buckets.of)
+        return Snapshot(nodes, new_lineage(), requests, Attempts(instance, leases), buckets.of)
 
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
@@ -156,7 +157,13 @@ def pipeline_for(
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(
-                home.corpora, warehouse, requests, METHODS, forgetting, automation.interval_s
+                home.corpora,
+                warehouse,
+                requests,
+                METHODS,
+                forgetting,
+                leases,
+                automation.interval_s,
             ),
             confirm_results(snapshot),
         ],

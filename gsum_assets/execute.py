@@ -14,7 +14,7 @@ from dagster_shared.error import SerializableErrorInfo
 from gsum_assets.checks.finding import count
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
-from gsum_assets.processes import tags_of_this_process
+from gsum_assets.processes import CORPUS
 from gsum_assets.tables import table_of
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import (
@@ -61,17 +61,19 @@ class RunResult:
 def execute(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
-    corpus: str,
+    tags: Mapping[str, str],
     request: dg.RunRequest,
     keys: Sequence[dg.AssetKey],
     on_start: OnStart,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
-    """Materialize `keys` of a request; call `on_start` before it and `on_step` for each step."""
-    definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
-    with dg.partition_loading_context(dynamic_partitions_store=instance):
-        partitions = [partition_of(key) for key in _partition_keys(request, definition)]
-    names = [key.to_user_string() for key in keys]
+    """Materialize `keys` of a request; call `on_start` before it and `on_step` for each step.
+
+    Parameters
+    ----------
+    tags : tags of the run besides those of the request.
+    """
+    names, partitions = targets(pipeline, instance, request, keys)
     on_start(names, partitions)
     started = time.monotonic()
     run_id = str(uuid.uuid4())
@@ -80,16 +82,43 @@ def execute(
         instance=instance,
         asset_selection=list(keys),
         partition_key=request.partition_key,
-        tags={**request.tags, **tags_of_this_process(corpus)},
+        tags={**request.tags, **tags},
         run_config=_QUIET,
         raise_on_error=False,
         run_id=run_id,
     )
     seconds = time.monotonic() - started
-    if result.success:
-        gaps = _gaps(pipeline, instance, result, keys, partitions)
-        return RunResult(names, partitions, seconds, gaps=gaps, skipped=_skipped(result))
-    error, unavailable = _cause(result)
+    return result_of(pipeline, instance, run_id, result.all_events, keys, partitions, seconds)
+
+
+def targets(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    request: dg.RunRequest,
+    keys: Sequence[dg.AssetKey],
+) -> tuple[list[str], list[Partition]]:
+    """Return the names of the assets and the partitions of a request."""
+    definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
+    with dg.partition_loading_context(dynamic_partitions_store=instance):
+        partitions = [partition_of(key) for key in _partition_keys(request, definition)]
+    return [key.to_user_string() for key in keys], partitions
+
+
+def result_of(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    run_id: str,
+    events: Sequence[dg.DagsterEvent],
+    keys: Sequence[dg.AssetKey],
+    partitions: Sequence[Partition],
+    seconds: float,
+) -> RunResult:
+    """Return the result of a run that has ended, from its events."""
+    names = [key.to_user_string() for key in keys]
+    if any(event.event_type == dg.DagsterEventType.RUN_SUCCESS for event in events):
+        gaps = _gaps(pipeline, instance, run_id, keys, partitions)
+        return RunResult(names, partitions, seconds, gaps=gaps, skipped=_skipped(events))
+    error, unavailable = _cause(run_id, events)
     return RunResult(names, partitions, seconds, error, unavailable=unavailable)
 
 
@@ -116,12 +145,13 @@ def observe_sources(
     result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=instance,
         asset_selection=sorted(graph.observable_asset_keys),
-        tags={**tags, **tags_of_this_process(corpus)},
+        tags={**tags, CORPUS: corpus},
         run_config=_QUIET,
         raise_on_error=False,
     )
     if not result.success:
-        raise CorpusError(f"corpus '{corpus}' could not be observed: {_cause(result)[0]}")
+        reason, _ = _cause(result.run_id, result.all_events)
+        raise CorpusError(f"corpus '{corpus}' could not be observed: {reason}")
     return result.run_id
 
 
@@ -142,11 +172,13 @@ def _partition_keys(
     return definition.get_partition_keys_in_range(chosen)
 
 
-def _skipped(result: dg.ExecuteInProcessResult) -> list[str]:
+def _skipped(events: Sequence[dg.DagsterEvent]) -> list[str]:
     """Return a line for each distinct `skipped` entry in the metadata of materialized assets."""
     found: dict[str, str] = {}
-    for event in result.get_asset_materialization_events():
-        reason = event.materialization.metadata.get("skipped")
+    for event in events:
+        if event.event_type != dg.DagsterEventType.ASSET_MATERIALIZATION:
+            continue
+        reason = event.step_materialization_data.materialization.metadata.get("skipped")
         if reason is not None and event.asset_key is not None:
             found.setdefault(str(reason.value), event.asset_key.to_user_string())
     return [f"{asset}: left empty: {reason}" for reason, asset in found.items()]
@@ -155,7 +187,7 @@ def _skipped(result: dg.ExecuteInProcessResult) -> list[str]:
 def _gaps(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
-    result: dg.ExecuteInProcessResult,
+    run_id: str,
     keys: Sequence[dg.AssetKey],
     partitions: Sequence[Partition],
 ) -> list[str]:
@@ -165,7 +197,7 @@ def _gaps(
         table = table_of(key.path)
         footers = (pipeline.store.provenance(table, partition) for partition in partitions)
         if failed := sum(footer.failed for footer in footers if footer):
-            reason = next(_warnings(instance, result.run_id, key.to_python_identifier()), "")
+            reason = next(_warnings(instance, run_id, key.to_python_identifier()), "")
             requests = count(failed, "request")
             gaps.append(
                 f"{key.to_user_string()}: rows are missing: a model gave {requests} no "
@@ -182,13 +214,13 @@ def _warnings(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[
             yield entry.user_message
 
 
-def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, dg.AssetKey | None]:
+def _cause(run_id: str, events: Sequence[dg.DagsterEvent]) -> tuple[str, dg.AssetKey | None]:
     """Return the first failed step with its message, and the model that is unavailable.
 
     Dagster's wrapping errors are skipped, but not to the innermost cause: the error that another
     was raised from says less.
     """
-    for event in result.all_events:
+    for event in events:
         if event.is_step_failure and event.step_failure_data.error:
             error = event.step_failure_data.error
             while error.cause and (error.cls_name or "").startswith("Dagster"):
@@ -196,7 +228,7 @@ def _cause(result: dg.ExecuteInProcessResult) -> tuple[str, dg.AssetKey | None]:
             step = (event.step_key or "").replace("__", "/")
             message = _OWN_ERROR.sub("", error.message.strip())
             return f"{step}: {message}", _unavailable(error)
-    return f"run {result.run_id} failed outside its steps; see it in the Dagster UI", None
+    return f"run {run_id} failed outside its steps; see it in the Dagster UI", None
 
 
 def _unavailable(error: SerializableErrorInfo | None) -> dg.AssetKey | None:

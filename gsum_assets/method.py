@@ -19,6 +19,7 @@ from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_assets.result import Result
 from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
 from gsum_resources.arrow import pc
+from gsum_resources.blocks import LOCAL, Engine
 from gsum_resources.lazy import Lazy
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore, Partition
@@ -52,6 +53,7 @@ class Inputs:
     buckets : buckets of documents that the step runs for; empty: all.
     versions : versions of the partitions read so far, by table; a step that finds one changed
         corrects it.
+    engine : where blocks of heavy work are computed.
     """
 
     tables: Mapping[str, Any]
@@ -65,6 +67,7 @@ class Inputs:
     folder: Path | None = None
     buckets: Sequence[str] = ()
     versions: Mapping[str, MutableMapping[Partition, str]] = field(default_factory=dict)
+    engine: Engine = LOCAL
 
     def table(self, name: str) -> pa.Table:
         """Return the rows of a table."""

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gsum_assets.corpus.queries import QUERIES_FILE
@@ -11,6 +11,7 @@ from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
 
 _N_READ = 8  # documents that a suggested question is chosen from
+_COUNTED = ("chunks", "queries", "leaderboard", "summaries")
 _EXAMPLE = '{"text": "…", "references": ["…"]}'
 
 
@@ -21,11 +22,12 @@ def next_steps(store: ParquetStore, corpus: str, folder: Path) -> list[str]:
     ----------
     folder : the corpus folder, where questions are added.
     """
-    if not store.count(TABLES["chunks"], corpus):
+    n_rows = store.counts([TABLES[name] for name in _COUNTED], corpus)
+    if not n_rows["chunks"]:
         return []
-    if not store.count(TABLES["queries"], corpus):
+    if not n_rows["queries"]:
         return list(_without_questions(store, corpus, folder))
-    return ["next:", *_aligned(_with_questions(store, corpus))]
+    return ["next:", *_aligned(_with_questions(n_rows, corpus))]
 
 
 def _without_questions(store: ParquetStore, corpus: str, folder: Path) -> Iterator[str]:
@@ -38,9 +40,8 @@ def _without_questions(store: ParquetStore, corpus: str, folder: Path) -> Iterat
     yield f"  gsum run {corpus} --methods default"
 
 
-def _with_questions(store: ParquetStore, corpus: str) -> Iterator[tuple[str, str]]:
+def _with_questions(n_rows: Mapping[str, int], corpus: str) -> Iterator[tuple[str, str]]:
     yield f'gsum ask {corpus} "…"', "an answer with its passages"
-    n_rows = {name: store.count(TABLES[name], corpus) for name in ("leaderboard", "summaries")}
     if n_rows["leaderboard"]:
         yield _select("method, metric, mean", "leaderboard", corpus), ""
     elif n_rows["summaries"]:  # no references to score them by

@@ -1,10 +1,7 @@
 """Processes of runs: order of `gsum run`s, and cleanup after killed processes."""
 
-import os
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -14,11 +11,13 @@ import psutil
 from gsum_assets.checks.finding import count
 from gsum_resources import dagster_private as private
 from gsum_resources.dagster_private import AssetGraph
+from gsum_resources.leases import HeldLease, Leases, held
 
-HOST, PID, BORN, CORPUS = "gsum/host", "gsum/pid", "gsum/born", "gsum/corpus"
-REFRESHING = "gsum/refreshing"
-"""Tag of the first run of a `gsum run`: its corpus while it works, `ENDED` afterwards."""
-ENDED = "|"  # no corpus is called so
+CORPUS = "gsum/corpus"
+FENCE = "gsum/fence"
+"""Tag of a run in the process of a `gsum run`: the fence of its lease."""
+SUBMITTED = "gsum/submitted"
+"""Tag of a run that a `gsum run` submitted to the daemon: the fence of its lease."""
 ORPHANED = "gsum/orphaned"
 """Tag of a killed run of the command line, which the daemon does not count as an attempt."""
 WORK = "gsum/work"
@@ -31,27 +30,16 @@ UNDER_WAY = [
 ]
 _START_S = 180.0  # after this a run without a process counts as lost; as in `dagster.yaml`
 _HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s
-_CHECK_ORPHANS_EVERY_S = 10.0
-_LEASE_S = 60.0  # after this without a heartbeat a process of another host counts as killed
 _WAIT_S = 2.0
 
 
-def tags_of_this_process(corpus: str) -> dict[str, str]:
-    """Return tags from which another process can decide whether this one is still alive."""
-    me = psutil.Process()
-    return {
-        HOST: socket.gethostname(),
-        PID: str(os.getpid()),
-        BORN: str(me.create_time()),
-        CORPUS: corpus,
-    }
-
-
-def fail_orphaned_runs(instance: dg.DagsterInstance) -> None:
+def fail_orphaned_runs(instance: dg.DagsterInstance, leases: Leases) -> None:
     """Fail the runs whose process has ended, as after `kill -9`, and free their pool slots."""
-    for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY)):
-        if HOST in run.tags:
-            is_orphaned = not _process_lives(instance, run)
+    under_way = instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY))
+    fences = {str(lease.fence) for lease in leases.living()} if under_way else set()
+    for run in under_way:
+        if FENCE in run.tags:
+            is_orphaned = run.tags[FENCE] not in fences
             if is_orphaned:
                 instance.add_run_tags(run.run_id, {ORPHANED: "true"})
         else:
@@ -62,97 +50,59 @@ def fail_orphaned_runs(instance: dg.DagsterInstance) -> None:
 
 
 @contextmanager
-def failing_orphaned_runs(instance: dg.DagsterInstance) -> Iterator[None]:
-    """Fail orphaned runs now and every few seconds: a step may wait for a slot that they hold.
-
-    Each time a heartbeat shows other hosts that this process is alive.
-    """
-    _renew_lease(instance)
-    fail_orphaned_runs(instance)
-    done = threading.Event()
-
-    def fail_orphans() -> None:
-        while not done.wait(_CHECK_ORPHANS_EVERY_S):
-            _renew_lease(instance)
-            fail_orphaned_runs(instance)
-
-    thread = threading.Thread(target=fail_orphans, name="fail_orphaned_runs", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-@contextmanager
-def in_turn(
+def lease_on(
     instance: dg.DagsterInstance,
+    leases: Leases,
     corpus: str,
-    run_id: str,
-    on_wait: Callable[[Sequence[str]], None],
-) -> Iterator[bool]:
-    """Wait until all `gsum run`s of the corpus that began earlier have ended; yield if it waited.
+    on_lost: Callable[[str], None] = lambda _: None,
+) -> Iterator[HeldLease]:
+    """Hold a lease on a corpus, and fail orphaned runs now and whenever it is renewed.
 
-    Each `gsum run` records a run before it checks for others, and the instance numbers runs: of any
-    two, the later one finds the earlier. Killed processes are not waited for.
+    A step may wait for a slot that an orphaned run holds.
+    """
+    with held(leases, corpus, lambda: fail_orphaned_runs(instance, leases), on_lost) as lease:
+        yield lease
+
+
+def await_turn(lease: HeldLease, on_wait: Callable[[str], None]) -> bool:
+    """Wait until all `gsum run`s of the corpus that began earlier have ended; return if it waited.
+
+    Killed processes are not waited for.
 
     Parameters
     ----------
-    run_id : the first run of this `gsum run`, tagged `REFRESHING`.
-    on_wait : called with the ids of the earlier runs.
+    on_wait : called with a description of the first of them.
     """
     waited = False
-    try:
-        while others := _refreshing_before(instance, corpus, run_id):
-            waited = True
-            on_wait(others)
-            time.sleep(_WAIT_S)
-        yield waited
-    finally:
-        instance.add_run_tags(run_id, {REFRESHING: ENDED})
+    while others := lease.before():
+        waited = True
+        on_wait(f"another gsum run of it, on {others[0].holder.host}")
+        time.sleep(_WAIT_S)
+    return waited
 
 
-def _refreshing_before(instance: dg.DagsterInstance, corpus: str, run_id: str) -> list[str]:
-    """Return the first runs of earlier `gsum run`s of a corpus that have not ended."""
-    records = _refreshing(instance, corpus)
-    (mine,) = (r.storage_id for r in records if r.dagster_run.run_id == run_id)
-    before = (r.dagster_run for r in records if r.storage_id < mine)
-    return [run.run_id for run in before if _process_lives(instance, run)]
-
-
-def _refreshing(instance: dg.DagsterInstance, corpus: str) -> Sequence[dg.RunRecord]:
-    """Return the first runs of the `gsum run`s of a corpus that did not end by themselves."""
-    statuses = [*UNDER_WAY, dg.DagsterRunStatus.SUCCESS]
-    return instance.get_run_records(dg.RunsFilter(tags={REFRESHING: corpus}, statuses=statuses))
-
-
-def is_held_elsewhere(instance: dg.DagsterInstance, corpus: str) -> bool:
-    """Return whether another process holds the turn for `gsum run` on a corpus."""
-    records = sorted(_refreshing(instance, corpus), key=lambda record: record.storage_id)
-    alive = (r.dagster_run for r in records if _process_lives(instance, r.dagster_run))
-    first = next(alive, None)
-    return first is not None and _is_foreign(first)
-
-
-def end_runs_of_this_process(instance: dg.DagsterInstance) -> None:
-    """Mark the unfinished runs of this process as canceled, and free their slots."""
-    mine = {HOST: socket.gethostname(), PID: str(os.getpid())}
-    unfinished = dg.RunsFilter(tags=mine, statuses=UNDER_WAY)
+def end_runs_of(instance: dg.DagsterInstance, fence: str) -> None:
+    """Mark the unfinished runs in the process that holds a lease as canceled; free their slots."""
+    unfinished = dg.RunsFilter(tags={FENCE: fence}, statuses=UNDER_WAY)
     for run in instance.get_runs(unfinished):
         instance.add_run_tags(run.run_id, {ORPHANED: "true"})
         instance.report_run_canceled(run, "`gsum run` was interrupted")
         if instance.event_log_storage.supports_global_concurrency_limits:
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
-    for run in instance.get_runs(dg.RunsFilter(tags=mine)):
-        if run.tags.get(REFRESHING, ENDED) != ENDED:
-            instance.add_run_tags(run.run_id, {REFRESHING: ENDED})
 
 
-def began_elsewhere(instance: dg.DagsterInstance, corpus: str, since: float) -> bool:
-    """Return whether another process began a run on a corpus since then, Unix time."""
+def end_runs_of_this_process(instance: dg.DagsterInstance, leases: Leases) -> None:
+    """Mark the unfinished runs of this process as canceled, and release its leases."""
+    for lease in leases.own():
+        end_runs_of(instance, str(lease.fence))
+        leases.release(lease)
+
+
+def began_elsewhere(instance: dg.DagsterInstance, lease: HeldLease, since: float) -> bool:
+    """Return whether another process began a run on the corpus since then, Unix time."""
     young = dg.RunsFilter(created_after=datetime.fromtimestamp(since, UTC))
-    return any(_is_on(run, corpus) and _is_foreign(run) for run in instance.get_runs(young))
+    runs = (run for run in instance.get_runs(young) if _is_on(run, lease.corpus))
+    return any(_is_foreign(run, lease) for run in runs)
 
 
 def runs_on(instance: dg.DagsterInstance, corpus: str) -> list[dg.DagsterRun]:
@@ -169,19 +119,18 @@ def _is_on(run: dg.DagsterRun, corpus: str) -> bool:
     )
 
 
-def _is_foreign(run: dg.DagsterRun) -> bool:
+def _is_foreign(run: dg.DagsterRun, lease: HeldLease) -> bool:
     """Return whether another process began the run."""
-    me = (socket.gethostname(), str(os.getpid()))
-    return (run.tags.get(HOST), run.tags.get(PID)) != me
+    return lease.fence not in (run.tags.get(FENCE), run.tags.get(SUBMITTED))
 
 
-def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> list[str]:
-    """Return the ids of unfinished runs and backfills of other processes on this corpus.
+def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, lease: HeldLease) -> list[str]:
+    """Return the ids of unfinished runs and backfills of other processes on the corpus.
 
     If no daemon runs, queued runs and backfills are cancelled instead, since nothing starts them.
     """
-    runs = [run for run in runs_on(instance, corpus) if _is_foreign(run)]
-    backfills = _backfills_on(instance, graph, corpus)
+    runs = [run for run in runs_on(instance, lease.corpus) if _is_foreign(run, lease)]
+    backfills = _backfills_on(instance, graph, lease.corpus)
     if not daemon_is_alive(instance):
         stranded = [run for run in runs if run.status == dg.DagsterRunStatus.QUEUED]
         for run in stranded:
@@ -194,17 +143,17 @@ def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str)
     return [*(run.run_id for run in runs), *(backfill.backfill_id for backfill in backfills)]
 
 
-def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, corpus: str) -> None:
-    """Cancel what the daemon's conditions requested of a corpus and did not start yet.
+def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, lease: HeldLease) -> None:
+    """Cancel what the daemon's conditions requested of the corpus and did not start yet.
 
     The conditions are stateless, and later request what is still due.
     """
-    for backfill in _backfills_on(instance, graph, corpus):
+    for backfill in _backfills_on(instance, graph, lease.corpus):
         if (backfill.tags or {}).get(WORK):
             instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
     queued = dg.RunsFilter(tags={WORK: "make"}, statuses=[dg.DagsterRunStatus.QUEUED])
     for run in instance.get_runs(queued):
-        if _is_on(run, corpus):
+        if _is_on(run, lease.corpus) and _is_foreign(run, lease):
             instance.report_run_canceled(run, "a `gsum run` of the corpus goes first")
 
 
@@ -214,8 +163,6 @@ def described(instance: dg.DagsterInstance, work: str) -> str:
     if run is None:
         return f"backfill {work} of the daemon"
     name = f"run {work[:8]} of {_starter(run)}"
-    if REFRESHING in run.tags:
-        return name
     log, kinds = instance.event_log_storage, dg.DagsterEventType
     wanted = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_MATERIALIZATION}
     records = log.get_records_for_run(work, of_type=wanted, limit=1000).records
@@ -241,7 +188,7 @@ def _n_planned(event: dg.DagsterEvent) -> int:
 
 
 def _starter(run: dg.DagsterRun) -> str:
-    if HOST in run.tags:
+    if FENCE in run.tags or SUBMITTED in run.tags:
         return "another gsum run"
     return "the daemon" if "dagster/sensor_name" in run.tags or WORK in run.tags else "the UI"
 
@@ -273,43 +220,14 @@ def daemon_is_alive(instance: dg.DagsterInstance) -> bool:
     return heartbeat is not None and time.time() - heartbeat.timestamp < _HEARTBEAT_S
 
 
-def _process_lives(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Return whether the process in a run's tags is alive: seen here, or by its lease elsewhere."""
-    if run.tags[HOST] != socket.gethostname():
-        return _has_lease(instance, run)
-    try:
-        born = psutil.Process(int(run.tags[PID])).create_time()
-        return str(born) == run.tags[BORN]
-    except psutil.Error:
-        return False
-
-
-def _renew_lease(instance: dg.DagsterInstance) -> None:
-    """Record a heartbeat of this process where every host of the instance can read it."""
-    mine = {_lease_of(tags_of_this_process("")): str(time.time())}
-    instance.daemon_cursor_storage.set_cursor_values(mine)
-
-
-def _has_lease(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Return whether a process of another host sent a heartbeat lately.
-
-    Hosts must agree on the time within half a minute, as they must for Dagster's own heartbeats.
-    """
-    name = _lease_of(run.tags)
-    renewed = instance.daemon_cursor_storage.get_cursor_values({name}).get(name)
-    return renewed is not None and time.time() - float(renewed) < _LEASE_S
-
-
-def _lease_of(tags: Mapping[str, str]) -> str:
-    return f"gsum/lease/{tags[HOST]}/{tags[PID]}/{tags[BORN]}"
-
-
 def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Return whether the process that the daemon started for a run has ended.
 
-    False if the instance is not a local file: then the process may be on another machine.
+    False if the instance is not a local file, or a launcher other than Dagster's own starts the
+    processes: then it may be on another machine, and the daemon's run monitoring decides.
     """
-    if not isinstance(instance.run_storage, private.SqliteRunStorage):
+    is_local = isinstance(instance.run_storage, private.SqliteRunStorage)
+    if not is_local or other_launcher(instance):
         return False
     for record in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.ENGINE_EVENT):
         data = record.get_dagster_event().engine_event_data
@@ -321,6 +239,12 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
             return born > record.timestamp  # another process got the number
     (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
     return time.time() - record.create_timestamp.timestamp() > _START_S
+
+
+def other_launcher(instance: dg.DagsterInstance) -> str | None:
+    """Return the name of the run launcher in `dagster.yaml` if it is not Dagster's default."""
+    launcher = instance.run_launcher
+    return None if isinstance(launcher, dg.DefaultRunLauncher) else type(launcher).__name__
 
 
 def _free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:

@@ -18,27 +18,32 @@ from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.corpus.folder import is_removed
 from gsum_assets.definitions import METHODS, Pipeline
-from gsum_assets.execute import EMBEDDING_MODEL, OnStart, RunResult, execute, observe_sources
+from gsum_assets.execute import EMBEDDING_MODEL, OnStart, RunResult, observe_sources
 from gsum_assets.partitions import with_buckets, without_surplus_buckets
 from gsum_assets.processes import (
-    REFRESHING,
+    FENCE,
+    await_turn,
     began_elsewhere,
     daemon_is_alive,
-    failing_orphaned_runs,
-    in_turn,
+    end_runs_of,
+    lease_on,
     others_at_work,
     runs_on,
     set_aside,
     waited_for,
 )
+from gsum_assets.submit import Runs, runs_for
 from gsum_assets.tables import TABLES
 from gsum_resources.dagster_private import AssetGraph
+from gsum_resources.leases import HeldLease, Leases
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.state import lost_connection
 
 _WAIT_S = 2.0
 _MOST_TRIES = 3
+_MOST_RESTARTS = 5  # of a database during a refresh
 OnStep = Callable[[str, int, int], None]
 """Called with the asset of a step that begins, its number, and the estimated number of steps."""
 Left = Mapping[dg.AssetKey, Collection[Partition]]
@@ -98,6 +103,7 @@ def refresh(
     only: Collection[dg.AssetKey] | None = None,
     check_models: bool = True,
     on_step: OnStep = lambda *_: None,
+    on_lost: Callable[[str], None] = lambda _: None,
 ) -> RunReport:
     """Bring a corpus up to date; what failed or is incomplete is retried once.
 
@@ -117,6 +123,8 @@ def refresh(
         report does not list what is missing. None: all.
     check_models : whether to stop if a model is unavailable; if not, what needs it is left out.
     on_step : called when a step begins, see `OnStep`.
+    on_lost : called with a message, in another thread, when another host has taken over because
+        this process was paused for too long. Work that goes on would be paid twice.
 
     Raises
     ------
@@ -124,26 +132,30 @@ def refresh(
         If the corpus cannot be read, or a method is unknown.
     RefreshError
         If something is due and a model is unavailable: a key is missing or refused, or a server
-        does not answer.
+        does not answer; or if a database does not come back.
+    LeaseLostError
+        If another host has taken over.
+    DaemonError
+        If `dagster.yaml` names a run launcher, and no daemon runs.
     """
     earlier = pipeline.requests.of(corpus)
     if methods is None:
         methods = [] if earlier else ["default"]
     requested = METHODS.wanted(pipeline.home.corpora, corpus, methods)
-    refresh_ = _Refresh(
-        pipeline, instance, corpus, on_start, on_end, on_wait, only, check_models, on_step
-    )
-    with failing_orphaned_runs(instance):
+    with lease_on(instance, Leases(pipeline.store), corpus, on_lost) as lease:
+        refresh_ = _Refresh(
+            pipeline, instance, lease, on_start, on_end, on_wait, only, check_models, on_step
+        )
         pipeline.store.sweep()
         export_calls(pipeline.store, TABLES["llm_calls"])
         register(pipeline, instance, corpus)
         pipeline.requests.add(corpus, requested)
-        tags = {TRY_AGAIN: corpus, REFRESHING: corpus}
-        run_id = observe_sources(pipeline, instance, corpus, tags)
-        with in_turn(instance, corpus, run_id, refresh_.wait) as waited:
-            if waited:  # retry what the other run failed at, and notice what changed meanwhile
-                refresh_.observe_again()
-            refresh_.bring_up_to_date(frozenset(requested) if requested else None)
+        refresh_.observe_again()
+        if await_turn(lease, on_wait):
+            # retry what the other run failed at, and notice what changed meanwhile
+            refresh_.observe_again()
+        refresh_.bring_up_to_date(frozenset(requested) if requested else None)
+        pipeline.warehouse.complete_catalogue()
     return refresh_.report
 
 
@@ -153,7 +165,7 @@ class _Refresh:
 
     pipeline: Pipeline
     instance: dg.DagsterInstance
-    corpus: str
+    lease: HeldLease
     on_start: OnStart
     on_end: Callable[[RunResult], None]
     on_wait: Callable[[str], None]
@@ -164,13 +176,47 @@ class _Refresh:
     _n_steps: int = 0
     _about: int = 0
 
+    def __post_init__(self) -> None:
+        self.corpus = self.lease.corpus
+        self._runs = self._new_runs()
+
+    def _new_runs(self) -> Runs:
+        return runs_for(self.pipeline, self.instance, self.lease, self.on_start, self._step)
+
     def bring_up_to_date(self, first: frozenset[str] | None) -> None:
         """Materialize what these variants need, then what else was requested, unless a daemon does.
+
+        A restart of PostgreSQL is waited for, and the work continues with what is left.
 
         Parameters
         ----------
         first : variants to begin with; None: all that were requested, in any order.
+
+        Raises
+        ------
+        RefreshError
+            If a database does not come back.
         """
+        for n_restarts in range(_MOST_RESTARTS + 1):
+            try:
+                if n_restarts:
+                    self.lease.renew()  # waits for the state database
+                    end_runs_of(self.instance, self.lease.fence)
+                    self._runs = self._new_runs()
+                return self._bring_up_to_date(first)
+            except Exception as error:
+                reason = lost_connection(error)
+                if reason is None:
+                    raise
+                if n_restarts == _MOST_RESTARTS:
+                    raise RefreshError(
+                        f"a database does not answer: {reason}; start it, and run `gsum run "
+                        f"{self.corpus}` again: it continues"
+                    ) from error
+            self.on_wait("the database, which does not answer")
+            time.sleep(_WAIT_S)
+
+    def _bring_up_to_date(self, first: frozenset[str] | None) -> None:
         requested = self.pipeline.requests.of(self.corpus) or frozenset()
         if first is not None and requested - first:
             beside = daemon_is_alive(self.instance)
@@ -208,9 +254,9 @@ class _Refresh:
         tries = 0
         others_ended = False
         while True:
-            set_aside(self.instance, graph, self.corpus)
+            set_aside(self.instance, graph, self.lease)
             # before the snapshot, so that what depends on a run that ends meanwhile is due in it
-            others = others_at_work(self.instance, graph, self.corpus)
+            others = others_at_work(self.instance, graph, self.lease)
             snapshot = self._snapshot(scope, unite)
             self._about = self._n_steps + self._count(graph, snapshot)
             n_results = len(self.report.results)
@@ -223,7 +269,7 @@ class _Refresh:
             if not left and not (others and self.only is not None):
                 return left
             if others:
-                self.wait(others)
+                self.on_wait(waited_for(self.instance, others))
                 time.sleep(_WAIT_S)
                 others_ended = True
             elif others_ended:  # what failed there is retried here, and reported
@@ -238,13 +284,11 @@ class _Refresh:
 
     def observe_again(self) -> None:
         """Observe the sources now; what failed before is retried."""
-        observe_sources(self.pipeline, self.instance, self.corpus, {TRY_AGAIN: self.corpus})
-
-    def wait(self, work: Sequence[str]) -> None:
-        """Report what is waited for."""
-        self.on_wait(waited_for(self.instance, work))
+        tags = {TRY_AGAIN: self.corpus, FENCE: self.lease.fence}
+        observe_sources(self.pipeline, self.instance, self.corpus, tags)
 
     def _step(self, asset: str) -> None:
+        self.lease.check()
         self._n_steps += 1
         self.on_step(asset, self._n_steps, max(self._n_steps, self._about))
 
@@ -266,26 +310,25 @@ class _Refresh:
         return n
 
     def _round(self, graph: AssetGraph, snapshot: Snapshot) -> Iterator[RunResult]:
-        """Materialize what is due now, until another process may have begun some of it."""
+        """Materialize what is due now, until another process may have begun some of it.
+
+        The fence is checked before each run and each step, so that a process that was paused pays
+        for nothing that another one is paying for. A late write needs no check: it is atomic, and
+        equal to that of the other process.
+        """
         since, started = time.time(), False
         for request in due(graph, self.instance, self.corpus, snapshot):
             keys = _possible(graph, request, self.report, self.only)
             if not keys:
                 continue
-            if started and began_elsewhere(self.instance, self.corpus, since):
-                return
+            if started and began_elsewhere(self.instance, self.lease, since):
+                break
             if self.check_models and not self.report.results:
                 _check_models(self.pipeline)
-            yield execute(
-                self.pipeline,
-                self.instance,
-                self.corpus,
-                request,
-                keys,
-                self.on_start,
-                self._step,
-            )
+            self.lease.check()
+            yield from self._runs.start(request, keys)
             started = True
+        yield from self._runs.ended()
 
 
 def _counted(left: Left) -> dict[str, int]:

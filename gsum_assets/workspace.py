@@ -42,7 +42,7 @@ class Workspace:
 
     def prompt_folders(self, corpus: str) -> tuple[Path, Path]:
         """Return the folders that override prompts: of the corpus, and of all corpora."""
-        return self.home.corpora / corpus, self.home.root
+        return self.home.corpora / corpus, self.home.prompts
 
 
 def section_of(settings: CorpusSettings, name: str, prompt_folders: Sequence[Path] = ()) -> Any:
@@ -65,7 +65,7 @@ def section_of(settings: CorpusSettings, name: str, prompt_folders: Sequence[Pat
     if part and isinstance(values, dict) and values.get("k", 0) is None:
         values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
     if not table and (own := overrides(PROMPTS, prompt_folders)):
-        texts = {name: file.read_text(errors="replace") for name, file in own.items()}
+        texts = {name: file.read_bytes().decode(errors="replace") for name, file in own.items()}
         values[PROMPTS_FOLDER] = texts
     return values
 

@@ -11,7 +11,7 @@ def read_appended(store: ParquetStore, table: Table, corpus: str) -> pa.Table:
     """Return all rows of a corpus, in no particular order."""
     tables = [table.empty()]
     for path in store.fs.glob(path_of(store, table, corpus, "*")):
-        with store.fs.open(path, "rb") as source:
+        with store.open_file(path) as source:
             tables.append(pq.read_table(source, schema=table.schema))
     return pa.concat_tables(tables)
 

@@ -1,14 +1,21 @@
 """The DuckDB file: one view per table of the warehouse, written to a temporary file and renamed."""
 
+import io
+import re
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
+from fsspec import AbstractFileSystem
+from fsspec.utils import glob_translate
 
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
@@ -43,10 +50,14 @@ def build_catalogue(
 
     Sessions that have the old file open keep it; new sessions open the new one. If the declarations
     are unchanged, only views are redefined whose table got its first file or lost its last. If
-    several processes write at once, the last one to rename has seen the files of all.
+    several processes write at once, the last one to rename has seen the files of all. This is not
+    so over an object store, where a listing is a request; there the next run corrects it.
     """
     tables, views = list(tables), list(views)
     path.parent.mkdir(parents=True, exist_ok=True)
+    if store.lists_at_once:
+        _replace(store, tables, path, views)
+        return
     seen = None
     while seen is None or seen != _with_files(store, tables):
         seen = _replace(store, tables, path, views)
@@ -62,6 +73,8 @@ def _replace(
         connection, known = _copied(path, temporary, declared)
         with connection:
             seen = define_views(connection, store, tables, views, known)
+            if not store.is_local:
+                connection.execute(_how_to_read(store.url))
             connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
         temporary.replace(path)
     finally:
@@ -114,11 +127,33 @@ def define_views(
     ----------
     known : tables whose views exist already, and whether those views read files.
     """
-    known = known or {}
-    if not store.is_local:
-        connection.register_filesystem(store.fs)
     tables = list(tables)
-    filled, seen = [], _with_files(store, tables)
+    seen = _with_files(store, tables)
+    if not store.lists_at_once:
+        if not store.is_local:
+            connection.register_filesystem(store.fs)
+        _define_views(connection, store, tables, views, known or {}, seen)
+        return seen
+    declared = DeclaredFiles(store, tables)
+    connection.register_filesystem(declared)
+    try:
+        _define_views(connection, store, tables, views, known or {}, seen)
+    finally:
+        connection.unregister_filesystem(_scheme(store))
+    connection.register_filesystem(ListedFiles(store))
+    return seen
+
+
+def _define_views(
+    connection: duckdb.DuckDBPyConnection,
+    store: ParquetStore,
+    tables: Sequence[Table],
+    views: Iterable[View],
+    known: Mapping[str, bool],
+    seen: Collection[str],
+) -> None:
+    """Create the views, with `seen` the names of the tables that have files."""
+    filled = []
     for table in tables:
         found = table.name in seen
         if found and table.name not in _APPENDED:
@@ -138,11 +173,106 @@ def define_views(
             duckdb.BinderException
         ):  # a view on such a table is missing until its next run
             _create(connection, view)
-    return seen
+
+
+class DeclaredFiles(AbstractFileSystem):
+    """An empty file of the declared columns for each table, in place of an object store.
+
+    DuckDB reads every file of a view that is created, to know the types of its columns. Here they
+    are declared, so that of an object store nothing is requested until a view is queried.
+    """
+
+    cachable = False
+
+    def __init__(self, store: ParquetStore, tables: Iterable[Table]) -> None:
+        super().__init__()
+        self.protocol = _scheme(store)
+        self._root = store.root
+        self._tables = {table.name: table for table in tables}
+
+    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
+        """Return one path that matches a pattern of a table's files."""
+        return [path.partition("://")[2].replace("*", "0")]
+
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+        """Return an empty Parquet file of the table that a path is of."""
+        name = path.partition("://")[2].removeprefix(self._root).strip("/").partition("/")[0]
+        content = io.BytesIO()
+        pq.write_table(self._tables[name].empty(), content)
+        content.seek(0)
+        return content
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return name, type and size of a file."""
+        size = self.open(path).getbuffer().nbytes
+        return {"name": path, "type": "file", "size": size}
+
+    def modified(self, path: str) -> datetime:
+        """Return a fixed time."""
+        return datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class ListedFiles(AbstractFileSystem):
+    """An object store in which DuckDB finds the files of a pattern by one listing."""
+
+    cachable = False
+
+    def __init__(self, store: ParquetStore) -> None:
+        super().__init__()
+        self.protocol = _scheme(store)
+        self._fs = store.fs
+
+    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
+        """Return the files whose path matches a pattern, in order."""
+        pattern = path.partition("://")[2].lstrip("/")
+        folder = pattern.partition("*")[0].rpartition("/")[0]
+        matches = re.compile(glob_translate(pattern)).match
+        return sorted(found for found in self._fs.find(folder) if matches(found.lstrip("/")))
+
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+        """Open a file for reading."""
+        return self._fs.open(path, mode)
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return information on a file."""
+        return self._fs.info(path)
+
+    def modified(self, path: str) -> datetime:
+        """Return the time of the last modification."""
+        return self._fs.modified(path)
+
+    def isdir(self, path: str) -> bool:
+        """Return whether a path is a folder; DuckDB reads files only."""
+        return False
+
+
+def _how_to_read(url: str) -> str:
+    """Return the SQL of a view that says how to query an object store; it holds no credentials."""
+    scheme = url.partition("://")[0]
+    kind = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}.get(scheme)
+    lines = [f"the tables are under {url}; this file holds views on them and no credentials"]
+    if kind:
+        lines += [
+            "INSTALL httpfs; LOAD httpfs;",
+            f"CREATE SECRET (TYPE {kind}, KEY_ID '…', SECRET '…', REGION '…');",
+            "for a server of your own add to the secret: ENDPOINT 'host:port', URL_STYLE 'path', "
+            "USE_SSL false",
+        ]
+    lines += [
+        "in Python without an extension: "
+        f"connection.register_filesystem(fsspec.filesystem('{scheme}'))",
+        'or without DuckDB: gsum sql "…", and in Python gsum.open().sql("…")',
+    ]
+    rows = ", ".join(f"({i}, {_quote(line)})" for i, line in enumerate(lines, start=1))
+    return f"CREATE OR REPLACE VIEW how_to_read AS SELECT * FROM (VALUES {rows}) AS t(step, how)"
 
 
 def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
     """Return the names of the tables that have files; most have no folder in a new warehouse."""
+    if store.lists_at_once:
+        tables = list(tables)
+        folder = tables[0].name if len(tables) == 1 else ""
+        return store.list_files(folder).tables & {table.name for table in tables}
     try:
         folders = {Path(path).name for path in store.fs.ls(store.root, detail=False)}
     except FileNotFoundError:
@@ -166,8 +296,11 @@ def _pattern(store: ParquetStore, table: Table) -> str:
 
 
 def _source(store: ParquetStore, pattern: str) -> str:
-    scheme = "" if store.is_local else store.url.split("://")[0] + "://"
-    return _quote(scheme + pattern)
+    return _quote(pattern if store.is_local else f"{_scheme(store)}://{pattern}")
+
+
+def _scheme(store: ParquetStore) -> str:
+    return store.url.partition("://")[0]
 
 
 def _select(store: ParquetStore, table: Table, columns: str = "") -> str:

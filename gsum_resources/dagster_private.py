@@ -34,12 +34,21 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
 )
 
 if TYPE_CHECKING:
+    from dagster._core.code_pointer import CodePointer as CodePointer
     from dagster._core.definitions.automation_tick_evaluation_context import (
         build_run_requests_with_backfill_policies as build_run_requests_with_backfill_policies,
     )
     from dagster._core.execution.backfill import BulkActionsFilter as BulkActionsFilter
     from dagster._core.execution.backfill import BulkActionStatus as BulkActionStatus
     from dagster._core.execution.backfill import PartitionBackfill as PartitionBackfill
+    from dagster._core.origin import DEFAULT_DAGSTER_ENTRY_POINT as DEFAULT_DAGSTER_ENTRY_POINT
+    from dagster._core.origin import JobPythonOrigin as JobPythonOrigin
+    from dagster._core.origin import RepositoryPythonOrigin as RepositoryPythonOrigin
+    from dagster._core.remote_origin import (
+        GrpcServerCodeLocationOrigin as GrpcServerCodeLocationOrigin,
+    )
+    from dagster._core.remote_origin import RemoteRepositoryOrigin as RemoteRepositoryOrigin
+    from dagster._core.scheduler.instigation import InstigatorState as InstigatorState
     from dagster._core.storage.event_log.sql_event_log import (
         SqlEventLogStorage as SqlEventLogStorage,
     )
@@ -61,6 +70,7 @@ if TYPE_CHECKING:
         SqliteScheduleStorage as SqliteScheduleStorage,
     )
     from dagster._core.storage.sqlite_storage import DagsterSqliteStorage as DagsterSqliteStorage
+    from dagster._grpc.types import ListRepositoriesResponse as ListRepositoriesResponse
 
 _CORE, _STORAGE = "dagster._core", "dagster._core.storage"
 _LOADED_LATE = {
@@ -84,6 +94,15 @@ _LOADED_LATE = {
     "SqlScheduleStorage": f"{_STORAGE}.schedules.sql_schedule_storage",
     "LocalComputeLogManager": f"{_STORAGE}.local_compute_log_manager",
     "NoOpComputeLogManager": f"{_STORAGE}.noop_compute_log_manager",
+    # where the daemon's workers load gsum from, for runs that `gsum run` submits
+    "CodePointer": f"{_CORE}.code_pointer",
+    "DEFAULT_DAGSTER_ENTRY_POINT": f"{_CORE}.origin",
+    "GrpcServerCodeLocationOrigin": f"{_CORE}.remote_origin",
+    "InstigatorState": f"{_CORE}.scheduler.instigation",
+    "JobPythonOrigin": f"{_CORE}.origin",
+    "ListRepositoriesResponse": "dagster._grpc.types",
+    "RemoteRepositoryOrigin": f"{_CORE}.remote_origin",
+    "RepositoryPythonOrigin": f"{_CORE}.origin",
 }
 
 

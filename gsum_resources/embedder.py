@@ -1,7 +1,7 @@
 """`LocalEmbedder`: unit vectors of texts of any length, computed by a local transformer."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -98,6 +98,10 @@ class LocalEmbedder:
             f":passage={self._passage_prefix!r}"
             f":query={queries.digest}/{queries.settings.pooling}/{self._query_prefix!r}"
         )
+
+    def unloaded(self, threads: int | None) -> "LocalEmbedder":
+        """Return an equal embedder without weights, for another process."""
+        return replace(self, threads=threads)
 
     @property
     def runs_in_numpy(self) -> bool:

@@ -2,8 +2,11 @@
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gsum_resources.paths import path_at, read_if_exists
 
 if TYPE_CHECKING:
     from gsum_resources.parquet_store import ParquetStore
@@ -14,17 +17,30 @@ if TYPE_CHECKING:
 class Home:
     """Paths under `GSUM_HOME` (default `data`).
 
-    `GSUM_WAREHOUSE` moves the Parquet root alone, to any fsspec URL such as `s3://bucket/gsum`.
+    Three variables move what hosts share to any fsspec URL such as `s3://bucket/gsum`:
+    `GSUM_WAREHOUSE` the Parquet root, `GSUM_CORPORA` the folder of the corpora, and `GSUM_SETTINGS`
+    the file `gsum.toml`, beside which `prompts/` of all corpora is.
+
+    Attributes
+    ----------
+    corpora_url, settings_url : of the folder of the corpora and of `gsum.toml`; "": in `root`.
     """
 
     root: Path
     warehouse: str
+    corpora_url: str = ""
+    settings_url: str = ""
 
     @classmethod
     def from_environment(cls) -> "Home":
-        """Read `GSUM_HOME` and `GSUM_WAREHOUSE`; empty counts as unset."""
+        """Read `GSUM_HOME` and the variables named above; empty counts as unset."""
         root = Path(os.environ.get("GSUM_HOME") or "data").resolve()
-        return cls(root, os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"))
+        return cls(
+            root,
+            os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"),
+            os.environ.get("GSUM_CORPORA") or "",
+            os.environ.get("GSUM_SETTINGS") or "",
+        )
 
     def settings(self) -> "Settings":
         """Return the settings from `gsum.toml` and the environment.
@@ -32,11 +48,16 @@ class Home:
         Raises
         ------
         SettingsError
-            If a setting is unknown or invalid.
+            If a setting is unknown or invalid, or `GSUM_SETTINGS` names no file.
         """
-        from gsum_resources.settings import load_settings  # slow to import
+        from gsum_resources.settings import SettingsError, load_settings  # slow to import
 
-        return load_settings(self.root)
+        if self.settings_url and read_if_exists(self.settings_file) is None:
+            raise SettingsError(
+                f"GSUM_SETTINGS is {self.settings_url}, where no file is; write a gsum.toml there, "
+                "which may be empty, or unset the variable"
+            )
+        return load_settings(self.settings_file)
 
     def open_store(self) -> "ParquetStore":
         """Return the table store with the URL of its state database.
@@ -55,10 +76,20 @@ class Home:
         """Path of the state database, unless `[state] url` names another database."""
         return self.root / "state.db"
 
-    @property
+    @cached_property
     def corpora(self) -> Path:
         """Folder of the corpora, with one folder per corpus."""
-        return self.root / "corpora"
+        return path_at(self.corpora_url) if self.corpora_url else self.root / "corpora"
+
+    @cached_property
+    def settings_file(self) -> Path:
+        """The file `gsum.toml`."""
+        return path_at(self.settings_url) if self.settings_url else self.root / "gsum.toml"
+
+    @property
+    def prompts(self) -> Path:
+        """Folder with `prompts/` of all corpora."""
+        return self.settings_file.parent
 
     @property
     def catalogue(self) -> Path:

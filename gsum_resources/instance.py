@@ -8,9 +8,14 @@ import dagster as dg
 
 from gsum_resources.home import Home
 from gsum_resources.settings import SETTINGS_FILE
+from gsum_resources.state import lost_connection
 
 CONFIG_FILE = "dagster.yaml"
 PREVIEW = "preview"  # metadata label of events that show rows of a table
+
+
+class InstanceError(ValueError):
+    """Dagster's storage cannot be used; the message names the file and the remedy."""
 
 
 def prepare(home: Home) -> Path:
@@ -26,13 +31,31 @@ def prepare(home: Home) -> Path:
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
-    """Return the instance, which the UI and the daemon use as well."""
-    return dg.DagsterInstance.from_config(str(prepare(home)))
+    """Return the instance, which the UI and the daemon use as well.
+
+    Raises
+    ------
+    InstanceError
+        If its database does not answer.
+    """
+    folder = prepare(home)
+    try:
+        return dg.DagsterInstance.from_config(str(folder))
+    except Exception as error:
+        if reason := lost_connection(error):
+            raise InstanceError(
+                f"storage in {folder / CONFIG_FILE}: {reason}; start the server or correct the "
+                "address"
+            ) from error
+        raise
 
 
 def write_settings(home: Home) -> bool:
-    """Write the commented `gsum.toml` of a home that has none; return whether it was written."""
-    return _ship(SETTINGS_FILE, home.root)
+    """Write the commented `gsum.toml` of a home that has none; return whether it was written.
+
+    A file at a URL is the operator's.
+    """
+    return not home.settings_url and _ship(SETTINGS_FILE, home.root)
 
 
 def _ship(name: str, folder: Path) -> bool:

@@ -49,9 +49,12 @@ class Layered(AbstractFileSystem):
         return self._under.open(path, mode)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any):  # noqa: ANN201
-        """Return the content of a file."""
-        with self.open(path) as file:
-            return file.read()[start:end]
+        """Return the content of a file, or of a range of it."""
+        if path in self._files:
+            return self._files[path][1][start:end]
+        if self._is_removed(path):
+            raise FileNotFoundError(path)
+        return self._under.cat_file(path, start=start, end=end)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """Return size and a number that changes with the content."""
@@ -74,6 +77,20 @@ class Layered(AbstractFileSystem):
         below = {str(found) for found in self._under.glob(path) if not self._is_removed(str(found))}
         return sorted(below | {file for file in self._files if matches(file)})
 
+    def find(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        withdirs: bool = False,
+        detail: bool = False,
+        **_: Any,
+    ) -> Any:
+        """Return the files below a folder, with information on each if `detail`."""
+        below: Any = self._under.find(path, detail=True)
+        found = {name: info for name, info in below.items() if not self._is_removed(name)}
+        found |= {file: self.info(file) for file in self._files if file.startswith(f"{path}/")}
+        return found if detail else sorted(found)
+
     def _is_removed(self, path: str) -> bool:
         return path in self._removed or path.startswith(self._hidden)
 
@@ -93,7 +110,7 @@ class Layered(AbstractFileSystem):
 def memory_store() -> ParquetStore:
     """Return an empty store that writes nothing to disk, and ends with the last reference to it."""
     store = ParquetStore("memory://gsum", MEMORY)
-    store.fs = Layered(store.fs, [store.root])
+    store.fs, store.lists_at_once = Layered(store.fs, [store.root]), False
     return store
 
 
@@ -109,4 +126,5 @@ def store_over(store: ParquetStore, without: Sequence[str] = ()) -> Iterator[Par
         layered = ParquetStore(store.url, str(Path(folder) / "state.db"))
         hidden = [f"{store.root}/{name}" for name in without]
         layered.fs, layered.is_local = Layered(store.fs, hidden), False
+        layered.lists_at_once = store.lists_at_once
         yield layered

@@ -9,8 +9,15 @@ The automation condition, the command line and the check `lineage_is_current` al
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, version_of
+from gsum_resources.parquet_store import (
+    Listing,
+    ParquetStore,
+    Partition,
+    Provenance,
+    version_of,
+)
 from gsum_resources.table import Table
 
 Step = tuple[str, str]  # run id, step key
@@ -104,12 +111,21 @@ class Lineage:
         key = (table, corpus)
         if key not in self._listed:
             declared = self._tables[table]
-            found = (
-                (partition, self._store.provenance(declared, partition))
-                for partition in self._store.partitions(declared, corpus)
-            )
-            self._listed[key] = {partition: p for partition, p in found if p is not None}
+            if self._store.lists_at_once:
+                present = self._files.partitions(declared, corpus)
+                self._listed[key] = self._store.footers(declared, present)
+            else:
+                found = (
+                    (partition, self._store.provenance(declared, partition))
+                    for partition in self._store.partitions(declared, corpus)
+                )
+                self._listed[key] = {partition: p for partition, p in found if p is not None}
         return self._listed[key]
+
+    @cached_property
+    def _files(self) -> Listing:
+        """All files of an object store, from one listing."""
+        return self._store.list_files()
 
     def exists(self, table: str, partition: Partition) -> bool:
         """Return whether the partition has a file."""

@@ -46,37 +46,52 @@ class Memo:
         with self._lock:
             wanted = list(dict.fromkeys(keys))
             found = self._recent.get(wanted)
-            for shard, missing in _by_shard(k for k in wanted if k not in found).items():
-                found |= self._look_up(shard, missing)
+            missing = _by_shard(k for k in wanted if k not in found)
+            segments = self._segments(missing)
+            for shard, keys_of_shard in missing.items():
+                found |= self._look_up(shard, keys_of_shard, segments[shard])
             self._recent.add(found)
         return found
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
         """Store `items`; they are on disk when this returns."""
         with self._lock:
-            for shard, keys in _by_shard(items).items():
+            by_shard = _by_shard(items)
+            for shard, keys in by_shard.items():
                 write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
-                if len(paths := self._segments(shard)) > _MERGE_AT:
+            for shard, paths in self._segments(by_shard).items():
+                if len(paths) > _MERGE_AT:
                     self._merge(shard, paths)
             self._recent.add(items)
 
-    def _segments(self, shard: str) -> list[str]:
-        folder = f"{self._folder}/{shard}"
-        self._store.fs.invalidate_cache(folder)
-        return sorted(self._store.fs.glob(f"{folder}/*.parquet"))
+    def _segments(self, shards: Collection[str]) -> dict[str, list[str]]:
+        """Return the paths of the segments of each shard; of an object store by one listing."""
+        fs, root = self._store.fs, self._folder
+        if self._store.lists_at_once:
+            folder = root if len(shards) > 1 else f"{root}/{''.join(shards)}"
+            found = [str(path) for path in fs.find(folder)] if shards else []
+        else:
+            found = [path for shard in shards for path in fs.glob(f"{root}/{shard}/*.parquet")]
+        return {
+            shard: sorted(path for path in found if path.startswith(f"{root}/{shard}/"))
+            for shard in shards
+        }
 
-    def _look_up(self, shard: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
-        """Return values in a shard; segments that another process merged are retried."""
+    def _look_up(
+        self, shard: str, keys: Collection[bytes], segments: Sequence[str]
+    ) -> dict[bytes, bytes]:
+        """Return values in a shard; if another process merged segments, they are listed again."""
         found: dict[bytes, bytes] = {}
         left = set(keys)
         while True:
             try:
-                for path in self._segments(shard):
+                for path in segments:
                     if not left:
                         break
                     found |= self._read(path, left)
                     left -= found.keys()
             except FileNotFoundError:
+                segments = self._segments([shard])[shard]
                 continue
             return found
 
@@ -84,7 +99,7 @@ class Memo:
         """Return the values of keys in a segment, reading only row groups that hold any of them."""
         if path in self._keys and not _rows_of(self._keys[path], keys):
             return {}
-        with self._store.fs.open(path, "rb") as source:
+        with self._store.open_file(path) as source:
             file = pq.ParquetFile(source)
             if path not in self._keys:
                 self._keys[path] = file.read(["key"])["key"]
@@ -160,7 +175,7 @@ def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]
 
 def read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
     """Read the values of a segment by key."""
-    with store.fs.open(path, "rb") as source:
+    with store.open_file(path) as source:
         return _items(pq.read_table(source))
 
 

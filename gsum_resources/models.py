@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from gsum_resources.blocks import LOCAL, Engine, engine_of
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
@@ -123,12 +124,17 @@ class Models:
     @cached_property
     def embedder(self) -> MemoizedEmbedder:
         """The embedder of chunks and queries."""
-        return MemoizedEmbedder(self.bare("embedding_model"), self.store)
+        return MemoizedEmbedder(self.bare("embedding_model"), self.store, self.engine)
 
     @cached_property
     def scorer(self) -> MemoizedScorer:
         """The scorer of how well one passage predicts another."""
-        return MemoizedScorer(self.bare("passage_scorer"), self.store)
+        return MemoizedScorer(self.bare("passage_scorer"), self.store, self.engine)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Where blocks of heavy work are computed: for one question, in this process."""
+        return LOCAL if self.quick else engine_of(self.settings.engine)
 
     def language_model(
         self,
@@ -184,14 +190,17 @@ class Models:
             window = partial(self.window, name)
             return OpenAICompatibleModel(settings, self._endpoint(settings), window)
         if settings.backend in ("transformers_local", "packaged"):
+            from gsum_resources.llm.spread import SpreadModel
             from gsum_resources.llm.transformers_local import TransformersModel
 
-            return cast(LanguageModel, TransformersModel(settings))
+            model = TransformersModel(settings)
+            spreads = self.engine.spreads
+            return cast(LanguageModel, SpreadModel(model, self.engine) if spreads else model)
         from gsum_resources.llm.extractive import ExtractiveModel
 
         # a fixed embedder, so that its answers do not depend on the corpus's embedding model
         return ExtractiveModel(
-            MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store)
+            MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store, self.engine)
         )
 
     def _new_embedder(self) -> Embedder:

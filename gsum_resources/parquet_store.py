@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import IO, Any
 
 import fsspec
 import pyarrow as pa
@@ -32,6 +32,11 @@ _LOCKS = "_locks"
 DIMENSIONS = ("corpus", "bucket", "method")
 _DICTIONARY_BYTES = 2**23  # room for 300,000 ids; larger columns are written without a dictionary
 _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
+_FOOTERS_AT_ONCE = 16  # footers are small
+_GROUP = 2**25  # bytes of rows in a row group of an object
+_BLOCK = 2**23  # bytes of an object sent or requested at once
+_WHOLE = 2**24  # smaller objects are read by one request, larger ones by ranges
+_TAIL = 2**16  # bytes at the end of an object, which contain its footer
 
 
 class StoreError(ValueError):
@@ -57,6 +62,10 @@ class Partition:
         """Return the partition named by the segments of `path`."""
         pairs = (segment.split("=", 1) for segment in path.split("/") if "=" in segment)
         return cls(**{name: value for name, value in pairs if name in DIMENSIONS})
+
+    def is_of(self, table: Table) -> bool:
+        """Return whether the partition has exactly the dimensions of a table."""
+        return all((getattr(self, d) is not None) == (d in table.dimensions) for d in DIMENSIONS)
 
 
 @dataclass(frozen=True)
@@ -95,19 +104,66 @@ class Provenance:
         )
 
 
+class Listing:
+    """The files of a store, or below a folder of it, at one moment: the result of one listing.
+
+    Attributes
+    ----------
+    stamps : by table, its partitions with a value that changes with the content of their file.
+    tables : names of the tables that have any file, also of those that are appended to.
+
+    Parameters
+    ----------
+    root : root of the store.
+    found : information on each file by its path, as of `fs.find` with details.
+    """
+
+    def __init__(self, root: str, found: Mapping[str, Mapping[str, Any]]) -> None:
+        self.tables: set[str] = set()
+        self.stamps: dict[str, dict[Partition, object]] = {}
+        for path, info in found.items():
+            table, _, rest = path[len(root) + 1 :].partition("/")
+            if rest.startswith("corpus=") and rest.endswith(".parquet"):
+                self.tables.add(table)
+                if rest.endswith(f"/{FILE_NAME}"):
+                    partition = Partition.from_path(rest)
+                    self.stamps.setdefault(table, {})[partition] = stamp_of(info)
+
+    def partitions(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
+        """Return the partitions of a table that have a file, in order, with their stamps."""
+        found = self.stamps.get(table.name, {})
+        wanted = (p for p in found if corpus in (None, p.corpus) and p.is_of(table))
+        return {partition: found[partition] for partition in sorted(wanted)}
+
+
+def stamp_of(info: Mapping[str, Any]) -> object:
+    """Return a value that changes with the content of an object, from information on it."""
+    return info.get("ETag") or info.get("created") or info.get("mtime"), info.get("size")
+
+
 class ParquetStore:
     """Reads and writes the warehouse under a local folder or any fsspec URL.
+
+    In an object store every operation is a request, so that listings and footers are requested for
+    many files at once, and nothing is cached that another host may change.
 
     Parameters
     ----------
     state_url : path or URL of the state database (`state.py`); by default `state.db` in a local
         root folder, or beside it if it is called `warehouse`, as in a home.
+
+    Attributes
+    ----------
+    lists_at_once : whether one listing of the whole store costs less than one for each table.
     """
 
     def __init__(self, root: str, state_url: str = "") -> None:
-        self.fs, self.root = fsspec.core.url_to_fs(root)
+        self.fs, self.root = open_url(root)
         self.url = root
         self.is_local = "file" in self.fs.protocol
+        self.lists_at_once = not self.is_local
+        # so that a large object's bytes are not in memory as a whole besides the rows
+        self._by_ranges = {} if self.is_local else {"buffer_size": _BLOCK, "pre_buffer": False}
         folder, name = os.path.split(self.root)
         state_folder = folder if name == "warehouse" else self.root
         self.state_url = state_url or (f"{state_folder}/state.db" if self.is_local else "")
@@ -159,20 +215,43 @@ class ParquetStore:
             with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
                 pq.write_table(rows, file, **how)
         else:
-            buffer = io.BytesIO()
-            pq.write_table(rows, buffer, **how)
-            self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
+            # a row group of lists has levels as large as its values; a small one bounds them
+            n_groups = -(-rows.nbytes // _GROUP) or 1
+            size = how.pop("row_group_size", -(-rows.num_rows // n_groups) or None)
+            with self.new_file(path) as file:
+                pq.write_table(rows, file, row_group_size=size, **how)
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
-        """Write `content` to `path` so that a reader sees the old file or the new one.
-
-        A local file is written under a temporary name and renamed; an object store's put is atomic.
-        """
-        if not self.is_local:
+        """Write `content` to `path` so that a reader sees the old file or the new one."""
+        if self.is_local:
+            with self.new_file(path) as file:
+                file.write(content)
+        else:
             self.fs.pipe_file(path, bytes(content))
-            return
-        with self._temporary_path(path) as temporary, open(temporary, "wb") as file:  # noqa: PTH123
-            file.write(content)
+
+    @contextmanager
+    def new_file(self, path: str) -> Iterator[IO[bytes]]:
+        """Yield a file for writing that replaces `path` at the end, but not after an error.
+
+        A local file has a temporary name until then. An object of an object store is sent in parts,
+        and appears when the upload is completed; after an error its parts are removed.
+        """
+        if self.is_local:
+            with self._temporary_path(path) as temporary, open(temporary, "wb") as file:  # noqa: PTH123
+                yield file
+        elif self.fs.async_impl:
+            upload: Any = self.fs.open(path, "wb", block_size=_BLOCK)
+            try:
+                yield upload
+                upload.close()
+            except BaseException:
+                upload.discard()
+                upload.closed = True  # otherwise the destructor completes the upload
+                raise
+        else:
+            buffer = io.BytesIO()
+            yield buffer
+            self.fs.pipe_file(path, buffer.getvalue())  # the buffer's own bytes, not a copy
 
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
@@ -224,10 +303,11 @@ class ParquetStore:
 
         def read_partition(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             try:
-                with self.fs.open(self.path(table, partition), "rb") as source:
-                    file = pq.ParquetFile(source, read_dictionary=list(as_dictionaries) or None)
+                with self.open_file(self.path(table, partition)) as source:
+                    texts = list(as_dictionaries) or None
+                    file = pq.ParquetFile(source, read_dictionary=texts, **self._by_ranges)
                     version = _provenance(file.metadata.metadata).content_hash
-                    rows = file.read(columns=list(columns) if columns else None)
+                    rows = _rows_of(file, list(columns) if columns else None)
             except FileNotFoundError:
                 return None
             return partition, version, _with_dimensions(table, partition, rows, encode)
@@ -237,45 +317,128 @@ class ParquetStore:
         hashes = {partition: version for partition, version, _ in found}
         return _concatenate(table, [rows for *_, rows in found], columns), hashes
 
+    @contextmanager
+    def open_file(self, path: str) -> Iterator[Any]:
+        """Yield an open file for reading.
+
+        A small object is read whole, by one request, and of a large one the ranges that are read.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        """
+        if self.lists_at_once:
+            content = self.fs.cat_file(path, start=0, end=_WHOLE)
+            if len(content) < _WHOLE:
+                yield pa.BufferReader(content)
+                return
+            del content
+            with self.fs.open(path, "rb", cache_type="none") as file:
+                yield file
+        else:
+            with self.fs.open(path, "rb") as file:
+                yield file
+
+    def list_files(self, folder: str = "") -> Listing:
+        """Return all files of the store, or below one of its folders."""
+        path = f"{self.root}/{folder}".rstrip("/")
+        return Listing(self.root, self.fs.find(path, detail=True))
+
     def partitions(self, table: Table, corpus: str | None = None) -> list[Partition]:
         """Return the partitions that have a file, in order."""
+        return list(self.stamped(table, corpus))
+
+    def stamped(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
+        """Return the partitions that have a file, in order, with their stamps where listed.
+
+        A stamp is None where a listing has none; `footers` then asks for it.
+        """
+        if self.lists_at_once:
+            folder = f"{table.name}/corpus={corpus}" if corpus else table.name
+            return self.list_files(folder).partitions(table, corpus)
         levels = [f"corpus={corpus}" if corpus else "corpus=*"]
         levels += [f"{name}=*" for name in table.dimensions[1:]]
         pattern = "/".join([self.root, table.name, *levels, FILE_NAME])
-        return sorted(Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
+        found = (Partition.from_path(path[len(self.root) :]) for path in self.fs.glob(pattern))
+        return {partition: None for partition in sorted(found)}  # noqa: C420 - its value type
 
     def count(self, table: Table, corpus: str) -> int:
         """Return the number of rows of a corpus, read from the footers only."""
-        footers = (self.provenance(table, p) for p in self.partitions(table, corpus))
-        return sum(footer.rows for footer in footers if footer)
+        return self.counts([table], corpus)[table.name]
+
+    def counts(self, tables: Sequence[Table], corpus: str) -> dict[str, int]:
+        """Return the number of rows of a corpus in each of some tables, by name."""
+        listing = self.list_files() if self.lists_at_once and len(tables) > 1 else None
+        counts = {}
+        for table in tables:
+            found = listing.partitions(table, corpus) if listing else self.stamped(table, corpus)
+            counts[table.name] = sum(f.rows for f in self.footers(table, found).values())
+        return counts
 
     def footers(
-        self, table: Table, partitions: Collection[Partition]
+        self, table: Table, partitions: Collection[Partition] | Mapping[Partition, object]
     ) -> dict[Partition, Provenance]:
-        """Return the footers of those partitions that have a file."""
-        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            found = pool.map(lambda partition: self.provenance(table, partition), partitions)
-            return {p: footer for p, footer in zip(partitions, found, strict=True) if footer}
+        """Return the footers of those partitions that have a file.
 
-    def provenance(self, table: Table, partition: Partition) -> Provenance | None:
-        """Return the footer of a partition's file, or None where there is no file."""
+        Parameters
+        ----------
+        partitions : with their stamps, as in `stamped`, known footers are not requested again.
+        """
+        stamps: Mapping[Partition, object] = (
+            partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions)
+        )
+
+        def footer(partition: Partition) -> Provenance | None:
+            return self.provenance(table, partition, stamps[partition])
+
+        with ThreadPoolExecutor(_FOOTERS_AT_ONCE if self.lists_at_once else _FILES_AT_ONCE) as pool:
+            found = pool.map(footer, stamps)
+            return {p: footer for p, footer in zip(stamps, found, strict=True) if footer}
+
+    def provenance(
+        self, table: Table, partition: Partition, stamp: object = None
+    ) -> Provenance | None:
+        """Return the footer of a partition's file, or None where there is no file.
+
+        Parameters
+        ----------
+        stamp : the file's stamp from a listing of this moment; None: it is requested if that costs
+            less than the footer.
+        """
         path = self.path(table, partition)
         try:
-            stamp = self._stamp(path)
+            if stamp is None and not self.lists_at_once:
+                stamp = self._stamp(path)
             known = self._footers.get(path)
-            if known and known[0] == stamp:
+            if known and stamp is not None and known[0] == stamp:
                 return known[1]
-            with self.fs.open(path, "rb") as source:
-                found = _provenance(pq.ParquetFile(source).metadata.metadata)
+            found = _provenance(self._metadata(path).metadata)
         except FileNotFoundError:
             return None
-        self._footers[path] = (stamp, found)
+        if stamp is not None:
+            self._footers[path] = (stamp, found)
         return found
+
+    def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
+        """Return the Parquet metadata of a partition's file."""
+        return self._metadata(self.path(table, partition))
+
+    def _metadata(self, path: str) -> pq.FileMetaData:
+        """Return the Parquet metadata of a file; of an object only the end is requested."""
+        if not self.lists_at_once:
+            with self.fs.open(path, "rb") as source:
+                return pq.ParquetFile(source).metadata
+        tail = self.fs.cat_file(path, start=-_TAIL)
+        size = int.from_bytes(tail[-8:-4], "little") + 8
+        if size > len(tail):
+            tail = self.fs.cat_file(path, start=-size)
+        return pq.ParquetFile(pa.BufferReader(tail)).metadata
 
     def delete(self, table: Table, partition: Partition) -> None:
         """Remove a partition's file; no error where there is none."""
         path = self.path(table, partition)
-        if self.fs.exists(path):
+        with suppress(FileNotFoundError):
             self.fs.rm_file(path)
 
     def sweep(self, older_than_s: float = 3600) -> None:
@@ -292,8 +455,18 @@ class ParquetStore:
         if self.is_local:
             stat = os.stat(path)  # noqa: PTH116
             return stat.st_mtime_ns, stat.st_size, stat.st_ino
-        info = self.fs.info(path)
-        return info.get("ETag") or info.get("created") or info.get("mtime"), info.get("size")
+        return stamp_of(self.fs.info(path))
+
+
+def open_url(url: str) -> tuple[Any, str]:
+    """Return the file system of a path or URL, and the path in it.
+
+    Listings are not cached: other hosts write there, too.
+    """
+    fs, path = fsspec.core.url_to_fs(url)
+    if "file" not in fs.protocol:
+        fs, path = fsspec.core.url_to_fs(url, use_listings_cache=False)
+    return fs, path.rstrip("/")
 
 
 def version_of(hashes: Mapping[Partition, str]) -> str:
@@ -373,6 +546,14 @@ def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
         )
     footer = json.loads(metadata[FOOTER_KEY])
     return Provenance(**{f.name: footer[f.name] for f in fields(Provenance) if f.name in footer})
+
+
+def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
+    """Return all rows; one row group after the other, as each needs its levels in memory."""
+    if file.num_row_groups < 2:
+        return file.read(columns=columns)
+    groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
+    return pa.concat_tables(groups)
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:

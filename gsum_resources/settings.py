@@ -14,13 +14,15 @@ from zoneinfo import available_timezones
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
 # read by `home.py`, and by the benchmarks, which start `gsum run`
 _OTHER_VARIABLES = frozenset(
-    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
+    {"GSUM_HOME", "GSUM_WAREHOUSE", "GSUM_CORPORA", "GSUM_SETTINGS"}
+    | {"GSUM_DATASETS", "GSUM_MS_GRAPHRAG_PYTHON"}
 )
 _MAY_BE_EMPTY = "api_key_env"  # the key whose empty value has a meaning
 
@@ -275,6 +277,66 @@ class StateSettings(BaseModel):
     )
 
 
+class EngineSettings(BaseModel):
+    """Table `[engine]`: where the blocks of heavy steps are computed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["local", "ray"] = Field(
+        default="local",
+        description="local: in the process of the run; ray: on a Ray cluster, of the extra ray",
+    )
+    address: str = Field(
+        default="",
+        description="of ray: a running cluster: 10.0.0.1:6379 or auto on one of its nodes, "
+        "ray://10.0.0.1:10001 elsewhere; empty: as the variable RAY_ADDRESS says",
+    )
+    actors: int = Field(
+        default=0,
+        ge=0,
+        description="of ray: processes of a run that compute blocks, each with its own copy of the "
+        "models; 0: as many as the cluster has room for when the run starts",
+    )
+    num_cpus: int = Field(
+        default=1, ge=1, description="of ray: processors of an actor, and its number of threads"
+    )
+    num_gpus: float = Field(default=0.0, ge=0, description="of ray: GPUs of an actor")
+    resources: str = Field(
+        default="",
+        description="of ray: custom resources of an actor, as 'a100=1, fast_disk=0.5': it runs on "
+        "nodes that declare them",
+    )
+    start_timeout_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="of ray: longest wait for a node that can hold an actor, seconds",
+    )
+
+    @field_validator("resources")
+    @classmethod
+    def _is_list(cls, text: str) -> str:
+        resources_of(text)
+        return text
+
+
+def resources_of(text: str) -> dict[str, float]:
+    """Return the custom resources named in `[engine] resources`, by name.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a list such as 'a100=1, fast_disk=0.5'.
+    """
+    found = {}
+    for item in filter(str.strip, text.split(",")):
+        name, _, amount = (word.strip() for word in item.partition("="))
+        try:
+            found[name] = float(amount if name else "")
+        except ValueError:
+            raise ValueError("must be a list such as 'a100=1, fast_disk=0.5'") from None
+    return found
+
+
 class Settings(BaseModel):
     """All settings in `gsum.toml`."""
 
@@ -287,6 +349,7 @@ class Settings(BaseModel):
     scorer: ScorerSettings = ScorerSettings()
     automation: AutomationSettings = AutomationSettings()
     state: StateSettings = StateSettings()
+    engine: EngineSettings = EngineSettings()
 
     @model_validator(mode="before")
     @classmethod
@@ -351,15 +414,18 @@ def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in llm.items() if not (other and key in _OF_MODEL)} | own
 
 
-def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of a home: defaults, overridden by its file, then by the environment.
+
+    Parameters
+    ----------
+    file : the home's `gsum.toml`, which need not exist.
 
     Raises
     ------
     SettingsError
         If the file is not TOML, a key or variable is unknown, or a value is invalid.
     """
-    file = home / SETTINGS_FILE
     values = _from_file(file)
     for variable, text in environment.items():
         # an empty variable counts as unset
@@ -398,10 +464,11 @@ def checked_settings(
 
 
 def _from_file(file: Path) -> dict[str, Any]:
-    if not file.is_file():
+    content = read_if_exists(file)
+    if content is None:
         return {}
     try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
 

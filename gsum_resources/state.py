@@ -1,4 +1,4 @@
-"""The state database of a home, besides its tables: replies, calls, requests, limits.
+"""The state database of a home, besides its tables: replies, calls, requests, limits, leases.
 
 It is the file `state.db` in the home (SQLite), or PostgreSQL by `[state] url` of `gsum.toml`. A
 committed transaction is on disk and survives `kill -9` and a power cut. Any number of threads and
@@ -6,23 +6,32 @@ processes may read and write.
 """
 
 import os
+import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.pool import StaticPool
 
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore
+
+Value = TypeVar("Value")
 
 _EXAMPLE = "write postgresql+psycopg2://user:password@host/name, or remove it"
 _SERVER_CLOCK = "SELECT extract(epoch FROM clock_timestamp())"
@@ -30,6 +39,8 @@ MEMORY = "sqlite://"
 """URL of an in-memory database that belongs to a single `State`."""
 _AT_ONCE = 5000  # keys in one statement; SQLite takes 32,766 parameters
 _TIMEOUT_S = 300.0  # to wait for another writer
+RESTART_S = 60.0  # to wait for a server that is being restarted
+_RECONNECT_S = 0.5
 _SYNC = "gsum_synchronous"  # execution option of a writing transaction
 
 _TABLES = sa.MetaData()
@@ -102,6 +113,18 @@ ATTEMPTS = sa.Table(  # requests recently sent to servers
     sa.Column("tokens", sa.BigInteger, nullable=False),
     sa.Index("attempts_by_time", "account", "time"),
 )
+LEASES = sa.Table(  # see `leases.py`
+    "leases",
+    _TABLES,
+    sa.Column("fence", _NUMBER, primary_key=True),
+    sa.Column("corpus", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("machine", sa.Text, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("born", sa.Double, nullable=False),  # Unix time on the host
+    sa.Column("renewed", sa.Double, nullable=False),  # seconds by `State.now`
+    sqlite_autoincrement=True,  # fences grow for ever
+)
 TAKEN_OVER = sa.Table(  # files of an older gsum that were imported
     "taken_over",
     _TABLES,
@@ -111,6 +134,10 @@ TAKEN_OVER = sa.Table(  # files of an older gsum that were imported
 
 class StateError(ValueError):
     """The database cannot be used; the message names the setting and the remedy."""
+
+
+class StateAwayError(StateError):
+    """The server of the database was there before, and does not answer any more."""
 
 
 class State:
@@ -138,23 +165,24 @@ class State:
         self._turn = threading.Lock()  # threads wait for this lock, not in SQLite's sleep
         self._process = os.getpid()
         self._is_sqlite = self._engine.dialect.name == "sqlite"
+        self._is_open = False
         try:
-            if not sa.inspect(self._engine).has_table(TAKEN_OVER.name):
+            if not sa.inspect(self._engine).has_table(LEASES.name):  # the latest of the tables
                 with self.writing() as connection:
                     if not self._is_sqlite:  # only one process creates the tables
                         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(42)")
                     _TABLES.create_all(connection)
         except OperationalError as error:
-            reason = str(error.orig).strip().partition("\n")[0]
             raise StateError(
-                f"{_named(self._engine.url)}: {reason}; start the server or correct the address"
+                f"{_named(self._engine.url)}: {_reason(error)}; start the server or correct the "
+                "address"
             ) from None
+        self._is_open = True
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Open a read transaction."""
-        self._after_fork()
-        with self._engine.begin() as connection:
+        with self._connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -166,11 +194,12 @@ class State:
         Parameters
         ----------
         alone : table that no other connection may write meanwhile; SQLite never has two writers.
-        durable : False: a power cut may undo it, `kill -9` does not; no disk flush is awaited.
+        durable : False: no disk flush is awaited. A power cut may undo it, or `kill -9` of
+            PostgreSQL; `kill -9` of this process does not.
         """
         self._after_fork()
         turn = self._turn if self._is_sqlite else nullcontext()
-        with turn, self._engine.connect() as connection:
+        with turn, self._connect() as connection:
             connection = connection.execution_options(**{_SYNC: "FULL" if durable else "NORMAL"})
             with connection.begin():
                 if not (durable or self._is_sqlite):
@@ -179,6 +208,28 @@ class State:
                     lock = f"LOCK TABLE {alone.name} IN SHARE ROW EXCLUSIVE MODE"
                     connection.exec_driver_sql(lock)
                 yield connection
+
+    def repeat(
+        self,
+        transaction: Callable[[sa.Connection, bool], Value],
+        alone: sa.Table | None = None,
+        durable: bool = True,
+    ) -> Value:
+        """Run a write transaction; once more if the server ended meanwhile, as in a restart.
+
+        Parameters
+        ----------
+        transaction : called with a connection, and whether an earlier call may have succeeded.
+        alone, durable : see `writing`.
+        """
+        try:
+            with self.writing(alone, durable) as connection:
+                return transaction(connection, False)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        with self.writing(alone, durable) as connection:
+            return transaction(connection, True)
 
     def replies(self, kind: str, model: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the stored replies of a model, by key."""
@@ -220,11 +271,41 @@ class State:
             alone = connection.execution_options(isolation_level="AUTOCOMMIT")
             alone.exec_driver_sql(f"VACUUM {', '.join(map(str, _TABLES.tables))}")
 
+    def _connect(self) -> sa.Connection:
+        """Connect; wait for a server that was there before and is being restarted."""
+        self._after_fork()
+        deadline = time.monotonic() + RESTART_S
+        while True:
+            try:
+                return self._engine.connect()
+            except OperationalError as error:
+                if self._is_sqlite or not self._is_open:
+                    raise
+                if time.monotonic() > deadline:
+                    raise StateAwayError(
+                        f"{_named(self._engine.url)}: {_reason(error)}, for {RESTART_S:.0f} s; "
+                        "start the server, and repeat the command: it continues"
+                    ) from None
+            time.sleep(_RECONNECT_S)
+
     def _after_fork(self) -> None:
         """Discard the parent's connections in a child process."""
         if self._process != os.getpid():
             self._process, self._turn = os.getpid(), threading.Lock()
             self._engine.dispose(close=False)
+
+
+def lost_connection(error: BaseException | None) -> str | None:
+    """Return why a database server did not answer, if that caused an error, or None."""
+    while error is not None:
+        if isinstance(error, StateAwayError):
+            return str(error)
+        if isinstance(error, (OperationalError, InterfaceError)) and not isinstance(
+            error.orig, sqlite3.Error
+        ):
+            return _reason(error)
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def insert_new(
@@ -347,6 +428,11 @@ def _sqlite_engine(url: sa.URL) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if sync else "BEGIN")
 
     return engine
+
+
+def _reason(error: DBAPIError) -> str:
+    """Return the first line of a database's message."""
+    return str(error.orig).strip().partition("\n")[0]
 
 
 def _named(url: sa.URL) -> str:

@@ -212,7 +212,7 @@ class StubScorer:
 def _known_dimension(store: ParquetStore, identity: str) -> int | None:
     """Return the dimension of a model's memoized vectors; None if there are none."""
     for path in store.fs.glob(f"{memo_folder(store, 'embeddings', identity)}/*/*.parquet"):
-        with store.fs.open(path, "rb") as source:
+        with store.open_file(path) as source:
             values = pq.read_table(source, columns=["value"])["value"]
         return len(values[0].as_py()) // np.dtype(np.float32).itemsize
     return None

@@ -1,7 +1,7 @@
 """Metadata of tables, and of each file written, for Dagster's UI."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dagster as dg
@@ -64,7 +64,12 @@ def column_schema(table: Table) -> dg.TableSchema:
 
 
 def of_file(
-    store: ParquetStore, table: Table, partition: Partition, sample: pa.Table, written: Provenance
+    store: ParquetStore,
+    table: Table,
+    partition: Partition,
+    sample: pa.Table,
+    written: Provenance,
+    n_rows: int,
 ) -> dict[str, Any]:
     """Return the metadata of a materialized partition: its rows, its file, a query.
 
@@ -72,12 +77,13 @@ def of_file(
 
     Parameters
     ----------
+    n_rows : number of rows, in all buckets of the corpus.
     sample : rows of the same corpus for the preview, which is left out if there are none.
     """
     path = store.path(table, partition)
     where = {"corpus": partition.corpus, "method": partition.method}
     metadata = {
-        "dagster/row_count": _rows_in_corpus(store, table, partition, written),
+        "dagster/row_count": n_rows,
         "dagster/partition_row_count": written.rows,
         "dagster/size_bytes": int(store.fs.size(path)),
         "sql": dg.MetadataValue.md(_command(table, where)),
@@ -97,7 +103,7 @@ def of_all_corpora(
     store: ParquetStore,
     table: Table,
     written: Mapping[Partition, Provenance],
-    others: Collection[Partition],
+    others: Mapping[Partition, object],
     headline: Headline | None = None,
 ) -> dict[str, Any]:
     """Return a summary of a table, one row per corpus: rows, methods or buckets, main figure.
@@ -109,7 +115,7 @@ def of_all_corpora(
     ----------
     written : the partitions just written; where several assets share a table, only rows of their
         asset are summarized.
-    others : the partitions that had a file before.
+    others : the partitions that had a file before, with their stamps.
     headline : computes the main figure, for tables that have one.
     """
     assets = {footer.asset for footer in written.values()}
@@ -117,7 +123,7 @@ def of_all_corpora(
     corpora = sorted(present | {partition.corpus for partition in others})
     remaining = [corpus for corpus in corpora if corpus not in present]
     chosen = present | set(remaining[: max(0, _CORPORA_SHOWN - len(present))])
-    unread = [p for p in others if p.corpus in chosen and p not in written]
+    unread = {p: s for p, s in others.items() if p.corpus in chosen and p not in written}
     footers = {**written, **store.footers(table, unread)}
     of_corpora: dict[str, dict[Partition, Provenance]] = {}
     for partition in sorted(footers):
@@ -150,12 +156,6 @@ def _marks(table: Table, column: str) -> list[str]:
     """Return properties of a column besides its type: part of the key, measured."""
     marks = ["key"] if column in table.key else []
     return marks + (["measured"] if column in table.measured else [])
-
-
-def _rows_in_corpus(
-    store: ParquetStore, table: Table, partition: Partition, written: Provenance
-) -> int:
-    return written.rows if partition.bucket is None else store.count(table, partition.corpus)
 
 
 def _command(table: Table, where: Mapping[str, str | None]) -> str:

@@ -10,7 +10,7 @@ import logging
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 
@@ -31,6 +31,7 @@ from gsum_resources.state import (
 
 _LOG = logging.getLogger(__name__)
 _OLD = ("_memo/completions", "_memo/failures", "_asked", "_departed", "_limits")
+_SEARCHED = "*"  # recorded as a path once an object store was searched
 _HEAD = struct.Struct("<II")  # header of a journal's record: length and CRC-32 of the body
 _BODY = struct.Struct("<16si")  # key, length of the value; -1: no value
 _CALLS = set(CALLS.c.keys()) - {"id", "corpus"}
@@ -39,10 +40,27 @@ Taken = Counter[str]
 
 
 def take_over(store: ParquetStore, state: State) -> None:
-    """Import the files of an older gsum, if there are any, and log the numbers."""
+    """Import the files of an older gsum, if there are any, and log the numbers.
+
+    In an object store they are searched once, since every search is a request.
+    """
     old = [f"{store.root}/{name}" for name in _OLD]
-    if not any(map(store.fs.exists, old)):
+    if not store.lists_at_once:
+        if any(map(store.fs.exists, old)):
+            _import_files(store, state, old)
         return
+    with state.reading() as connection:
+        query = sa.select(TAKEN_OVER.c.path).where(TAKEN_OVER.c.path == _SEARCHED)
+        if connection.execute(query).first():
+            return
+    if any(map(store.fs.exists, old)):
+        _import_files(store, state, old)
+    with state.writing() as connection:
+        insert_new(connection, TAKEN_OVER, [{"path": _SEARCHED}])
+
+
+def _import_files(store: ParquetStore, state: State, old: Sequence[str]) -> None:
+    """Import the files of an older gsum, and remove them with the folders `old`."""
     taken: Taken = Counter()
     kinds: tuple[tuple[str, Callable[..., Taken]], ...] = (
         ("llm_calls/corpus=*/*.parquet", _take_calls),
@@ -81,7 +99,7 @@ def _keep_replies(connection: sa.Connection, path: str, values: dict[bytes, byte
 def _take_calls(store: ParquetStore, connection: sa.Connection, path: str) -> Taken:
     if PurePosixPath(path).stem.isdecimal():  # current format: written by `export_calls`
         return Counter()
-    with store.fs.open(path, "rb") as source:
+    with store.open_file(path) as source:
         table = pq.read_table(source)
     time = table.column_names.index("time")
     table = table.set_column(time, "time", table["time"].cast("int64"))

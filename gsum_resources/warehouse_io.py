@@ -1,5 +1,6 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -98,6 +99,8 @@ class WarehouseIO(dg.IOManager):
         self._n_buckets = n_buckets
         self._views = views
         self._headlines = headlines or {}
+        self._has_new_table = False
+        self._listed_tables: set[str] | None = None
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """Return the rows of the requested partitions with their dimensions as columns."""
@@ -156,7 +159,7 @@ class WarehouseIO(dg.IOManager):
 
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
         """Return the footers of a table's files of a corpus, recorded as inputs."""
-        found = self.store.footers(table, self.store.partitions(table, corpus))
+        found = self.store.footers(table, self.store.stamped(table, corpus))
         self.reads.table(step, table.name, {p: f.content_hash for p, f in found.items()})
         return found
 
@@ -169,11 +172,13 @@ class WarehouseIO(dg.IOManager):
             return
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
-        others = self.store.partitions(table)
+        others = self.store.stamped(table)
         asset = context.asset_key.to_user_string()
         written = self.keep(step, table, partitions, obj, asset, code_version)
         if not others:
-            self.rebuild_catalogue()
+            self._has_new_table = True
+            if self.store.is_local:
+                self.rebuild_catalogue()
         self._describe(context, table, others, written)
 
     def keep(
@@ -209,7 +214,7 @@ class WarehouseIO(dg.IOManager):
         self,
         context: dg.OutputContext,
         table: Table,
-        others: Collection[Partition],
+        others: Mapping[Partition, object],
         written: Mapping[Partition, tuple[pa.Table, Provenance]],
     ) -> None:
         """Attach metadata to each partition, and a summary of all corpora to the last one.
@@ -219,6 +224,7 @@ class WarehouseIO(dg.IOManager):
         # the page shows one bucket of a corpus; if it is empty, show rows of another one
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
         footers = {p: provenance for p, (_, provenance) in written.items()}
+        n_rows = self._rows_by_corpus(table, others, footers)
         shown = {
             partition: of_file(
                 self.store,
@@ -226,6 +232,7 @@ class WarehouseIO(dg.IOManager):
                 partition,
                 rows if rows.num_rows else samples.get(partition.corpus, rows),
                 provenance,
+                provenance.rows if partition.bucket is None else n_rows[partition.corpus],
             )
             for partition, (rows, provenance) in written.items()
         }
@@ -237,6 +244,20 @@ class WarehouseIO(dg.IOManager):
             if metadata := shown.get(partition_of(key)):
                 context.step_context.add_asset_metadata(metadata, context.asset_key, key)
 
+    def _rows_by_corpus(
+        self,
+        table: Table,
+        others: Mapping[Partition, object],
+        written: Mapping[Partition, Provenance],
+    ) -> Counter[str]:
+        """Return the number of rows in all partitions of the corpora just written."""
+        present = {partition.corpus for partition in written}
+        before = {p: s for p, s in others.items() if p.corpus in present and p not in written}
+        counts: Counter[str] = Counter()
+        for partition, footer in (self.store.footers(table, before) | dict(written)).items():
+            counts[partition.corpus] += footer.rows
+        return counts
+
     def _failed(self, step: Step, partition: Partition) -> int:
         """Return the number of failed requests of a partition; for a bucket, on its documents."""
         n = self._n_buckets(partition.corpus)
@@ -247,8 +268,28 @@ class WarehouseIO(dg.IOManager):
             for document in self.reads.failures[step]
         )
 
+    def complete_catalogue(self, of_others: bool = False) -> None:
+        """Rebuild the DuckDB views of an object store, if a table got its first file.
+
+        To be called at the end of a run: a rebuild lists all files. The views of a local store are
+        rebuilt in the steps.
+
+        Parameters
+        ----------
+        of_others : whether to list the files for tables that other processes wrote.
+        """
+        if self.store.is_local:
+            return
+        is_due = self._has_new_table or not self.home.catalogue.exists()
+        if of_others and not is_due:
+            names = self.store.list_files().tables
+            is_due, self._listed_tables = names != self._listed_tables, names
+        if is_due:
+            self.rebuild_catalogue()
+
     def rebuild_catalogue(self) -> None:
         """Rebuild the DuckDB views, when a table gets its first file or loses its last."""
+        self._has_new_table = False
         build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views)
 
     def _split(

@@ -42,7 +42,9 @@ def pins(file: str) -> dict[str, str]:
 
 def locks_of(extra: str) -> list[str]:
     """The lock files that the environment of an extra is installed from."""
-    files = {"": [], "smollm2": ["smollm2"], "dev": ["smollm2", "dev"]}.get(extra, [extra])
+    files = {"": [], "smollm2": ["smollm2"], "dev": ["smollm2", "dev"], "ray": ["cluster"]}.get(
+        extra, [extra]
+    )
     return ["requirements.lock", *(f"requirements-{name}.lock" for name in files)]
 
 

@@ -176,10 +176,10 @@ def test_overview_names_all_corpora(tmp_path: Path) -> None:
     for corpus in ("tales", "minutes"):
         for bucket, rows in (("00", rejected("bad")), ("01", nothing)):
             store.write(table, Partition(corpus, bucket), rows, Provenance("", "1", asset="a"))
-    others = store.partitions(table)
+    others = store.stamped(table)
     last = Partition("minutes", "01")
     written = store.write(table, last, nothing, Provenance("", "1", asset="a", time="2026-01-02T"))
-    assert "preview" not in of_file(store, table, last, nothing, written)
+    assert "preview" not in of_file(store, table, last, nothing, written, 1)
     (shown,) = of_all_corpora(store, table, {last: written}, others).values()
     assert [record.data for record in shown.records] == [
         {
@@ -201,7 +201,7 @@ def test_overview_of_many_corpora_is_cut_but_keeps_the_latest(tmp_path: Path) ->
     }
     last = Partition("c24")
     overview = of_all_corpora(
-        store, table, {last: footers[last]}, list(footers), lambda _: "figure"
+        store, table, {last: footers[last]}, dict.fromkeys(footers), lambda _: "figure"
     )
     ((label, shown),) = overview.items()
     names = [record.data["corpus"] for record in shown.records]
@@ -294,7 +294,7 @@ def test_file_with_failed_requests_counts_them(root: str, tmp_path: Path) -> Non
     store = ParquetStore(root.format(tmp_path=tmp_path))
     table, partition, rows = TABLES["rejected_documents"], Partition("tales", "03"), rejected("bad")
     written = store.write(table, partition, rows, Provenance("", "1", failed=2))
-    metadata = of_file(store, table, partition, rows, written)
+    metadata = of_file(store, table, partition, rows, written, rows.num_rows)
     assert metadata["failed_requests"] == 2
     assert metadata["dagster/size_bytes"] > 0
     assert metadata["file"].value.endswith("corpus=tales/bucket=03/data.parquet")
@@ -305,7 +305,7 @@ def test_preview_escapes_markup(tmp_path: Path) -> None:
     store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
     rows = rejected("![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100)
     written = store.write(table, Partition("tales", "03"), rows, Provenance("", "1"))
-    preview = of_file(store, table, Partition("tales", "03"), rows, written)["preview"].value
+    preview = of_file(store, table, Partition("tales", "03"), rows, written, 1)["preview"].value
     assert preview.count("\n") == 2  # header, rule, one row
     assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
     assert "… | " in preview

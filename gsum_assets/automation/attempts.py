@@ -11,7 +11,8 @@ from functools import cached_property
 import dagster as dg
 
 from gsum_assets.partitions import has_buckets
-from gsum_assets.processes import ORPHANED, is_held_elsewhere
+from gsum_assets.processes import ORPHANED
+from gsum_resources.leases import Leases
 from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
@@ -21,10 +22,10 @@ _FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
 class Attempts:
-    """The run log at one moment; results of queries are cached."""
+    """The run log and the leases at one moment; results of queries are cached."""
 
-    def __init__(self, instance: dg.DagsterInstance) -> None:
-        self._instance = instance
+    def __init__(self, instance: dg.DagsterInstance, leases: Leases) -> None:
+        self._instance, self._leases = instance, leases
         self._again: dict[str, float] = {}
         self._given_up: dict[dg.AssetKey, frozenset[Partition]] = {}
         self._began: dict[str, float | None] = {}
@@ -33,7 +34,7 @@ class Attempts:
     def is_held(self, corpus: str) -> bool:
         """Return whether another process holds the turn for `gsum run` on a corpus."""
         if corpus not in self._held:
-            self._held[corpus] = is_held_elsewhere(self._instance, corpus)
+            self._held[corpus] = self._leases.is_held_elsewhere(corpus)
         return self._held[corpus]
 
     def knows_buckets(self, n_buckets: int) -> bool:

@@ -17,6 +17,8 @@ from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.partitions import corpora, with_buckets, without_surplus_buckets
 from gsum_assets.processes import CORPUS, fail_orphaned_runs, runs_on
+from gsum_resources.leases import Leases
+from gsum_resources.paths import folders_in
 from gsum_resources.warehouse_io import WarehouseIO
 
 
@@ -47,7 +49,7 @@ def find_changes(
     accept : called with root and corpus; raises `CorpusError` if it cannot be added.
     now : Unix time.
     """
-    folders = {f.name: f for f in sorted(root.iterdir()) if f.is_dir() and f.name[0] not in ".~"}
+    folders = {name: root / name for name in folders_in(root)}
     found = Findings({name: stamp for name, stamp in seen.items() if name in folders})
     found.removed = sorted(name for name in known - folders.keys() if is_removed(root / name))
     for name, folder in folders.items():
@@ -73,6 +75,7 @@ def watch_corpora(
     requests: Requests,
     methods: Methods,
     forgetting: Forgetting,
+    leases: Leases,
     interval_s: int,
 ) -> dg.SensorDefinition:
     """Return the sensor over the folder of all corpora."""
@@ -92,7 +95,7 @@ def watch_corpora(
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         instance = context.instance
-        fail_orphaned_runs(instance)
+        fail_orphaned_runs(instance, leases)
         if not root.is_dir():  # perhaps not mounted: remove nothing
             return dg.SkipReason(
                 f"folder {root} does not exist; create it, with a folder for each corpus"
@@ -119,6 +122,7 @@ def watch_corpora(
         ]
         for line in warnings:
             context.log.warning(line)
+        warehouse.complete_catalogue(of_others=True)  # runs of a daemon are other processes
         observed = [*found.new, *found.changed]
         if not observed and not removed and (forgotten := forgetting.forget_deleted(instance)):
             context.log.info(str(forgotten))

@@ -88,8 +88,7 @@ class CheckInputs:
         return {partition: self._footer(partition) for partition in self.whole}
 
     def _footer(self, partition: Partition) -> pq.FileMetaData:
-        with self.store.fs.open(self.store.path(self.subject.table, partition), "rb") as file:
-            return pq.read_metadata(file)
+        return self.store.metadata(self.subject.table, partition)
 
     def changes(self) -> dict[Partition, list[str]]:
         """Return the inputs that changed since each checked partition was written."""

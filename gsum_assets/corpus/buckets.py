@@ -14,6 +14,7 @@ from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_setting
 from gsum_assets.tables import TABLES
 from gsum_resources.bucket_counts import BucketCounts
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.paths import RemoteFile
 
 # A run of 8 buckets of this size takes about 1.2 GiB, see docs/growing.md.
 DOCUMENTS_PER_BUCKET = 2_000
@@ -104,7 +105,7 @@ def size_of(folder: Path) -> tuple[int, int]:
         if is_own(name) or is_other_type(name):
             continue
         try:
-            size = path.stat().st_size
+            size = path.size if isinstance(path, RemoteFile) else path.stat().st_size
         except FileNotFoundError:  # deleted since the folder was listed
             continue
         is_compressed = name in RECORD_FILES and name.endswith(_COMPRESSED)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gsum_assets.corpus.settings import SETTINGS_FILE, load_settings
+from gsum_resources.paths import replace_content
 
 
 def write_k(folder: Path, ks: Sequence[int]) -> str:
@@ -22,10 +23,8 @@ def write_k(folder: Path, ks: Sequence[int]) -> str:
 
     load_settings(folder)
     file = folder / SETTINGS_FILE
-    document = tomlkit.parse(file.read_text("utf-8-sig") if file.is_file() else "")
+    document = tomlkit.parse(file.read_bytes().decode("utf-8-sig") if file.is_file() else "")
     value = ks[0] if len(ks) == 1 else list(ks)
     document.setdefault("retrieval", tomlkit.table())["k"] = value
-    temporary = file.with_name(f".{file.name}.new")
-    temporary.write_text(tomlkit.dumps(document), "utf-8")
-    temporary.replace(file)
+    replace_content(file, tomlkit.dumps(document).encode())
     return f"[retrieval] k = {value}"

@@ -4,6 +4,7 @@ from pathlib import Path
 from shlex import quote
 
 from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
+from gsum_resources.paths import folders_in
 from gsum_resources.suggest import did_you_mean
 
 _N_SHOWN = 8
@@ -11,10 +12,7 @@ _N_SHOWN = 8
 
 def corpora_in(root: Path) -> list[str]:
     """Return the names of the corpora in a folder, without hidden folders."""
-    folders = root.iterdir() if root.is_dir() else ()
-    return sorted(
-        folder.name for folder in folders if folder.is_dir() and folder.name[0] not in ".~"
-    )
+    return folders_in(root)
 
 
 def find_corpus(root: Path, corpus: str) -> Path:

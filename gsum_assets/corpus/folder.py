@@ -1,9 +1,13 @@
 """Files of a corpus folder, and their records in a fixed order."""
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+from typing import TypeVar
 
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import about_broken_link
@@ -19,6 +23,7 @@ from gsum_assets.corpus.records import (
     too_large,
 )
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError
+from gsum_resources.paths import RemoteFile, is_remote, remote_files
 
 TEXT_SUFFIXES = (".txt", ".md")
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
@@ -26,6 +31,10 @@ READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *RECORD_FILES)
 """File name extensions, and names, of files that are read as documents."""
 
 _OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
+_HIDDEN = (".", "~")  # hidden files, and temporary files of editors
+_AT_ONCE = 8  # files of an object store read concurrently; each may have max_bytes
+Item = TypeVar("Item")
+Value = TypeVar("Value")
 _IN_AN_ID = str.maketrans(dict.fromkeys(FORBIDDEN, "_"))
 READS = f"gsum reads {', '.join(READ_TYPES)}"
 QUIET_S = 5.0
@@ -50,21 +59,50 @@ def read_records(
     CorpusError
         If the folder does not exist.
     """
-    if not folder.is_dir():
+    if not is_remote(folder) and not folder.is_dir():
         raise CorpusError(_missing(folder))
-    for file, path in sorted(_files(folder)):
-        name = file.encode("utf-8", "backslashreplace").decode()
-        try:
-            if file in RECORD_FILES:
-                yield from records_of(path, name, max_bytes)
-            elif record := _whole_file(path, file, name, max_bytes, document_ids):
-                yield record
-        except PermissionError:
-            yield Record(
-                f"{name}:0", name, 0, b"unreadable", problem="no permission to read the file"
-            )
-        except FileNotFoundError:  # deleted since the folder was listed
-            continue
+
+    def read(found: tuple[str, Path | RemoteFile]) -> Iterable[Record]:
+        return _records_in(*found, max_bytes, document_ids)
+
+    found = list(walk(folder))
+    if not found and is_remote(folder):  # in an object store there are no empty folders
+        raise CorpusError(_missing(folder))
+    files = sorted((one for one in found if not is_own(one[0])), key=itemgetter(0))
+    for records in _ahead(read, files) if is_remote(folder) else map(read, files):
+        yield from records
+
+
+def _records_in(
+    file: str, path: Path | RemoteFile, max_bytes: int, document_ids: Collection[str] | None
+) -> Iterable[Record]:
+    """Return the records of a file; a file of records is read while they are iterated."""
+    name = file.encode("utf-8", "backslashreplace").decode()
+    if file in RECORD_FILES:
+        return _readable(name, lambda: records_of(path, name, max_bytes))
+    return list(_readable(name, lambda: _whole_file(path, file, name, max_bytes, document_ids)))
+
+
+def _readable(name: str, read: Callable[[], Iterable[Record]]) -> Iterator[Record]:
+    """Yield records, or one with a problem for a file that cannot be read."""
+    try:
+        yield from read()
+    except PermissionError:
+        yield Record(f"{name}:0", name, 0, b"unreadable", problem="no permission to read the file")
+    except FileNotFoundError:  # deleted since the folder was listed
+        return
+
+
+def _ahead(function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
+    """Yield values in order; the next ones are computed meanwhile, to hide a store's latency."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        pending: deque[Future[Value]] = deque()
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) == _AT_ONCE:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
 
 @dataclass(frozen=True)
@@ -87,6 +125,10 @@ def stamp_of(folder: Path) -> Stamp:
     """Return the state of all files of a corpus folder, without opening one."""
     stats, youngest = [], 0.0
     for name, path in walk(folder):
+        if isinstance(path, RemoteFile):
+            stats.append((name, *path.version))
+            youngest = max(youngest, path.modified)
+            continue
         try:
             stat = path.stat()
         except FileNotFoundError:  # deleted since the folder was listed
@@ -118,55 +160,67 @@ def _missing(folder: Path) -> str:
     return f"corpus folder {folder} does not exist; create it or correct the path"
 
 
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield relative name and path of all files except gsum's own."""
-    return (found for found in walk(folder) if not is_own(found[0]))
-
-
 def walk(
     folder: Path, prefix: str = "", above: tuple[Path, ...] = ()
-) -> Iterator[tuple[str, Path]]:
+) -> Iterator[tuple[str, Path | RemoteFile]]:
     """Yield relative name and path of all files except hidden ones."""
+    if is_remote(folder):
+        for name, file in remote_files(folder).items():
+            if not any(segment.startswith(_HIDDEN) for segment in name.split("/")):
+                yield name, file
+        return
     for child in folder.iterdir():
-        if child.name.startswith((".", "~")):  # hidden, or an editor's temporary file
+        if child.name.startswith(_HIDDEN):
             continue
         if child.is_dir():
-            parents = above
-            if isinstance(child, Path):  # a link to a parent would recurse for ever
-                parents = (*above, folder.resolve())
-                if child.is_symlink() and child.resolve() in parents:
-                    continue
+            parents = (*above, folder.resolve())
+            if child.is_symlink() and child.resolve() in parents:  # it would recurse for ever
+                continue
             yield from walk(child, f"{prefix}{child.name}/", parents)
         else:
             yield prefix + child.name, child
 
 
 def _whole_file(
-    path: Path, file: str, name: str, max_bytes: int, document_ids: Collection[str] | None
-) -> Record | None:
+    path: Path | RemoteFile,
+    file: str,
+    name: str,
+    max_bytes: int,
+    document_ids: Collection[str] | None,
+) -> Iterator[Record]:
+    """Yield the record of a file, unless its id is not among `document_ids`."""
     suffix = path.suffix.lower()
     if is_other_type(file):
         unread_id = f"{name}:0"
         if document_ids is not None and unread_id not in document_ids:
-            return None
+            return
         problem = f"files of type {suffix or 'none'} are not read; {READS}; convert or move it"
-        return Record(unread_id, name, 0, b"not read", problem=problem, is_other_type=True)
+        yield Record(unread_id, name, 0, b"not read", problem=problem, is_other_type=True)
+        return
     converter = suffix if suffix in FORMATS else ""
     natural = _converted_id(file) if converter else file.rpartition(".")[0].replace("/", "--")
     problem = id_problem(natural)
     document_id = f"{name}:0" if problem else natural
     if document_ids is not None and document_id not in document_ids:
-        return None
-    size = path.stat().st_size
+        return
+    size = path.size if isinstance(path, RemoteFile) else path.stat().st_size
     if size > max_bytes:
-        with path.open("rb") as stream:
-            head = stream.read(PIECE)
-            stream.seek(max(0, size - PIECE))
-            ends = b"%d\0" % size + head + stream.read(PIECE)
-        return Record(document_id, name, 0, ends, problem=too_large(size, max_bytes))
+        ends = b"%d\0" % size + _ends(path, size)
+        yield Record(document_id, name, 0, ends, problem=too_large(size, max_bytes))
+        return
     content = path.read_bytes()
     text = None if converter else content
-    return Record(document_id, name, 0, content, None, text, None, problem, converter)
+    yield Record(document_id, name, 0, content, None, text, None, problem, converter)
+
+
+def _ends(path: Path | RemoteFile, size: int) -> bytes:
+    """Return the first and the last bytes of a file."""
+    if isinstance(path, RemoteFile):
+        return path.read_range(0, PIECE) + path.read_range(max(0, size - PIECE), size)
+    with path.open("rb") as stream:
+        head = stream.read(PIECE)
+        stream.seek(max(0, size - PIECE))
+        return head + stream.read(PIECE)
 
 
 def _converted_id(file: str) -> str:

@@ -21,6 +21,7 @@ from gsum_assets.corpus.settings import (
     corpus_name_problem,
 )
 from gsum_resources.home import Home
+from gsum_resources.paths import is_remote
 
 _WIDTH = 100
 _HEADER = """\
@@ -50,8 +51,14 @@ def init_corpus(
     Raises
     ------
     CorpusError
-        If the name is invalid or used by another folder, or the folder contains the home.
+        If the name is invalid or used by another folder, the folder contains the home, or the
+        corpora are in an object store, which has no links.
     """
+    if is_remote(home.corpora):
+        raise CorpusError(
+            f"the corpora of this home are in {home.corpora}: copy the folder {folder} there with "
+            "the object store's own client, such as `aws s3 sync`"
+        )
     target = folder.resolve()
     link, is_inside = _link_path(target, home, name)
     lines = []

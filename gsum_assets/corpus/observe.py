@@ -17,6 +17,7 @@ from gsum_assets.corpus.settings import CorpusError, load_settings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import content_hash
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.paths import is_remote, read_if_exists
 from gsum_resources.table import Table
 
 if TYPE_CHECKING:
@@ -99,7 +100,11 @@ def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[
     hashes = {}
     for name in names:
         file = warehouse.home.corpora / corpus / name
-        if file.is_file():
+        if is_remote(file):
+            content = read_if_exists(file)
+            if content is not None:
+                hashes[name] = hashlib.blake2b(content, digest_size=16).hexdigest()
+        elif file.is_file():
             with file.open("rb") as stream:
                 digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))
             hashes[name] = digest.hexdigest()

@@ -11,6 +11,7 @@ from string import Formatter
 from typing import Any, Protocol
 
 from gsum_assets.corpus.settings import CorpusError
+from gsum_resources.paths import is_remote, remote_names
 from gsum_resources.suggest import did_you_mean
 
 PROMPTS_FOLDER = "prompts"
@@ -146,8 +147,8 @@ def prompt_text(
     prompt, text = known[family].built_in[name], ""
     for folder in folders:
         _check_names(folder / PROMPTS_FOLDER, known, family)
-        file = folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}"
-        if not text and file.is_file():
+        file = _override(folder, family, name)
+        if not text and file:
             text = _checked(file, prompt)
     return (text or prompt.text) + (_in_language(language) if prompt.writes else "")
 
@@ -156,9 +157,17 @@ def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str
     """Return the files that override a prompt, by family and name: "gor.response"."""
     found = {}
     for family, name in names_of(known):
-        files = [folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}" for folder in folders]
-        found |= {f"{family}.{name}": file for file in files[::-1] if file.is_file()}
+        files = [_override(folder, family, name) for folder in folders]
+        found |= {f"{family}.{name}": file for file in files[::-1] if file}
     return found
+
+
+def _override(folder: Path, family: str, name: str) -> Path | None:
+    """Return the file in a folder that overrides a prompt, or None if there is none."""
+    prompts, relative = folder / PROMPTS_FOLDER, f"{family}/{name}{_SUFFIX}"
+    if is_remote(folder):
+        return prompts / relative if relative in remote_names(prompts) else None
+    return prompts / relative if (prompts / relative).is_file() else None
 
 
 def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
@@ -190,13 +199,21 @@ def _check_names(folder: Path, known: Mapping[str, Prompts], family: str) -> Non
         if child.name not in known:
             raise CorpusError(_unknown(child, "family of prompts", list(known)))
     names = known[family].built_in
-    for file in _visible(folder / family):
+    for file in _visible(folder, family):
         if file.suffix != _SUFFIX or file.stem not in names:
             raise CorpusError(_unknown(file, f"prompt of {family}", [n + _SUFFIX for n in names]))
 
 
-def _visible(folder: Path) -> list[Path]:
-    children = folder.iterdir() if folder.is_dir() else ()
+def _visible(prompts: Path, family: str = "") -> list[Path]:
+    """Return the files and folders in the folder `prompts`, or in that of a family."""
+    folder = prompts / family if family else prompts
+    if is_remote(prompts):
+        prefix = f"{family}/" if family else ""
+        below = (name for name in remote_names(prompts) if name.startswith(prefix))
+        names = {name.removeprefix(prefix).partition("/")[0] for name in below}
+        children = [folder / name for name in names]
+    else:
+        children = folder.iterdir() if folder.is_dir() else ()
     return sorted(child for child in children if not child.name.startswith((".", "~")))
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from gsum_assets.corpus.settings import CorpusSettings
+from gsum_resources.paths import read_if_exists
 
 QUERIES_FILE = "queries.jsonl"
 
@@ -174,11 +175,10 @@ def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:
 def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
     """Yield line numbers, from 1, and the lines that are not blank."""
     file = folder / QUERIES_FILE
-    if file.is_file():
-        content = file.read_bytes().removeprefix(b"\xef\xbb\xbf")
-        for number, line in enumerate(content.split(b"\n"), start=1):
-            if line.strip():
-                yield number, line
+    content = (read_if_exists(file) or b"").removeprefix(b"\xef\xbb\xbf")
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        if line.strip():
+            yield number, line
 
 
 def _query(row: Any) -> Query:

@@ -20,6 +20,8 @@ from unicodedata import category
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gsum_resources.paths import RemoteFile
+
 RECORD_FILES = (
     "documents.csv",
     "documents.csv.gz",
@@ -84,7 +86,7 @@ def too_large(size: int, max_bytes: int) -> str:
     )
 
 
-def records_of(path: Path, file: str, max_bytes: int) -> Iterator[Record]:
+def records_of(path: Path | RemoteFile, file: str, max_bytes: int) -> Iterator[Record]:
     """Yield the records of one of `RECORD_FILES`."""
     line = 0
     with path.open("rb") as raw:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "corpus.toml"
@@ -117,10 +118,11 @@ def load_settings(folder: Path) -> CorpusSettings:
         If the file is not UTF-8 or not TOML, or has an unknown key or an invalid value.
     """
     file = folder / SETTINGS_FILE
-    if not file.is_file():
+    content = read_if_exists(file)
+    if content is None:
         return CorpusSettings()
     try:
-        table = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:

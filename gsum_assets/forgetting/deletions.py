@@ -42,12 +42,12 @@ class Deletions:
     def observe(self, corpus: str) -> DeletedDocuments:
         """Compare a corpus with the last time; deleted documents are listed until `clear`."""
         known = self._read(corpus)
-        partitions = self._store.partitions(_DOCUMENTS, corpus)
-        footers = {p: self._store.provenance(_DOCUMENTS, p) for p in partitions}
-        version = version_of({p: footer.content_hash for p, footer in footers.items() if footer})
+        partitions = self._store.stamped(_DOCUMENTS, corpus)
+        footers = self._store.footers(_DOCUMENTS, partitions)
+        version = version_of({p: footer.content_hash for p, footer in footers.items()})
         if version == known.version:
             return known
-        rows, hashes = self._store.read(_DOCUMENTS, partitions, ["document_id"])
+        rows, hashes = self._store.read(_DOCUMENTS, list(partitions), ["document_id"])
         present = set(rows["document_id"].to_pylist())
         deleted = (set(known.documents) | set(known.deleted)) - present
         found = DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))

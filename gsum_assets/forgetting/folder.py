@@ -2,8 +2,6 @@
 
 import gzip
 import io
-import os
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pyarrow.parquet as pq
 
 from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
 from gsum_assets.corpus.settings import CorpusSettings
+from gsum_resources.paths import replace_content
 
 
 def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) -> None:
@@ -23,9 +22,7 @@ def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) 
             continue
         lines = {record.line for record in records if record.file == file}
         starts = [r.line for r in records_of(path, file, settings.documents.max_bytes)]
-        beside = path.with_name(f".{uuid.uuid4().hex}.part")  # hidden, so not read as a document
-        beside.write_bytes(_without(path, lines, starts))
-        os.replace(beside, path)  # noqa: PTH105
+        replace_content(path, _without(path, lines, starts))
 
 
 def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
@@ -36,7 +33,8 @@ def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
     starts : first line of each record, in order.
     """
     if path.suffix == ".parquet":
-        rows = pq.read_table(path)
+        with path.open("rb") as source:
+            rows = pq.read_table(source)
         kept = pa.array([i for i in range(len(rows)) if i + 1 not in lines], pa.int64())
         buffer = io.BytesIO()
         pq.write_table(rows.take(kept), buffer)

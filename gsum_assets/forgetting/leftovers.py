@@ -90,7 +90,7 @@ def _files(
         if "/corpus=" in path and f"/corpus={corpus}/" not in path:
             continue
         yield path, lambda path=path: [_texts(store, path)]
-    left_out = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
+    left_out: set[object] = {home.corpora, *([home.root / "warehouse"] if store.is_local else [])}
     folders = [home.root, home.dagster, *locations.folders]
     for path in sorted({path for folder in folders for path in folder.rglob("*")}):
         is_state = path.name.startswith(home.state.name)  # with its log; its rows were searched
@@ -102,7 +102,7 @@ def _texts(store: ParquetStore, path: str) -> str:
     """Return the texts of a Parquet file, or the decoded bytes of another file."""
     if not path.endswith(".parquet"):
         return store.fs.cat_file(path).decode("utf-8", "ignore")
-    with store.fs.open(path, "rb") as source:
+    with store.open_file(path) as source:
         rows = pq.read_table(source)
     return "\n".join(text for column in rows.columns for text in _of_column(column))
 

@@ -17,6 +17,7 @@ from gsum_assets.graphs.nearest import nearest_by_product
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
+from gsum_resources.blocks import LOCAL, Engine
 
 
 class Edges(NamedTuple):
@@ -38,6 +39,7 @@ def graph_edges(
     cites: Mapping[str, Sequence[str]],
     language: str,
     settings: GraphSettings,
+    engine: Engine = LOCAL,
 ) -> pa.Table:
     """Return the rows of `gae.graph_edges`, for documents and for chunks.
 
@@ -46,6 +48,7 @@ def graph_edges(
     cites : ids of the documents that a document cites, by its id. The first chunks of both, which
         say what they are about, are joined; cited documents outside of the corpus are ignored.
     language : BCP 47 code.
+    engine : compares texts by their words.
     """
     words = Words(language)
     cited = citations(collection, cites)
@@ -55,7 +58,7 @@ def graph_edges(
         _rows(
             "document",
             "nearest",
-            nearest_by_words(collection.document_texts, words, settings.n_nearest),
+            nearest_by_words(collection.document_texts, words, settings.n_nearest, engine),
             collection.document_ids,
         ),
         _rows(
@@ -67,7 +70,7 @@ def graph_edges(
         _rows(
             "node",
             "nearest",
-            nearest_by_words(collection.chunk_texts, words, settings.n_nearest),
+            nearest_by_words(collection.chunk_texts, words, settings.n_nearest, engine),
             collection.chunk_ids,
         ),
     ]
@@ -101,12 +104,12 @@ def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edg
     return Edges(ends[:, 0], ends[:, 1], np.ones(len(ends)))
 
 
-def nearest_by_words(texts: Sequence[str], words: Words, k: int) -> Edges:
+def nearest_by_words(texts: Sequence[str], words: Words, k: int, engine: Engine = LOCAL) -> Edges:
     """Return edges from each text to the `k` of greatest TF-IDF cosine, their weight (ours).
 
     Texts without a common word have no edge.
     """
-    found = nearest_by_product(word_vectors(texts, words), k)
+    found = nearest_by_product(word_vectors(texts, words), k, engine)
     row, column = np.nonzero(found.similarities > 0)
     weights = found.similarities[row, column].astype(np.float64)
     return Edges(row, found.indices[row, column].astype(np.int64), weights)

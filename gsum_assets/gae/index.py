@@ -35,6 +35,7 @@ def _graph_edges(inputs: Inputs) -> pa.Table:
         {document_id: cited for document_id, cited in zip(*named, strict=True) if cited},
         inputs.settings("language"),
         GraphSettings.model_validate(inputs.settings("gae.graph")),
+        inputs.engine,
     )
 
 

@@ -7,9 +7,12 @@ others are kept (`nearest_again.py`).
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from gsum_resources.blocks import LOCAL, Engine
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -43,24 +46,28 @@ class Pairs(NamedTuple):
 OnProgress = Callable[[int, int], None]
 
 
-def nearest_by_product(vectors: "csr_matrix", k: int) -> Neighbours:
+def nearest_by_product(vectors: "csr_matrix", k: int, engine: Engine = LOCAL) -> Neighbours:
     """Return the nearest of each sparse vector, `(n_vectors, n_dimensions)`."""
     n, _ = vectors.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     step = max(1, _CELLS_AT_ONCE // max(1, n))
-    blocks = []
-    for first in range(0, n, step):
-        rows = np.arange(first, min(first + step, n))
-        # sparse products sum in one order, whatever the shape
-        products = (vectors[rows] @ vectors.T).toarray()
-        products[np.arange(len(rows)), rows] = -np.inf
-        mask = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
-        for row in np.flatnonzero(np.count_nonzero(mask, axis=1) > _CROWD * k):
-            mask[row] = False  # many ties: vectors without a common word
-            mask[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = True
-        pairs = _true_in(mask)
-        values = np.round(products[pairs.rows, pairs.columns], DECIMALS)
-        blocks.append(best(pairs, values, len(rows), k, n))
-    return joined(blocks)
+    blocks = (np.arange(first, min(first + step, n)) for first in range(0, n, step))
+    compare = partial(partial, _nearest_of_rows, vectors, k)
+    return joined(list(engine.map_blocks(compare, blocks, step="texts compared by words")))
+
+
+def _nearest_of_rows(vectors: "csr_matrix", k: int, rows: np.ndarray) -> Neighbours:
+    """Return the nearest of some sparse vectors."""
+    n, _ = vectors.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
+    # sparse products sum in one order, whatever the shape
+    products = (vectors[rows] @ vectors.T).toarray()
+    products[np.arange(len(rows)), rows] = -np.inf
+    mask = products >= _bounds(products, k)[:, None] - 10.0**-DECIMALS
+    for row in np.flatnonzero(np.count_nonzero(mask, axis=1) > _CROWD * k):
+        mask[row] = False  # many ties: vectors without a common word
+        mask[row, np.argsort(-np.round(products[row], DECIMALS), kind="stable")[:k]] = True
+    pairs = _true_in(mask)
+    values = np.round(products[pairs.rows, pairs.columns], DECIMALS)
+    return best(pairs, values, len(rows), k, n)
 
 
 def nearest(
@@ -68,6 +75,7 @@ def nearest(
     starts: np.ndarray,
     k: int,
     on_progress: OnProgress = lambda done, all: None,
+    engine: Engine = LOCAL,
 ) -> tuple[Neighbours, Neighbours]:
     """Return the nearest of each vector and of each group, from one pass over all pairs.
 
@@ -79,20 +87,36 @@ def nearest(
     starts : first vector of each group, and `n_vectors`, `(n_groups + 1,)`; no group is empty.
     k : number of neighbours.
     on_progress : called with the number of finished vectors, and of all.
+    engine : compares the blocks; each of its processes holds all vectors.
 
     Returns
     -------
     Neighbours of the vectors and of the groups; equal similarities in the order of their indices.
     """
-    comparison = Comparison(vectors, starts)
+    blocks = list(Comparison(vectors, starts).blocks(np.arange(len(starts) - 1)))
+    compare = partial(_comparer, vectors, starts, k)
     of_vectors, of_groups = [], []
-    for groups in comparison.blocks(np.arange(len(starts) - 1)):
+    found = engine.map_blocks(compare, blocks, step="vectors compared")
+    for groups, (of_rows, of_block) in zip(blocks, found, strict=True):
+        of_vectors.append(of_rows)
+        of_groups.append(of_block)
+        on_progress(int(starts[groups[-1] + 1]), len(vectors))
+    return joined(of_vectors), joined(of_groups)
+
+
+def _comparer(
+    vectors: np.ndarray, starts: np.ndarray, k: int
+) -> Callable[[np.ndarray], tuple[Neighbours, Neighbours]]:
+    """Return the function that finds the nearest of the vectors of some groups, and of these."""
+    comparison = Comparison(vectors, starts)
+
+    def compare(groups: np.ndarray) -> tuple[Neighbours, Neighbours]:
         rows = comparison.members(groups)
         products = comparison.products(rows)
-        of_groups.append(comparison.groups(products, groups, k))
-        of_vectors.append(comparison.vectors(products, rows, k))
-        on_progress(int(rows[-1]) + 1, len(vectors))
-    return joined(of_vectors), joined(of_groups)
+        of_groups = comparison.groups(products, groups, k)
+        return comparison.vectors(products, rows, k), of_groups
+
+    return compare
 
 
 class Comparison:

@@ -18,6 +18,7 @@ from gsum_assets.graphs.nearest import (
     nearest,
     reaching,
 )
+from gsum_resources.blocks import LOCAL, Engine
 
 _MOST_FRESH = 0.25  # fraction of fresh vectors above which all are recomputed
 
@@ -55,17 +56,18 @@ def nearest_again(
     k: int,
     before: Before | None = None,
     on_progress: OnProgress = lambda done, all: None,
+    engine: Engine = LOCAL,
 ) -> tuple[Neighbours, Neighbours]:
     """Return the result of `nearest` for the same parameters; `before` only saves time."""
     lengths = np.diff(starts)
     if before is None or lengths[before.fresh].sum() > _MOST_FRESH * len(vectors):
-        return nearest(vectors, starts, k, on_progress)
+        return nearest(vectors, starts, k, on_progress, engine)
     is_fresh = np.zeros(len(lengths), bool)
     is_fresh[before.fresh] = True
     of_vectors = _Renewed(before.of_vectors, np.repeat(is_fresh, lengths), k)
     of_groups = _Renewed(before.of_groups, is_fresh, k)
     if not (of_vectors.are_usable and of_groups.are_usable):
-        return nearest(vectors, starts, k, on_progress)
+        return nearest(vectors, starts, k, on_progress, engine)
     comparison = Comparison(vectors, starts)
     for groups in comparison.blocks(before.fresh):
         rows = comparison.members(groups)

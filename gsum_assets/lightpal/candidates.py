@@ -8,6 +8,7 @@ from gsum_assets.graphs.nearest_again import nearest_again
 from gsum_assets.lightpal.earlier import Earlier
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.blocks import LOCAL, Engine
 
 
 def candidates(
@@ -15,6 +16,7 @@ def candidates(
     n: int,
     on_progress: OnProgress = lambda done, all: None,
     earlier: Earlier | None = None,
+    engine: Engine = LOCAL,
 ) -> pa.Table:
     """Return the rows of `lightpal.candidates`: the `n` nearest of each document and each chunk.
 
@@ -22,6 +24,7 @@ def candidates(
     ----------
     collection : with embeddings; the similarity of documents is that of their closest chunks.
     earlier : result of the previous run; it affects only the running time.
+    engine : compares all passages; changes to an earlier result are computed in this process.
 
     Returns
     -------
@@ -33,7 +36,7 @@ def candidates(
     assert collection.embeddings is not None
     before = earlier.before(collection) if earlier else None
     vectors, starts = collection.embeddings, collection.starts
-    nodes, documents = nearest_again(vectors, starts, n, before, on_progress)
+    nodes, documents = nearest_again(vectors, starts, n, before, on_progress, engine)
     return pa.concat_tables(
         [
             _rows("document", pa.array(collection.document_ids, pa.string()), documents),

@@ -30,7 +30,8 @@ def _candidates(inputs: Inputs) -> pa.Table:
     collection = Collection.from_tables(*map(inputs.table, PASSAGES))
     n = _graph_settings(inputs).n_candidates
     earlier = read_earlier(inputs.warehouse, inputs.corpus)
-    rows = candidates(collection, n, inputs.progress("chunks compared"), earlier)
+    progress = inputs.progress("chunks compared")
+    rows = candidates(collection, n, progress, earlier, inputs.engine)
     note(inputs.warehouse, inputs.corpus, rows, collection)
     return rows
 

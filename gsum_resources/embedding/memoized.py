@@ -1,10 +1,12 @@
 """`MemoizedEmbedder`: skips texts that this or another process has embedded before."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 
 import numpy as np
 
+from gsum_resources.blocks import LOCAL, Engine, Movable
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.embedding_ledger import Meter, OnBatch
 from gsum_resources.memo import Memo
@@ -15,11 +17,22 @@ from gsum_resources.protocols import Embedder, Gradual, Streaming
 _BATCH = 512  # texts per write to the memo: about ten seconds of work on two cores
 
 
-class MemoizedEmbedder:
-    """An embedder that embeds each distinct text once."""
+Items = Sequence[tuple[bytes, str]]
+"""Texts, each with its key in the memo."""
 
-    def __init__(self, embedder: Embedder, store: ParquetStore) -> None:
+
+class MemoizedEmbedder:
+    """An embedder that embeds each distinct text once.
+
+    Parameters
+    ----------
+    engine : computes the blocks of new texts, if the embedder is `Movable`; the memo is read and
+        written by this process alone.
+    """
+
+    def __init__(self, embedder: Embedder, store: ParquetStore, engine: Engine = LOCAL) -> None:
         self._embedder = embedder
+        self._engine = engine
         self._on_progress: Callable[[int, int], None] | None = None
         self._on_batch: OnBatch = lambda batch: None
         self._memo = Memo(store, "embeddings", embedder.identity)
@@ -62,21 +75,52 @@ class MemoizedEmbedder:
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         pending = list(missing.items())
         report = self._on_progress or reporter("texts embedded", lambda _: None)
-        for start in range(0, len(pending), _BATCH):
-
-            def advance(done: int, _: int, before: int = start) -> None:
-                report(before + done, len(pending))
-
-            known.update(self._embed(side, pending[start : start + _BATCH], advance))
-            report(min(start + _BATCH, len(pending)), len(pending))
+        blocks = [pending[start : start + _BATCH] for start in range(0, len(pending), _BATCH)]
+        is_spread = self._engine.spreads and isinstance(self._embedder, Movable)
+        embedded = self._spread if is_spread else self._in_turn
+        for number, fresh in enumerate(embedded(side, blocks, report)):
+            known.update(fresh)
+            report(min((number + 1) * _BATCH, len(pending)), len(pending))
         flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
         # reading the dimension of a served model costs a request
         return flat.reshape(len(keys), -1 if keys else self.dimension)
 
+    def _in_turn(
+        self, side: str, blocks: Sequence[Items], report: Callable[[int, int], None]
+    ) -> Iterator[dict[bytes, bytes]]:
+        """Yield the new vectors of each block by key, embedded in this process."""
+        total = sum(map(len, blocks))
+        for number, block in enumerate(blocks):
+
+            def advance(done: int, _: int, before: int = number * _BATCH) -> None:
+                report(before + done, total)
+
+            yield self._embed(side, block, advance)
+
+    def _spread(
+        self, side: str, blocks: Sequence[Items], _: Callable[[int, int], None]
+    ) -> Iterator[dict[bytes, bytes]]:
+        """Yield the same, embedded by the engine and stored by this process."""
+        assert isinstance(self._embedder, Movable)
+        embedder = self._embedder.unloaded(self._engine.threads)
+        vectors = self._engine.map_blocks(
+            partial(_embed_of, embedder),
+            ((side, [text for _, text in block]) for block in blocks),
+            step="texts embedded",
+            model=self.identity,
+        )
+        meter = Meter(self._embedder)
+        for block, of_block in zip(blocks, vectors, strict=True):
+            fresh = {key: row.tobytes() for (key, _), row in zip(block, of_block, strict=True)}
+            self._on_batch(meter.batch(len(fresh)))
+            self._memo.put(fresh)
+            yield fresh
+            meter = Meter(self._embedder)
+
     def _embed(
         self,
         side: str,
-        items: Sequence[tuple[bytes, str]],
+        items: Items,
         on_progress: Callable[[int, int], None],
     ) -> dict[bytes, bytes]:
         """Return new vectors by key, stored even if the server fails before the last one."""
@@ -101,3 +145,13 @@ class MemoizedEmbedder:
                 self._on_batch(meter.batch(len(fresh)))
                 self._memo.put(fresh)
         return fresh
+
+
+def _embed_of(embedder: Embedder) -> Callable[[tuple[str, Sequence[str]]], np.ndarray]:
+    """Return the function that embeds a block: a side, "passage" or "query", and its texts."""
+
+    def embed(block: tuple[str, Sequence[str]]) -> np.ndarray:
+        side, texts = block
+        return embedder.embed_queries(texts) if side == "query" else embedder.embed(texts)
+
+    return embed

@@ -39,6 +39,7 @@ _LONGEST_BACKOFF_S = 60.0
 _CHECK_TIMEOUT_S = 30.0
 _CHECK_ATTEMPTS = 3
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, RecursionError)
+_CONSUMED_S = 0.01  # between two checks of the values that wait to be consumed
 _AWAY_AFTER = 3  # consecutive requests without a connection
 
 
@@ -227,14 +228,20 @@ class Endpoint:
         items: Sequence[Item],
         ready: "queue.SimpleQueue[tuple[int, Value] | None]",
     ) -> None:
-        """Run workers that take items from one iterator; the first exception cancels all."""
+        """Run workers that take items from one iterator; the first exception cancels all.
+
+        No further item is taken while values wait to be consumed: where they cannot be stored, no
+        more of them are paid for.
+        """
+        n_workers = min(self.settings.max_concurrent, len(items))
 
         async def worker(numbered: Iterator[tuple[int, Item]]) -> None:
             for index, item in numbered:
                 ready.put((index, await work(item)))
+                while ready.qsize() > n_workers:
+                    await asyncio.sleep(_CONSUMED_S)
 
         numbered = iter(enumerate(items))
-        n_workers = min(self.settings.max_concurrent, len(items))
         workers = [asyncio.ensure_future(worker(numbered)) for _ in range(n_workers)]
         try:
             await asyncio.gather(*workers)

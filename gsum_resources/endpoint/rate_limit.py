@@ -114,10 +114,9 @@ class RateLimiter:
         """Correct a reservation to the `tokens` that the request actually used."""
         if attempt is None or tokens == attempt.tokens:
             return
-        with self._open_state().writing(durable=False) as connection:
-            key = ATTEMPTS.c.id == attempt.id, ATTEMPTS.c.time == attempt.time
-            own_rows = sa.update(ATTEMPTS).where(*key)
-            connection.execute(own_rows.values(tokens=tokens))
+        key = ATTEMPTS.c.id == attempt.id, ATTEMPTS.c.time == attempt.time
+        correction = sa.update(ATTEMPTS).where(*key).values(tokens=tokens)
+        self._open_state().repeat(lambda c, _: c.execute(correction), durable=False)
         self._freed.set()
 
     def _reserve(self, tokens: int) -> Attempt | float:
@@ -125,24 +124,29 @@ class RateLimiter:
 
         A request larger than the whole limit is admitted alone, in a window without other tokens.
         """
+        state = self._open_state()
+        # where it is repeated, a request may count twice: no more is sent than the limits allow
+        return state.repeat(
+            lambda connection, _: self._reserve_in(state, connection, tokens), ATTEMPTS, False
+        )
+
+    def _reserve_in(self, state: State, connection: sa.Connection, tokens: int) -> Attempt | float:
         columns = ATTEMPTS.c
         own_rows = columns.account == self._account
-        state = self._open_state()
-        with state.writing(alone=ATTEMPTS, durable=False) as connection:
-            now = self._given_clock() if self._given_clock else state.now(connection)
-            # later than now: from before the machine was started
-            old = sa.or_(columns.time <= now - self._window_s, columns.time > now)
-            connection.execute(sa.delete(ATTEMPTS).where(own_rows, old))
-            sums = sa.func.count(), sa.func.sum(columns.tokens), sa.func.min(columns.time)
-            requests, used, first = connection.execute(sa.select(*sums).where(own_rows)).one()
-            most_requests, most_tokens = self._limits
-            is_full = bool(most_requests) and requests >= most_requests
-            if is_full or (most_tokens and used and used + tokens > most_tokens):
-                return max(0.001, first + self._window_s - now)
-            row = {"account": self._account, "time": now, "tokens": tokens}
-            inserted = connection.execute(sa.insert(ATTEMPTS).values(row)).inserted_primary_key
-            assert inserted is not None
-            return Attempt(inserted[0], tokens, now)
+        now = self._given_clock() if self._given_clock else state.now(connection)
+        # later than now: from before the machine was started
+        old = sa.or_(columns.time <= now - self._window_s, columns.time > now)
+        connection.execute(sa.delete(ATTEMPTS).where(own_rows, old))
+        sums = sa.func.count(), sa.func.sum(columns.tokens), sa.func.min(columns.time)
+        requests, used, first = connection.execute(sa.select(*sums).where(own_rows)).one()
+        most_requests, most_tokens = self._limits
+        is_full = bool(most_requests) and requests >= most_requests
+        if is_full or (most_tokens and used and used + tokens > most_tokens):
+            return max(0.001, first + self._window_s - now)
+        row = {"account": self._account, "time": now, "tokens": tokens}
+        inserted = connection.execute(sa.insert(ATTEMPTS).values(row)).inserted_primary_key
+        assert inserted is not None
+        return Attempt(inserted[0], tokens, now)
 
 
 def _in_memory() -> Callable[[], State]:

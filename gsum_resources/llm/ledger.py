@@ -61,9 +61,19 @@ class Ledger:
 
     def enter(self, rows: Sequence[dict], replies: Sequence[dict] = ()) -> None:
         """Insert rows, and the rows of `REPLIES` of these calls, in one transaction."""
-        with state_of(self.store).writing() as connection:
+
+        def insert(connection: sa.Connection, is_repeated: bool) -> None:
+            new = [row for row in rows if not (is_repeated and _is_entered(connection, row))]
             insert_new(connection, REPLIES, replies)
-            connection.execute(sa.insert(CALLS), rows)
+            if new:
+                connection.execute(sa.insert(CALLS), new)
+
+        state_of(self.store).repeat(insert)
+
+
+def _is_entered(connection: sa.Connection, row: dict) -> bool:
+    same = [CALLS.c[name] == row[name] for name in ("corpus", "prompt_hash", "time")]
+    return connection.execute(sa.select(CALLS.c.id).where(*same)).first() is not None
 
 
 def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -> None:

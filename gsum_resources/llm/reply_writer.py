@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from gsum_resources.llm.ledger import Ledger, export_calls
@@ -10,6 +11,8 @@ from gsum_resources.protocols import Completion, CompletionError, Reply, Request
 from gsum_resources.state import reply_row
 
 COMPLETIONS, FAILURES = "completions", "failures"  # kinds of replies
+_STALLED_S = 0.25  # a transaction takes a few hundredths of a second
+_POLL_S = 0.05
 _Arrived = tuple[bytes, Reply, dict, list[dict]]
 """A key, its reply, its row of the ledger, and its rows of `REPLIES`."""
 
@@ -18,7 +21,8 @@ class ReplyWriter:
     """Stores the replies to one batch of requests as they arrive.
 
     A separate thread stores replies: those that arrive while it waits for the disk form the next
-    transaction. A killed run loses only the calls in flight.
+    transaction. A killed run loses only the calls in flight. While the database does not answer,
+    `add` waits, so that no further replies are paid for that may be lost.
 
     Parameters
     ----------
@@ -49,6 +53,7 @@ class ReplyWriter:
         self._writer = threading.Thread(target=self._store, name="replies", daemon=True)
         self._error: Exception | None = None
         self._lock = threading.Lock()
+        self._storing_since: float | None = None
 
     def recall(self, known: Mapping[bytes, bytes], failed: Mapping[bytes, bytes]) -> None:
         """Report completions and failures that are stored already."""
@@ -59,6 +64,8 @@ class ReplyWriter:
 
     def add(self, key: bytes, reply: Reply) -> None:
         """Queue a model's reply to be stored and reported. Called from any thread."""
+        while self._is_stalled():
+            time.sleep(_POLL_S)
         if self._error:
             raise self._error
         reply, value = storable(reply)
@@ -109,11 +116,18 @@ class ReplyWriter:
                 ended = None in group
                 if arrived := list(filter(None, group)):
                     kept = [row for *_, rows in arrived for row in rows]
+                    self._storing_since = time.monotonic()
                     self._ledger.enter([row for _, _, row, _ in arrived], kept)
+                    self._storing_since = None
                 for key, reply, *_ in arrived:
                     self._note(key, reply)
         except Exception as error:  # raised in the model's thread and by `close`
             self._error = error
+
+    def _is_stalled(self) -> bool:
+        since = self._storing_since
+        waits = since is not None and time.monotonic() - since > _STALLED_S
+        return waits and self._error is None
 
     def _note(self, key: bytes, reply: Reply) -> None:
         self.replies[key] = reply

@@ -48,6 +48,7 @@ class TransformersModel:
     ----------
     settings : `model` is a folder or a hub id, `version` is part of the identity, `max_repairs` is
         the number of re-asks after a reply of wrong structure.
+    threads : number of threads on a CPU; None: the physical cores available to the process.
 
     Raises
     ------
@@ -55,8 +56,9 @@ class TransformersModel:
         If there is no such folder; from `complete`, if the model cannot be loaded.
     """
 
-    def __init__(self, settings: LlmSettings) -> None:
+    def __init__(self, settings: LlmSettings, threads: int | None = None) -> None:
         self._settings = settings
+        self._requested_threads = threads
         self._weights = causal_weights(settings)
         self._name = self._weights.name
         self._constrained = settings.structured_output != "prompt"
@@ -91,6 +93,10 @@ class TransformersModel:
         """The number of re-asks."""
         return f"repairs={self._settings.max_repairs}"
 
+    def unloaded(self, threads: int | None) -> "TransformersModel":
+        """Return an equal model without weights, for another process."""
+        return TransformersModel(self._settings, threads)
+
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """Return one completion or error for each request, in order; prompts are never cut."""
         replies: dict[int, Reply] = {}
@@ -105,7 +111,7 @@ class TransformersModel:
         """Yield index and reply as they arrive; closing it cancels requests that have not begun."""
         _ = self._loaded if requests else None  # loaded once, before threads need it
         if self._at_once == 1:
-            with torch_threads(physical_cores()):
+            with torch_threads(self._threads):
                 yield from enumerate(map(self._reply, requests))
             return
         with single_threaded_pool(self._at_once) as pool:
@@ -125,7 +131,11 @@ class TransformersModel:
         busy machine with two cores a token took 0.4 s on one thread and 4.5 s on two.
         """
         is_small = self._settings.backend == PACKAGED and self._weights.device == "cpu"
-        return physical_cores() if is_small else 1
+        return self._threads if is_small else 1
+
+    @property
+    def _threads(self) -> int:
+        return self._requested_threads or physical_cores()
 
     @cached_property
     def _loaded(self) -> CausalModel:

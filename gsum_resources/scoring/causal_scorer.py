@@ -47,6 +47,8 @@ class CausalScorer:
     settings : `model` is a folder or a hub id, `version` is part of the identity.
     batch_tokens : maximum number of tokens in a batch, padding included; None: a default for the
         device.
+    threads : number of passages that run in parallel on a CPU; None: the physical cores available
+        to the process.
 
     Raises
     ------
@@ -56,8 +58,15 @@ class CausalScorer:
 
     is_pairwise = True
 
-    def __init__(self, settings: ScorerSettings, batch_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        settings: ScorerSettings,
+        batch_tokens: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self._settings = settings
         self._backend = settings.backend
+        self._threads = threads
         self._weights = causal_weights(settings)
         self._batch_tokens = batch_tokens
 
@@ -65,6 +74,10 @@ class CausalScorer:
     def identity(self) -> str:
         """The hub id, or a digest of the weights and the tokenizer."""
         return f"{self._backend}-{VERSION}/{self._weights.identity}"
+
+    def unloaded(self, threads: int | None) -> "CausalScorer":
+        """Return an equal scorer without weights, for another process."""
+        return CausalScorer(self._settings, self._batch_tokens, threads)
 
     def score(
         self,
@@ -86,7 +99,7 @@ class CausalScorer:
         of_text = self._token_ids({*contexts, *(text for row in candidates for text in row)})
         passages = [of_text[context] for context in contexts]
         following = [[of_text[text] for text in row] for row in candidates]
-        threads = physical_cores() if self._weights.device == "cpu" else 1
+        threads = (self._threads or physical_cores()) if self._weights.device == "cpu" else 1
         scores = []
         with single_threaded_pool(threads) as pool:
             for row in pool.map(self._row, passages, following):

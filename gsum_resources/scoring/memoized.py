@@ -4,10 +4,12 @@ import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, compress
 
 import numpy as np
 
+from gsum_resources.blocks import LOCAL, Engine, Movable
 from gsum_resources.content_hash import framed_text, hash_framed, hash_texts
 from gsum_resources.embedding_ledger import Batch, Meter, OnBatch
 from gsum_resources.memo import Memo
@@ -15,6 +17,7 @@ from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import OnRow, PassageScorer
 
 _SAVE_EVERY_S = 10.0  # a killed run loses at most this, besides rows in progress
+_ROWS_PER_THREAD = 4  # of a block: passages with their candidates, seconds of work each
 
 
 class MemoizedScorer:
@@ -26,10 +29,16 @@ class MemoizedScorer:
     Attributes
     ----------
     n_scored, n_remembered : number of pairs scored by the wrapped scorer, and by the memo.
+
+    Parameters
+    ----------
+    engine : scores the blocks of new pairs, if the scorer is `Movable`; the memo is read and
+        written by this process alone.
     """
 
-    def __init__(self, scorer: PassageScorer, store: ParquetStore) -> None:
+    def __init__(self, scorer: PassageScorer, store: ParquetStore, engine: Engine = LOCAL) -> None:
         self._scorer = scorer
+        self._engine = engine
         self._on_progress: Callable[[int, int], None] = lambda done, total: None
         self._on_batch: OnBatch = lambda batch: None
         self._on_failure: Callable[[str], None] = lambda document_id: None
@@ -165,9 +174,28 @@ class MemoizedScorer:
             [text for group in query.candidates.values() for text in group] for query in pending
         ]
         try:
-            self._scorer.score([query.context for query in pending], texts, on_scores)
+            self._score([query.context for query in pending], texts, on_scores)
         finally:
             self._save(unsaved)
+
+    def _score(
+        self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], on_row: OnRow
+    ) -> None:
+        """Score rows by the engine where that is possible; call `on_row` with each."""
+        if not (self._engine.spreads and isinstance(self._scorer, Movable)):
+            self._scorer.score(contexts, candidates, on_row)
+            return
+        threads = self._engine.threads
+        size = _ROWS_PER_THREAD * (threads or 1)
+        starts = range(0, len(contexts), size)
+        scores = self._engine.map_blocks(
+            partial(_score_of, self._scorer.unloaded(threads)),
+            ((contexts[i : i + size], candidates[i : i + size]) for i in starts),
+            step="passages scored",
+            model=self.identity,
+        )
+        for row, values in enumerate(chain.from_iterable(scores)):
+            on_row(row, values)
 
     def _save(self, unsaved: "_Unsaved") -> None:
         values, batch = unsaved.take()
@@ -218,6 +246,13 @@ class _Unsaved:
         taken = self._values, self.meter.batch(self._n_pairs)
         self._begin()
         return taken
+
+
+def _score_of(
+    scorer: PassageScorer,
+) -> Callable[[tuple[Sequence[str], Sequence[Sequence[str]]]], list[np.ndarray]]:
+    """Return the function that scores a block: contexts, and the candidates of each."""
+    return lambda block: scorer.score(*block)
 
 
 def _joined(keys: Sequence[bytes], values: dict[bytes, bytes]) -> np.ndarray:

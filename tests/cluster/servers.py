@@ -5,9 +5,11 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,14 +42,21 @@ def postgres_server(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def object_store() -> Iterator[str]:
-    """Start moto's S3 server, point clients at it, and yield the URL of an empty bucket."""
+def object_store(served: Counter[str] | None = None) -> Iterator[str]:
+    """Start moto's S3 server, point clients at it, and yield the URL of an empty bucket.
+
+    Parameters
+    ----------
+    served : receives the number of requests by operation, counted at the server, see `operation`.
+    """
     import boto3  # pyright: ignore[reportMissingImports] - make test-cluster installs it
     from moto.server import ThreadedMotoServer  # pyright: ignore[reportMissingImports]
 
     port = free_port()
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
+    if served is not None:
+        _count(server._server, served)
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
@@ -58,6 +67,28 @@ def object_store() -> Iterator[str]:
             yield f"s3://{BUCKET}/warehouse"
     finally:
         server.stop()
+
+
+def _count(server: Any, served: Counter[str]) -> None:
+    """Count the requests to a WSGI server by operation."""
+    answer = server.app
+
+    def counting(environ: dict[str, str], start_response: Any) -> Any:
+        path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
+        served[operation(environ["REQUEST_METHOD"], path, query)] += 1
+        return answer(environ, start_response)
+
+    server.app = counting
+
+
+def operation(method: str, path: str, query: str) -> str:
+    """Return the operation of a request: LIST, PART, START, COMPLETE, ABORT, or its HTTP method."""
+    names = {pair.partition("=")[0] for pair in query.split("&")}
+    if method == "GET" and path.strip("/") == BUCKET:
+        return "LIST"
+    if "uploadId" in names:
+        return {"PUT": "PART", "POST": "COMPLETE", "DELETE": "ABORT"}.get(method, method)
+    return "START" if method == "POST" and "uploads" in names else method
 
 
 def program(name: str) -> str:

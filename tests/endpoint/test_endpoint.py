@@ -239,6 +239,19 @@ def test_callback_error_ends_the_work(log: Path) -> None:
         assert len(server.lines()) == n_seen < 1000
 
 
+def test_no_more_is_sent_while_values_are_not_consumed(log: Path) -> None:
+    sent: list[int] = []
+    with scripted_server(log) as server, endpoint_at(server.base_url, max_concurrent=2) as endpoint:
+
+        def consume(*_: object) -> None:
+            if not sent:
+                time.sleep(1.0)
+                sent.append(len(server.lines()))
+
+        assert len(send(endpoint, [f"text {i}" for i in range(40)], on_value=consume)) == 40
+    assert 0 < sent[0] <= 8
+
+
 def test_missing_key_raises_before_any_request(log: Path, monkeypatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # not the configured one

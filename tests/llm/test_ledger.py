@@ -2,6 +2,7 @@
 every call is on record: also when the run is killed, the model gives up, or text is malformed."""
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,26 @@ def test_reply_is_reported_only_after_it_is_stored(tmp_path: Path) -> None:
         make_requests(20), lambda position, _: stored.append(bool(model.known([keys[position]])[0]))
     )
     assert stored == [True] * 20
+
+
+class Slow(FirstWords):
+    """Takes its time for each request."""
+
+    def _one(self, request: Request) -> Reply:
+        time.sleep(0.05)
+        return super()._one(request)
+
+
+def test_no_more_is_requested_while_replies_cannot_be_stored(tmp_path: Path) -> None:
+    store = ParquetStore(str(tmp_path), str(tmp_path / "state.db"))
+    model, state = Slow(), state_of(store)
+    work = threading.Thread(target=ledgered(store, model).complete, args=(make_requests(40),))
+    with state.writing():  # as a database that does not answer
+        work.start()
+        time.sleep(1.2)
+        assert 0 < model.n_requests < 15
+    work.join()
+    assert model.n_requests == len(calls(store)) == 40
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets.processes import tags_of_this_process
+from gsum_assets import processes
 from gsum_resources.home import Home
 from gsum_resources.instance import open_instance
+from gsum_resources.leases import Leases
 
 CORPUS = "tales"
 
@@ -26,9 +27,10 @@ def pooled(stall: Path | None) -> dg.Definitions:
 
 
 def run(instance: dg.DagsterInstance, stall: Path | None, tagged: bool) -> bool:
-    """Make the asset, as the command line (with tags of its process) or as a daemon's worker."""
+    """Make the asset, as the command line (with a lease) or as a daemon's worker."""
     job = pooled(stall).resolve_implicit_global_asset_job_def()
-    tags = tags_of_this_process(CORPUS) if tagged else {}
+    leases = Leases(Home.from_environment().open_store())
+    tags = {processes.FENCE: str(leases.take(CORPUS).fence)} if tagged else {}
     result = job.execute_in_process(
         instance=instance, partition_key=CORPUS, tags=tags, raise_on_error=False
     )

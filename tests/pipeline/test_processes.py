@@ -1,34 +1,32 @@
 """Resources of a killed process are freed, and no process waits for it."""
 
-import os
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
-import psutil
 import pytest
+import sqlalchemy as sa
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._daemon.types import DaemonHeartbeat
 
 from gsum_assets import processes
 from gsum_assets.automation.attempts import Attempts
-from gsum_assets.processes import (
-    BORN,
-    ENDED,
-    HOST,
-    PID,
-    REFRESHING,
-    fail_orphaned_runs,
-    failing_orphaned_runs,
-    in_turn,
-    others_at_work,
-    tags_of_this_process,
-)
 from gsum_assets.processes import CORPUS as CORPUS_TAG
+from gsum_assets.processes import (
+    FENCE,
+    await_turn,
+    fail_orphaned_runs,
+    lease_on,
+    others_at_work,
+)
+from gsum_resources.home import Home
+from gsum_resources.leases import Lease, LeaseLostError, Leases, held
+from gsum_resources.state import LEASES
 from tests.pipeline.homes import house_at
 from tests.pipeline.pooled_run import CORPUS, pooled, run
 
@@ -41,6 +39,12 @@ POOLED = dg.AssetKey("pooled_asset")
 def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
     with house_at(tmp_path) as house, house.instance() as opened:
         yield opened
+
+
+@pytest.fixture
+def leases(instance: dg.DagsterInstance) -> Leases:
+    """Those of the home of the instance."""
+    return Leases(Home.from_environment().open_store())
 
 
 def holder(tmp_path: Path, tagged: bool) -> subprocess.Popen:
@@ -72,88 +76,123 @@ def only_run(instance: dg.DagsterInstance) -> dg.DagsterRun:
 
 @pytest.mark.parametrize("tagged", [True, False], ids=["command line", "daemon's worker"])
 def test_killed_run_ends_and_frees_its_slot(
-    instance: dg.DagsterInstance, tmp_path: Path, tagged: bool
+    instance: dg.DagsterInstance, leases: Leases, tmp_path: Path, tagged: bool
 ) -> None:
     process = holder(tmp_path, tagged)
-    fail_orphaned_runs(instance)
+    fail_orphaned_runs(instance, leases)
     assert n_held(instance) == 1
     assert only_run(instance).status == dg.DagsterRunStatus.STARTED  # alive: left alone
     kill(process)
     assert n_held(instance) == 1
-    fail_orphaned_runs(instance)
+    fail_orphaned_runs(instance, leases)
     assert n_held(instance) == 0
     assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
     partitions = dg.StaticPartitionsDefinition([CORPUS])
-    given_up = {p.corpus for p in Attempts(instance).given_up(POOLED, partitions)}
+    given_up = {p.corpus for p in Attempts(instance, leases).given_up(POOLED, partitions)}
     # a kill at the command line says nothing about the work; the daemon's runs it starts again
     assert given_up == (set() if tagged else {CORPUS})
 
 
 def test_waiting_step_gets_the_slot_of_a_killed_process(
-    instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    instance: dg.DagsterInstance, leases: Leases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_CHECK_ORPHANS_EVERY_S", 0.5)
+    monkeypatch.setattr("gsum_resources.leases.RENEW_S", 0.5)
     process = holder(tmp_path, tagged=True)
-    with failing_orphaned_runs(instance):
+    with lease_on(instance, leases, "other"):
         threading.Timer(1.0, kill, [process]).start()
         assert run(instance, None, tagged=True)
     assert n_held(instance) == 0
     assert process.returncode is not None  # it did wait: one slot, one step
 
 
-def refresh_of(instance: dg.DagsterInstance, pid: int) -> str:
-    """The run by which a `gsum run` of that process begins."""
-    tags = {**tags_of_this_process(CORPUS), REFRESHING: CORPUS, PID: str(pid)}
-    tags[BORN] = str(psutil.Process(pid).create_time()) if psutil.pid_exists(pid) else "0"
-    job = pooled(None).resolve_implicit_global_asset_job_def()
-    return instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags).run_id
+def change(leases: Leases, lease: Lease, **values: object) -> None:
+    """Change the row of a lease."""
+    with leases._state.writing() as connection:
+        row = sa.update(LEASES).where(LEASES.c.fence == lease.fence)
+        connection.execute(row.values(values))
 
 
-@pytest.mark.parametrize("age_s", [None, 5.0, 500.0], ids=["none", "fresh", "expired"])
+@pytest.mark.parametrize("age_s", [5.0, 500.0, -5.0], ids=["fresh", "expired", "before a restart"])
 def test_process_of_another_host_lives_by_its_lease(
-    instance: dg.DagsterInstance, age_s: float | None
+    instance: dg.DagsterInstance, leases: Leases, age_s: float
 ) -> None:
-    tags = {**tags_of_this_process(CORPUS), HOST: "elsewhere", REFRESHING: CORPUS}
+    elsewhere = leases.take(CORPUS)
+    renewed = time.monotonic() - age_s
+    change(leases, elsewhere, host="elsewhere", renewed=renewed)
     job = pooled(None).resolve_implicit_global_asset_job_def()
-    statuses = dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.STARTED
-    first, started = (instance.create_run_for_job(job, status=s, tags=tags) for s in statuses)
-    if age_s is not None:
-        renewed = {processes._lease_of(tags): str(time.time() - age_s)}
-        instance.daemon_cursor_storage.set_cursor_values(renewed)
-    mine = refresh_of(instance, os.getpid())
+    run = instance.create_run_for_job(
+        job, status=dg.DagsterRunStatus.STARTED, tags={FENCE: str(elsewhere.fence)}
+    )
+    mine = leases.take(CORPUS)
     is_alive = age_s == 5.0
-    others = processes._refreshing_before(instance, CORPUS, mine)
-    assert sorted(others) == sorted([first.run_id, started.run_id] if is_alive else [])
-    fail_orphaned_runs(instance)
-    found = instance.get_run_by_id(started.run_id)
+    assert [one.fence for one in leases.before(mine)] == ([elsewhere.fence] if is_alive else [])
+    assert leases.is_held_elsewhere(CORPUS) is is_alive
+    fail_orphaned_runs(instance, leases)
+    found = instance.get_run_by_id(run.run_id)
     assert found
     assert (found.status == dg.DagsterRunStatus.FAILURE) is not is_alive
 
 
-def test_refresh_renews_its_lease(instance: dg.DagsterInstance) -> None:
-    with failing_orphaned_runs(instance):
-        name = processes._lease_of(tags_of_this_process(CORPUS))
-        assert float(instance.daemon_cursor_storage.get_cursor_values({name})[name]) > 0
-
-
-def test_refreshes_of_a_corpus_take_turns(
-    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+def test_killed_process_of_this_host_loses_its_lease_at_once(
+    leases: Leases, tmp_path: Path
 ) -> None:
+    process = holder(tmp_path, tagged=True)
+    (lease,) = leases.living(CORPUS)
+    # as long as it is there it holds the lease, however long it was silent
+    change(leases, lease, renewed=time.monotonic() - 500)
+    assert leases.living(CORPUS) == [lease]
+    kill(process)
+    assert leases.living(CORPUS) == []
+
+
+def test_lease_is_renewed_until_it_is_released(
+    leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsum_resources.leases.RENEW_S", 0.05)
+    renewed = threading.Event()
+    with held(leases, CORPUS, renewed.set) as lease:
+        renewed.clear()
+        assert renewed.wait(PATIENCE_S)
+        lease.renew()
+        assert leases.own() == [lease.lease]
+    assert leases.living() == []
+
+
+def test_process_that_was_taken_over_notices(
+    leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gsum_resources.leases.RENEW_S", 0.05)
+    reported, noticed = [], threading.Event()
+
+    def on_lost(message: str) -> None:
+        reported.append(message)
+        noticed.set()
+
+    with held(leases, CORPUS, lambda: None, on_lost) as lease:
+        leases.release(lease.lease)  # as whoever finds it expired does
+        assert noticed.wait(PATIENCE_S)
+        with pytest.raises(LeaseLostError, match="another host has taken over"):
+            lease.check()
+        assert leases.take(CORPUS).fence > lease.lease.fence
+    (message,) = reported
+    assert CORPUS in message
+
+
+def test_refreshes_of_a_corpus_take_turns(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_WAIT_S", 0.0)
-    me, nobody = os.getpid(), 1 << 22  # more than any process's number
-    refresh_of(instance, nobody)
-    first, second = refresh_of(instance, me), refresh_of(instance, me)
-    reported = []
+    reported: list[str] = []
+    with held(leases, CORPUS, lambda: None) as first:
+        assert not await_turn(first, reported.append)
+        with held(leases, "other", lambda: None) as other:
+            assert not await_turn(other, reported.append)
+        with held(leases, CORPUS, lambda: None) as second:
 
-    def end_first(others: Sequence[str]) -> None:
-        reported.append(list(others))
-        instance.add_run_tags(first, {REFRESHING: ENDED})
+            def end_first(what: str) -> None:
+                reported.append(what)
+                leases.release(first.lease)
 
-    with in_turn(instance, CORPUS, first, reported.append) as waited:
-        assert not waited  # the later one waits, and no one for a killed process
-        with in_turn(instance, CORPUS, second, end_first) as waited:
-            assert waited
-    assert reported == [[first]]
+            assert await_turn(second, end_first)
+    assert reported == [f"another gsum run of it, on {socket.gethostname()}"]
 
 
 def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:
@@ -168,13 +207,16 @@ def queued(instance: dg.DagsterInstance) -> dg.DagsterRun:
     )
 
 
-def test_queued_run_is_waited_for_while_a_daemon_lives(instance: dg.DagsterInstance) -> None:
+def test_queued_run_is_waited_for_while_a_daemon_lives(
+    instance: dg.DagsterInstance, leases: Leases
+) -> None:
     graph = pooled(None).resolve_asset_graph()
     run_id = queued(instance).run_id
     alive = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])
     instance.add_daemon_heartbeat(alive)
-    assert others_at_work(instance, graph, CORPUS) == [run_id]
-    assert others_at_work(instance, graph, "other") == []
-    instance.add_daemon_heartbeat(alive._replace(timestamp=time.time() - 600))
-    assert others_at_work(instance, graph, CORPUS) == []
+    with held(leases, CORPUS, lambda: None) as lease, held(leases, "o", lambda: None) as other:
+        assert others_at_work(instance, graph, lease) == [run_id]
+        assert others_at_work(instance, graph, other) == []
+        instance.add_daemon_heartbeat(alive._replace(timestamp=time.time() - 600))
+        assert others_at_work(instance, graph, lease) == []
     assert only_run(instance).status == dg.DagsterRunStatus.CANCELED

@@ -1,28 +1,25 @@
 """A run next to a daemon, and how it decides that everything is materialized."""
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 
 import dagster as dg
-import psutil
 import pytest
+import sqlalchemy as sa
 from dagster._daemon.types import DaemonHeartbeat
 
 from gsum_assets import run as runs
+from gsum_assets.processes import CORPUS as CORPUS_TAG
 from gsum_assets.processes import (
-    BORN,
-    ENDED,
-    PID,
-    REFRESHING,
+    FENCE,
     WORK,
     end_runs_of_this_process,
     set_aside,
-    tags_of_this_process,
     waited_for,
 )
-from gsum_assets.processes import CORPUS as CORPUS_TAG
 from gsum_assets.run import refresh
+from gsum_resources.leases import Leases, held
+from gsum_resources.state import LEASES, state_of
 from tests.conftest import CORPUS, House, materialized_by
 from tests.pipeline.daemon import requested
 from tests.pipeline.homes import GOOD
@@ -110,13 +107,12 @@ def test_daemon_requests_nothing_while_another_process_runs(
 ) -> None:
     pipeline = changeable.pipeline()
     pipeline.requests.add(CORPUS, ["tfidf"])
-    parent = os.getppid()
-    born = str(psutil.Process(parent).create_time())
-    tags = {**tags_of_this_process(CORPUS), REFRESHING: CORPUS, PID: str(parent), BORN: born}
-    job = pooled(None).resolve_implicit_global_asset_job_def()
-    run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.SUCCESS, tags=tags)
+    leases = Leases(pipeline.store)
+    lease = leases.take(CORPUS)
+    with state_of(pipeline.store).writing() as connection:
+        connection.execute(sa.update(LEASES).values(host="elsewhere"))
     assert requested(pipeline, instance) == set()
-    instance.add_run_tags(run.run_id, {REFRESHING: ENDED})
+    leases.release(lease)
     assert requested(pipeline, instance) != set()
 
 
@@ -129,20 +125,23 @@ def test_only_runs_queued_by_the_daemon_are_cancelled(
     assert waited_for(instance, [of_daemon.run_id, by_hand.run_id]).startswith(
         f"run {of_daemon.run_id[:8]} of the daemon"
     )
-    set_aside(instance, graph, "other")
-    set_aside(instance, graph, CORPUS)
+    leases = Leases(changeable.store)
+    with held(leases, "other", lambda: None) as other, held(leases, CORPUS, lambda: None) as lease:
+        set_aside(instance, graph, other)
+        set_aside(instance, graph, lease)
     found = {run.run_id: run.status for run in instance.get_runs(limit=2)}
     assert found[of_daemon.run_id] == dg.DagsterRunStatus.CANCELED
     assert found[by_hand.run_id] == dg.DagsterRunStatus.QUEUED
 
 
-def test_interrupted_process_ends_its_runs(instance: dg.DagsterInstance) -> None:
+def test_interrupted_process_ends_its_runs(changeable: House, instance: dg.DagsterInstance) -> None:
     job = pooled(None).resolve_implicit_global_asset_job_def()
-    mine, started = tags_of_this_process(CORPUS), dg.DagsterRunStatus.STARTED
-    own = instance.create_run_for_job(job, status=started, tags={**mine, REFRESHING: CORPUS})
+    leases, started = Leases(changeable.store), dg.DagsterRunStatus.STARTED
+    mine = {FENCE: str(leases.take(CORPUS).fence)}
+    own = instance.create_run_for_job(job, status=started, tags=mine)
     other = instance.create_run_for_job(job, status=started, tags={CORPUS_TAG: CORPUS})
-    end_runs_of_this_process(instance)
+    end_runs_of_this_process(instance, leases)
     found = {run.run_id: run for run in instance.get_runs(limit=2)}
     assert found[own.run_id].status == dg.DagsterRunStatus.CANCELED
-    assert found[own.run_id].tags[REFRESHING] == ENDED
     assert found[other.run_id].status == started
+    assert leases.living() == []

@@ -14,7 +14,7 @@ SHIPPED = files("gsum_resources").joinpath("gsum.toml").read_text()
 
 def loaded(home: Path, text: str = "", **environment: str) -> Settings:
     (home / "gsum.toml").write_text(text)
-    return load_settings(home, environment)
+    return load_settings(home / "gsum.toml", environment)
 
 
 def test_shipped_file_shows_every_key_with_its_default(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_environment_overrides_the_file(tmp_path: Path) -> None:
 
 
 def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
-    assert load_settings(tmp_path, {"GSUM_HOME": "x", "PATH": "y"}) == Settings()
+    assert load_settings(tmp_path / "gsum.toml", {"GSUM_HOME": "x", "PATH": "y"}) == Settings()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """One database for threads, processes and machines: nothing is lost, nothing deleted stays."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
@@ -21,10 +23,13 @@ from gsum_resources.protocols import Request
 from gsum_resources.settings import load_settings
 from gsum_resources.state import (
     CALLS,
+    LEASES,
     REPLIES,
     State,
+    StateAwayError,
     StateError,
     insert_new,
+    lost_connection,
     reply_row,
     state_of,
 )
@@ -65,6 +70,44 @@ def test_replies_are_found_by_kind_model_and_key(database: str) -> None:
     own = State(database)
     own.behind = other
     assert own.replies("kind", "model", keys[:2]) == {key: key * 2 for key in keys[:2]}
+
+
+def test_transaction_is_repeated_once_if_the_server_ended(database: str) -> None:
+    state, seen = State(database), []
+
+    def write(connection: sa.Connection, is_repeated: bool) -> int:
+        seen.append(is_repeated)
+        inserted = insert_new(connection, REPLIES, [reply_row("kind", "model", b"k", b"v")])
+        if len(seen) == 1:
+            raise OperationalError("", None, KeyError(), connection_invalidated=True)
+        return inserted
+
+    assert state.repeat(write) == 1  # the first was rolled back
+    assert seen == [False, True]
+    with pytest.raises(OperationalError):
+        state.repeat(_full)
+
+
+def _full(*_: object) -> None:
+    raise OperationalError("", None, KeyError("disk full"))
+
+
+def test_lost_connection_is_found_behind_other_errors() -> None:
+    away = OperationalError("", None, ConnectionError("no server\nIs it running?"))
+    behind = RuntimeError()
+    behind.__cause__ = away
+    assert lost_connection(behind) == "no server"
+    assert lost_connection(StateAwayError("gone")) == "gone"
+    assert lost_connection(RuntimeError()) is None
+    locked = OperationalError("", None, sqlite3.OperationalError("database is locked"))
+    assert lost_connection(locked) is None
+
+
+def test_database_of_an_older_gsum_gets_the_new_tables(database: str) -> None:
+    with State(database).writing() as connection:
+        LEASES.drop(connection)
+    with State(database).reading() as connection:
+        assert connection.execute(sa.select(LEASES)).all() == []
 
 
 def test_transaction_is_atomic(database: str) -> None:
@@ -207,4 +250,4 @@ def test_setting_names_the_database(tmp_path: Path) -> None:
     assert home.open_store().state_url == ParquetStore(home.warehouse).state_url == str(home.state)
     (tmp_path / "gsum.toml").write_text("[state]\nurl = 'postgresql://me:secret@host/gsum'\n")
     assert home.open_store().state_url == "postgresql://me:secret@host/gsum"
-    assert "secret" not in repr(load_settings(tmp_path, {}))
+    assert "secret" not in repr(load_settings(tmp_path / "gsum.toml", {}))

@@ -16,7 +16,7 @@ from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.processes import HOST
+from gsum_assets.processes import FENCE
 from gsum_assets.run import refresh
 from gsum_assets.tables import TABLES
 from gsum_resources.catalogue import define_views
@@ -139,7 +139,7 @@ def is_materialized_by_hand(home: Home, asset: str) -> bool:
     """Whether a run materialized it that neither a sensor nor the command line started."""
     with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
         runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.SUCCESS]))
-        begun = {"dagster/sensor_name", HOST}
+        begun = {"dagster/sensor_name", FENCE}
         by_hand = {run.run_id for run in runs if begun.isdisjoint(run.tags)}
         events = instance.fetch_materializations(dg.AssetKey.from_user_string(asset), limit=1000)
         return any(record.run_id in by_hand for record in events.records)

@@ -6,11 +6,13 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gsum_assets.corpus.load import Document, load
 from gsum_assets.corpus.queries import QUERIES_FILE, Query, Span, load_queries
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, Kind, load_settings
+from gsum_resources.paths import is_remote
 
 _DOCUMENTS_FILE = "documents.jsonl"
 _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE})
@@ -100,6 +102,8 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
     CorpusError
         If `folder` has files that no import wrote, or no document can be loaded.
     """
+    if is_remote(folder):
+        return _upload_corpus(benchmark, contents, folder)
     fresh, old = (folder.with_name(f".{folder.name}.{state}") for state in ("new", "old"))
     if old.exists() and not folder.exists():  # an earlier import was killed between renames
         old.rename(folder)
@@ -116,6 +120,20 @@ def write_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Impo
         shutil.rmtree(fresh, ignore_errors=True)
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
+    return report
+
+
+def _upload_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> ImportReport:
+    """Write and validate a corpus in a temporary folder, then copy it to an object store.
+
+    The documents are copied last: a folder without documents is no corpus.
+    """
+    _refuse_foreign(folder)
+    with TemporaryDirectory(prefix="gsum-import-") as temporary:
+        fresh = Path(temporary)
+        report = _fill(fresh, benchmark, contents, folder.name)
+        for name in (SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
+            (folder / name).write_bytes((fresh / name).read_bytes())
     return report
 
 

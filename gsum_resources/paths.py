@@ -1,0 +1,174 @@
+"""Paths of files that users edit: local ones, or URLs of an object store with pathlib's methods.
+
+A corpus folder may be at any fsspec URL. There it has no folders but only names with slashes, every
+method is a request, and a file cannot be renamed.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, cast
+
+_SMALL = 2**20  # bytes requested of a file whose size is unknown
+_MAX_AGE_S = 2.0
+_LISTED: dict[str, tuple[float, frozenset[str]]] = {}  # time and names, by folder
+
+
+def path_at(location: str) -> Path:
+    """Return the path of a local folder or file, or of one at a URL.
+
+    A path at a URL has the methods of `Path`, but is none, see `is_remote`.
+    """
+    if "://" not in location:
+        return Path(location).expanduser().resolve()
+    from upath import UPath
+
+    # listings are not cached: other hosts write there, too
+    path = UPath(location.rstrip("/"), use_listings_cache=False)
+    return cast("Path", path)
+
+
+def is_remote(path: Path) -> bool:
+    """Return whether a path is at a URL."""
+    return not isinstance(path, Path)
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a remote folder as it was listed, with those of pathlib's methods that read it.
+
+    Attributes
+    ----------
+    info : details of the listing.
+    """
+
+    path: Any
+    info: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Last segment of the path."""
+        return self.path.name
+
+    @property
+    def suffix(self) -> str:
+        """File name extension."""
+        return self.path.suffix
+
+    @cached_property
+    def size(self) -> int:
+        """Size in bytes when listed."""
+        return int(self.info["size"])
+
+    @property
+    def version(self) -> tuple[object, ...]:
+        """Values that change with the content."""
+        names = ("ETag", "md5Hash", "LastModified", "created", "mtime")
+        return (self.size, *(str(self.info.get(name)) for name in names))
+
+    @property
+    def modified(self) -> float:
+        """Unix time of the last modification; 0 if it is unknown."""
+        for name in ("LastModified", "updated", "last_modified", "mtime", "modified", "created"):
+            value = self.info.get(name)
+            if value is not None:
+                return value if isinstance(value, int | float) else _seconds(value)
+        return 0.0
+
+    def read_bytes(self) -> bytes:
+        """Return the content; one request if the size is still the same."""
+        fs, path = self.path.fs, self.path.path
+        if self.size:
+            content = fs.cat_file(path, start=0, end=self.size + 1)
+            if len(content) == self.size:
+                return content
+        return fs.cat_file(path)
+
+    def read_range(self, start: int, end: int) -> bytes:
+        """Return a range of the content."""
+        return self.path.fs.cat_file(self.path.path, start=start, end=end)
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        """Open the file for reading."""
+        return self.path.open(mode)
+
+
+def _seconds(value: Any) -> float:
+    """Return the Unix time of a `datetime`, or of one in ISO 8601."""
+    from datetime import datetime
+
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return found.timestamp()
+
+
+def remote_files(folder: Path) -> dict[str, RemoteFile]:
+    """Return all files below a remote folder by their relative names, from one listing."""
+    remote: Any = folder
+    root = remote.path.rstrip("/")
+    found = remote.fs.find(root, detail=True)
+    names = ((path[len(root) + 1 :], info) for path, info in found.items())
+    return {
+        name: RemoteFile(remote / name, info) for name, info in names if name[-1:] not in ("", "/")
+    }
+
+
+def remote_names(folder: Path) -> frozenset[str]:
+    """Return the relative names of all files below a remote folder, at most two seconds old.
+
+    For what is looked up many times in a moment, such as prompts.
+    """
+    listed_at, names = _LISTED.get(str(folder), (-_MAX_AGE_S, frozenset()))
+    if time.monotonic() - listed_at >= _MAX_AGE_S:
+        names = frozenset(remote_files(folder))
+        _LISTED[str(folder)] = time.monotonic(), names
+    return names
+
+
+def read_if_exists(file: Path) -> bytes | None:
+    """Return the content of a file, or None if there is none; of a remote file by one request."""
+    try:
+        if not is_remote(file):
+            return file.read_bytes() if file.is_file() else None
+        remote: Any = file
+        try:
+            content = remote.fs.cat_file(remote.path, start=0, end=_SMALL)
+            if len(content) < _SMALL:
+                return content
+        except FileNotFoundError:
+            raise
+        except OSError:  # an empty object has no range
+            pass
+        return remote.fs.cat_file(remote.path)
+    except FileNotFoundError:
+        return None
+
+
+def folders_in(root: Path) -> list[str]:
+    """Return the names of the folders in a folder, without hidden ones; [] if there is none."""
+    if is_remote(root):
+        remote: Any = root
+        try:
+            found = remote.fs.ls(remote.path, detail=True)
+        except FileNotFoundError:
+            return []
+        names = [one["name"].rstrip("/").rpartition("/")[2] for one in found if _is_folder(one)]
+    else:
+        names = [one.name for one in root.iterdir() if one.is_dir()] if root.is_dir() else []
+    return sorted(name for name in names if name and name[0] not in ".~")
+
+
+def _is_folder(info: Mapping[str, Any]) -> bool:
+    return info["type"] == "directory"
+
+
+def replace_content(file: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old content or the new one."""
+    if is_remote(file):  # an object store replaces an object in one step
+        file.write_bytes(content)
+        return
+    beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}.part")  # hidden: no document
+    beside.write_bytes(content)
+    beside.replace(file)

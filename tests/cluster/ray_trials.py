@@ -1,0 +1,338 @@
+"""What `test_ray.py` tries on Ray, each in a process of a network namespace with loopback alone.
+
+Ray listens on all interfaces. Run as `python -m tests.cluster.ray_trials TRIAL FOLDER`, under
+`unshare --net`; what was found is written to `FOLDER/TRIAL.json`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pytest
+
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.graphs import nearest as nearest_module
+from gsum_assets.graphs.nearest import nearest
+from gsum_assets.run import refresh
+from gsum_assets.tables import TABLES
+from gsum_resources import ray_engine
+from gsum_resources.blocks import Engine, engine_of
+from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.embedding import memoized
+from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.home import Home
+from gsum_resources.instance import CONFIG_FILE, prepare
+from gsum_resources.models import Models
+from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.protocols import Reply, Request
+from gsum_resources.scoring.causal_scorer import CausalScorer
+from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.settings import EngineSettings, ScorerSettings, Settings
+from tests.cluster.servers import postgres_server
+from tests.conftest import CORPUS, House
+from tests.models import FirstWords, HashEmbedder
+from tests.pipeline.stalling_run import stalled
+from tests.scoring.tiny_models import write_model
+
+BATCH = 2  # texts of a block
+STEP = "summaries"  # where `stalling_definitions` stalls
+TEXTS = [f"{first} {second} {third}" for first in "abcd" for second in "efg" for third in "hij"]
+
+
+@contextmanager
+def ray_nodes(n_nodes: int = 2, **head: Any) -> Iterator[Any]:
+    """Start Ray nodes of one processor each on this machine, and stop them."""
+    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # paths of sockets must be short
+    # Ray starts workers with a niceness of 15, with which they starve on a busy machine
+    os.environ.update(RAY_TMPDIR=folder, RAY_worker_niceness="0")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "include_dashboard": False, **head}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        for _ in range(n_nodes - 1):
+            cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def engine_at(cluster: Any, **settings: Any) -> Engine:
+    """Return the engine of a cluster."""
+    return engine_of(EngineSettings(kind="ray", address=cluster.address, **settings))
+
+
+# --- trials ---------------------------------------------------------------------------------------
+
+
+def equal(folder: Path) -> dict[str, Any]:
+    """Compute the same on two nodes and in this process."""
+    memoized._BATCH = BATCH
+    nearest_module._CELLS_AT_ONCE = 4096
+    embedder = LocalEmbedder(threads=1)
+    settings = ScorerSettings(
+        backend="transformers_local", model=str(write_model(folder / "causal"))
+    )
+    scorer = CausalScorer(settings, threads=1)
+    rows = [TEXTS[i : i + 3] for i in range(len(TEXTS))]
+    vectors = np.random.default_rng(0).normal(size=(300, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    starts = np.arange(0, 301, 3)
+    with ray_nodes() as cluster:
+        engine = engine_at(cluster)
+        store = ParquetStore(str(folder / "store"))
+        spread = MemoizedEmbedder(embedder, store, engine)
+        first, again = spread.embed(TEXTS[:20]), spread.embed(TEXTS)
+        scores = MemoizedScorer(scorer, store, engine)
+        found = {
+            "passages": np.array_equal(again, embedder.embed(TEXTS)),
+            "again": np.array_equal(again[:20], first),
+            "queries": np.array_equal(spread.embed_queries(TEXTS), embedder.embed_queries(TEXTS)),
+            "scores": all(
+                map(np.array_equal, scores.score(TEXTS, rows), scorer.score(TEXTS, rows))
+            ),
+            "neighbours": all(
+                np.array_equal(theirs, ours)
+                for pair in zip(
+                    nearest(vectors, starts, 5, engine=engine),
+                    nearest(vectors, starts, 5),
+                    strict=True,
+                )
+                for theirs, ours in zip(*pair, strict=True)
+            ),
+            "processes": len(set(engine.map_blocks(_slow_pid, range(8), "pids"))),
+        }
+    return found
+
+
+def lost_actor(_: Path) -> dict[str, Any]:
+    """Lose the process of a block once, and then with every attempt; fail by oneself."""
+    with ray_nodes() as cluster:
+        engine = engine_at(cluster, start_timeout_s=20)
+        marks = tempfile.mkdtemp()
+        return {
+            "once": list(engine.map_blocks(lambda: _ends_once(marks), range(6), "step")),
+            "always": _message(engine, lambda: _ends, "chunk_embeddings"),
+            "own": _message(engine, lambda: _refuses, "step"),
+            "after": list(engine.map_blocks(lambda: abs, [-1, -2], "step")),
+        }
+
+
+def no_room(_: Path) -> dict[str, Any]:
+    """Ask for what the cluster does not have, and for what another run holds."""
+    ray_engine._IDLE_S = 4.0
+    with ray_nodes(1) as cluster:
+        holding = list(engine_at(cluster).map_blocks(lambda: abs, [-1], "first step"))
+        waiting = engine_at(cluster, start_timeout_s=1)
+        return {
+            "held": [*holding, *waiting.map_blocks(lambda: abs, [-2], "second step")],
+            "none": _message(engine_at(cluster, num_gpus=1), lambda: abs, "step"),
+            "late": _message(
+                engine_at(cluster, actors=2, resources="a100=1", start_timeout_s=2),
+                lambda: abs,
+                "texts embedded",
+            ),
+        }
+
+
+def killed_node(folder: Path) -> dict[str, Any]:
+    """Run a pipeline whose second node is killed while texts are embedded."""
+    memoized._BATCH = BATCH
+    log = folder / "embedded.log"
+    with ray_nodes() as cluster:
+        node = next(iter(cluster.worker_nodes))
+
+        def kill() -> None:
+            await_two_processes(log)
+            cluster.remove_node(node, allow_graceful=False)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        settings = Settings(engine=EngineSettings(kind="ray", address=cluster.address))
+        home = Home.from_environment()
+        overrides: Any = {
+            "embedding_model": SlowEmbedder(log),
+            "language_model": LoggingModel(folder / "asked.log"),
+        }
+        models = Models(settings, home.open_store(), TABLES["llm_calls"], overrides)
+        house = House(home)
+        with house.instance() as instance:
+            report = refresh(pipeline_for(home, models), instance, CORPUS, ["dense", "lightpal"])
+        killer.join()
+    return {"errors": report.errors}
+
+
+def launched(folder: Path) -> dict[str, Any]:
+    """Let a daemon run a corpus as Ray jobs, and kill the node of the run that stalls."""
+    from ray.job_submission import JobSubmissionClient
+
+    home = Home.from_environment()
+    shipped = files("gsum_resources").joinpath("dagster-ray.yaml").read_text()
+    config = shipped.replace("poll_interval_seconds: 15", "poll_interval_seconds: 2")
+    (prepare(home) / CONFIG_FILE).write_text(config)
+    with (
+        postgres_server(folder / "server") as url,
+        ray_nodes(3, num_cpus=0, include_dashboard=True) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        dashboard = f"http://{cluster.head_node.webui_url}"
+        patch.setenv("PATH", f"{with_dagster(folder / 'bin')}:{os.environ['PATH']}")
+        patch.setenv("RAY_API_SERVER_ADDRESS", dashboard)
+        patch.setenv("DAGSTER_POSTGRES_URL", url)
+        patch.setenv("GSUM_STATE_URL", url)
+        patch.setenv("GSUM_AUTOMATION_INTERVAL_S", "2")
+        with daemon(home), House(home).instance() as instance:
+            await_file(stalled(home.root, STEP))
+            [run] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            jobs = JobSubmissionClient(dashboard).list_jobs()
+            [node] = {
+                job.driver_node_id for job in jobs if job.metadata["dagster/run-id"] == run.run_id
+            }
+            [victim] = [n for n in cluster.worker_nodes if n.node_id == node]
+            cluster.remove_node(victim, allow_graceful=False)
+            house = House(home)
+            while not house.store.partitions(TABLES["leaderboard"], CORPUS):
+                time.sleep(2)
+            while not instance.get_run_by_id(run.run_id).is_finished:  # type: ignore[union-attr]
+                time.sleep(2)
+            status = instance.get_run_by_id(run.run_id).status.value  # type: ignore[union-attr]
+            n_resumed = instance.count_resume_run_attempts(run.run_id)
+    return {"status": status, "resumed": n_resumed}
+
+
+def with_dagster(folder: Path) -> Path:
+    """Write the command `dagster`, which starts a run as a Ray job, for this interpreter."""
+    folder.mkdir()
+    command = folder / "dagster"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m dagster "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+@contextmanager
+def daemon(home: Home) -> Iterator[None]:
+    """Run Dagster's daemon over `stalling_definitions`."""
+    command = [sys.executable, "-m", "dagster._daemon", "run", "--module-name"]
+    environment = {**os.environ, "DAGSTER_HOME": str(home.dagster)}
+    with (home.root / "daemon.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "tests.cluster.stalling_definitions"],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def await_file(file: Path) -> None:
+    """Wait until a file exists."""
+    while not file.exists():
+        time.sleep(0.5)
+
+
+# --- what blocks run ------------------------------------------------------------------------------
+
+
+class SlowEmbedder(HashEmbedder):
+    """Logs each text with the process that embeds it, then waits for a second process."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self._log = log
+
+    def unloaded(self, _: int | None) -> "SlowEmbedder":
+        """Return an equal embedder."""
+        return SlowEmbedder(self._log)
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        with self._log.open("a") as file:
+            file.writelines(f"{os.getpid()} {text!r}\n" for text in texts)
+        await_two_processes(self._log)
+        time.sleep(0.5)  # the node of one of them is killed meanwhile
+        return super().embed(texts)
+
+
+def await_two_processes(log: Path) -> None:
+    """Wait until two processes have logged."""
+    while not log.exists() or len({x.split()[0] for x in log.read_text().splitlines()}) < 2:
+        time.sleep(0.02)
+
+
+class LoggingModel(FirstWords):
+    """Logs each request."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self._log = log
+
+    def _one(self, request: Request) -> Reply:
+        with self._log.open("a") as file:
+            file.write(f"{request.question!r} {request.passages!r}\n")
+        return super()._one(request)
+
+
+def _slow_pid() -> Callable[[int], int]:
+    def pid(_: int) -> int:
+        time.sleep(0.1)
+        return os.getpid()
+
+    return pid
+
+
+def _ends_once(marks: str) -> Callable[[int], int]:
+    def compute(block: int) -> int:
+        mark = Path(marks) / str(block)
+        if block == 3 and not mark.exists():
+            mark.touch()
+            os._exit(1)
+        return block * block
+
+    return compute
+
+
+def _ends(_: int) -> None:
+    os._exit(1)
+
+
+def _refuses(block: int) -> None:
+    raise ValueError(f"block {block} is refused")
+
+
+def _message(engine: Engine, make: Callable[[], Any], step: str) -> str:
+    try:
+        list(engine.map_blocks(make, range(3), step))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+TRIALS = {trial.__name__: trial for trial in (equal, lost_actor, no_room, killed_node, launched)}
+
+
+def main(name: str, folder: Path) -> None:
+    """Run a trial and write what it found."""
+    (folder / f"{name}.json").write_text(json.dumps(TRIALS[name](folder), default=str))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

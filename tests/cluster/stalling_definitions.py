@@ -1,0 +1,32 @@
+"""Definitions of a home whose first run stalls between two requests, for a daemon and its runs."""
+
+import time
+
+from gsum_assets.definitions import pipeline_for
+from gsum_assets.tables import TABLES
+from gsum_resources.home import Home
+from gsum_resources.models import Models
+from tests.cluster.ray_trials import STEP
+from tests.models import HashEmbedder
+from tests.pipeline.stalling_run import StallingModel, stalled
+
+
+def definitions() -> object:
+    """The definitions of the home in the environment."""
+    home = Home.from_environment()
+
+    def stall() -> None:
+        file = stalled(home.root, STEP)
+        if not file.exists():
+            file.touch()
+            time.sleep(600)
+
+    overrides = {
+        "embedding_model": HashEmbedder(),
+        "language_model": StallingModel(home.root / "asked.log", stall),
+    }
+    models = Models(home.settings(), home.open_store(), TABLES["llm_calls"], overrides)
+    return pipeline_for(home, models).definitions
+
+
+defs = definitions()

@@ -1,0 +1,86 @@
+"""PostgreSQL and an object store hold the same tables as a local home, for all sample corpora."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.tables import TABLES
+from gsum_resources.home import Home
+from gsum_resources.parquet_store import Partition
+from gsum_resources.paths import path_at
+from tests.cluster.homes import use_database
+from tests.cluster.servers import object_store, postgres_server
+from tests.conftest import House
+from tests.pipeline.homes import LEDGERS
+
+pytest.importorskip("dagster_postgres", reason="make test-cluster installs it")
+pytest.importorskip("s3fs", reason="make test-cluster installs it")
+ROOT = Path(__file__).parents[2]
+CORPORA = ("sample-meetings", "sample-stories")
+METHODS = "default,graphrag-c0,gae,jerr"
+WRITTEN = {"scores", "leaderboard", "graphrag.community_reports", "jerr.nodes"}
+
+
+@contextmanager
+def run_of(variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """`gsum run` of all sample corpora in a process of its own."""
+    command = [sys.executable, "-m", "gsum_assets.cli", "run", *CORPORA, "--methods", METHODS]
+    kept = {name: text for name, text in os.environ.items() if name != "DAGSTER_HOME"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=kept | dict(variables), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def hashes_of(home: Home) -> dict[tuple[str, Partition], str]:
+    """Content hash of every file of every table but the ledgers, from the footers."""
+    store = home.open_store()
+    return {
+        (name, partition): footer.content_hash
+        for name, table in TABLES.items()
+        if name not in LEDGERS
+        for partition, footer in store.footers(table, store.stamped(table)).items()
+    }
+
+
+def test_every_table_is_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")  # that of each home
+    local, shared = tmp_path / "local", tmp_path / "shared"
+    with postgres_server(tmp_path / "server") as database, object_store() as warehouse:
+        corpora = f"{warehouse.rpartition('/')[0]}/corpora"
+        for corpus in CORPORA:
+            source = ROOT / "data" / "corpora" / corpus
+            shutil.copytree(source, local / "corpora" / corpus)
+            for file in (file for file in source.rglob("*") if file.is_file()):
+                target = path_at(corpora) / corpus / file.relative_to(source).as_posix()
+                target.write_bytes(file.read_bytes())
+        elsewhere = {"GSUM_WAREHOUSE": warehouse, "GSUM_CORPORA": corpora}
+        homes = Home(local, str(local / "warehouse")), Home(shared, warehouse, corpora)
+        use_database(House(homes[1]), database)
+        with (
+            run_of({"GSUM_HOME": str(local)}) as first,
+            run_of({"GSUM_HOME": str(shared), **elsewhere}) as second,
+        ):
+            shown = [process.communicate()[0] for process in (first, second)]
+        assert [first.returncode, second.returncode] == [0, 0], shown
+        found, other = map(hashes_of, homes)
+    assert {partition.corpus for _, partition in found} == set(CORPORA)
+    assert {name for name, _ in found} >= {
+        "scores",
+        "leaderboard",
+        "graphrag.community_reports",
+        "jerr.facts",
+    }
+    assert other == found
+    assert not (shared / "state.db").exists()
+    assert not (shared / "warehouse").exists()

@@ -1,0 +1,170 @@
+"""What an object store costs in requests and memory, and corpora that are in one."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.paths import path_at
+from tests.cluster.servers import object_store
+from tests.conftest import CORPUS, House, furnish
+from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at
+
+pytest.importorskip("s3fs", reason="make test-cluster installs it")
+METHODS = ["bm25", "dense"]
+N_VECTORS, DIMENSION = 320_000, 384  # 470 MiB
+WRITE_AND_READ = f"""
+    import resource, sys
+    import numpy as np, pyarrow as pa
+    from gsum_assets.tables import TABLES
+    from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+
+    def peak():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def forget_peak():
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+
+    def high():
+        lines = open("/proc/self/status").read().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
+
+    store, table = ParquetStore(sys.argv[1]), TABLES["chunk_embeddings"]
+    store.write(table, Partition("small", "00"), table.empty(), Provenance("", "1"))
+    store.read(table, [Partition("small", "00")])
+    before = high()
+    if sys.argv[2] == "write":
+        values = np.arange({N_VECTORS} * {DIMENSION}, dtype=np.float32)
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(values), {DIMENSION})
+        ids = [f"c{{i}}" for i in range({N_VECTORS})]
+        columns = {{"chunk_id": ids, "document_id": ["d"] * len(ids), "embedding": vectors}}
+        rows = pa.table({{n: columns[n] for n in table.schema.names}})
+        del ids, columns, vectors, values
+        store.write(table, Partition("large", "00"), rows, Provenance("", "1"))
+    else:
+        rows, _ = store.read(table, [Partition("large", "00")])
+    print((high() - before) / rows.nbytes, len(rows))
+"""
+
+
+@pytest.fixture(scope="module")
+def served() -> Counter[str]:
+    """Requests by operation, counted at the server."""
+    return Counter()
+
+
+@pytest.fixture(scope="module")
+def bucket(served: Counter[str]) -> Iterator[str]:
+    with object_store(served) as warehouse:
+        yield warehouse.rpartition("/")[0]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A local home whose tables the others must equal."""
+    with house_at(tmp_path_factory.mktemp("local")) as house:
+        furnish(house)
+        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
+        assert house.run(METHODS).is_complete
+        yield house
+
+
+def house_in(bucket: str, root: Path, patch: pytest.MonkeyPatch) -> House:
+    """A house whose corpora, settings and tables are in the bucket."""
+    patch.setenv("GSUM_HOME", str(root))
+    patch.setenv("DAGSTER_HOME", str(root / "dagster"))
+    patch.setenv("GSUM_WAREHOUSE", f"{bucket}/warehouse")
+    patch.setenv("GSUM_CORPORA", f"{bucket}/corpora")
+    patch.setenv("GSUM_SETTINGS", f"{bucket}/shared/gsum.toml")
+    (path_at(bucket) / "shared" / "gsum.toml").write_bytes(b"")
+    from gsum_resources.home import Home
+
+    return House(Home.from_environment())
+
+
+def test_corpus_in_the_object_store_gives_the_same_tables(
+    bucket: str, local: House, served: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = house_in(bucket, tmp_path, monkeypatch)
+    for file in local.folder.iterdir():
+        (remote.folder / file.name).write_bytes(file.read_bytes())
+    assert remote.run(METHODS).is_complete
+    assert contents(remote) == contents(local)
+    assert not (tmp_path / "corpora").exists()
+
+    served.clear()
+    assert not remote.run().results  # nothing is due
+    assert served["LIST"] <= 10
+    assert not served["PUT"] + served["PART"]
+
+    (remote.folder / "added.txt").write_bytes(b"A boat was added. It met the clerk in winter.")
+    (local.folder / "added.txt").write_bytes(b"A boat was added. It met the clerk in winter.")
+    assert remote.run().is_complete
+    assert local.run().is_complete
+    assert contents(remote) == contents(local)
+    assert "added" in remote.table("documents")["document_id"].to_pylist()
+
+    other = path_at(bucket) / "corpora" / "other"
+    (other / "a.txt").write_bytes(b"The lamp of the other corpus met the river.")
+    assert remote.run([], corpus="other").is_complete
+    for file in [*remote.folder.iterdir()]:
+        file.unlink()
+    assert remote.run([], corpus="other").is_complete  # forgets the deleted corpus
+    tables = {name: remote.table(name, CORPUS).num_rows for name in ("documents", "summaries")}
+    assert tables == {"documents": 0, "summaries": 0}
+    assert remote.table("documents", "other").num_rows == 1
+
+
+def test_an_upload_appears_when_it_is_complete(bucket: str, served: Counter[str]) -> None:
+    store = ParquetStore(f"{bucket}/uploads")
+    path, block = f"{store.root}/large.bin", b"x" * 2**23
+    with store.new_file(path) as file:
+        for _ in range(3):
+            file.write(block)
+        assert not store.fs.exists(path)
+    assert store.fs.size(path) == 3 * 2**23
+    served.clear()
+    with pytest.raises(RuntimeError, match="stopped"):
+        stop_half_way(store, path, block)
+    assert store.fs.size(path) == 3 * 2**23
+    assert served["PART"]
+    assert served["ABORT"] == 1
+    assert not served["COMPLETE"]
+    served.clear()
+    store.replace_file(f"{store.root}/small.bin", b"x")
+    table = TABLES["source_queries"]
+    rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
+    store.write(table, Partition("x"), rows, Provenance("", "1"))
+    assert served == {"PUT": 2}  # a small file takes one request
+
+
+def stop_half_way(store: ParquetStore, path: str, block: bytes) -> None:
+    with store.new_file(path) as file:
+        for _ in range(2):
+            file.write(block)
+        raise RuntimeError("stopped")
+
+
+def test_a_large_table_is_not_copied_in_memory(bucket: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(WRITE_AND_READ))
+    shares = {}
+    for what in ("write", "read"):
+        command = [sys.executable, str(script), f"{bucket}/large", what]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        share, n_rows = done.stdout.split()
+        assert int(n_rows) == N_VECTORS
+        shares[what] = float(share)
+    assert shares["write"] < 1.3, shares
+    assert shares["read"] < 1.6, shares

@@ -1,0 +1,156 @@
+"""Corpora and settings at a URL: the same documents, changes and deletions as in a folder."""
+
+import json
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gsum_assets.automation.sensors import find_changes
+from gsum_assets.corpus.buckets import size_of
+from gsum_assets.corpus.edit import write_k
+from gsum_assets.corpus.find import corpora_in, find_corpus
+from gsum_assets.corpus.folder import is_removed, read_records, stamp_of
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, write_corpus
+from gsum_assets.corpus.init import init_corpus
+from gsum_assets.corpus.load import Document, load, scan
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.forgetting.folder import take_out
+from gsum_resources.home import Home
+from gsum_resources.paths import is_remote, path_at
+from gsum_resources.settings import SettingsError
+
+SETTINGS = CorpusSettings()
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    """A corpus folder with files of several kinds."""
+    folder = tmp_path / "corpora" / "tales"
+    (folder / "deep").mkdir(parents=True)
+    for name, content in {
+        "a.txt": b"A boat met a clerk.",
+        "deep/b.md": b"# Title\n\nThe lamp met the river.",
+        "empty.txt": b"",
+        "long.txt": b"x" * 200_000,
+        "picture.jpg": b"not read",
+        ".hidden": b"no",
+        "deep/~temporary.txt": b"no",
+        "page.html": b"<html><body><p>A page on the bridge.</p></body></html>",
+        "documents.jsonl": b'{"id": "one", "text": "A line."}\n{"id": "two", "text": "Another."}\n',
+        "queries.jsonl": b'{"text": "Who met the boat?"}\n',
+        "corpus.toml": b"[documents]\nmax_bytes = 100000\n",
+    }.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.fixture
+def root(local: Path) -> Iterator[Path]:
+    """The folder of the corpora at a URL, with a copy of that corpus."""
+    root = path_at(f"memory://{uuid.uuid4().hex}/corpora")
+    for file in sorted(local.rglob("*")):
+        if file.is_file():
+            target = root / "tales" / file.relative_to(local).as_posix()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.read_bytes())
+    yield root
+    root.fs.rm(root.path, recursive=True)  # type: ignore[attr-defined] - of a URL
+
+
+def test_a_path_at_a_url_is_remote(tmp_path: Path) -> None:
+    assert is_remote(path_at("memory://x/corpora/"))
+    assert path_at(str(tmp_path)) == tmp_path.resolve()
+    assert not is_remote(path_at(str(tmp_path)))
+
+
+def test_records_are_those_of_the_folder(local: Path, root: Path) -> None:
+    remote, settings = root / "tales", load_settings(local)
+    assert load_settings(remote) == settings
+    assert size_of(remote) == size_of(local)
+    assert scan(remote, settings) == scan(local, settings)
+    assert load(remote, settings) == load(local, settings)
+    chosen = {"a", "one"}
+    assert list(read_records(remote, 10**6, chosen)) == list(read_records(local, 10**6, chosen))
+
+
+def test_missing_folder_is_named(root: Path) -> None:
+    with pytest.raises(CorpusError, match=r"memory://.*/nowhere does not exist"):
+        scan(root / "nowhere", SETTINGS)
+    with pytest.raises(CorpusError, match="did you mean 'tales'"):
+        find_corpus(root, "tale")
+    assert corpora_in(root) == ["tales"]
+    assert corpora_in(root / "nowhere") == []
+
+
+def test_changes_are_noticed_by_listing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fs = root.fs  # type: ignore[attr-defined] - of a URL
+    monkeypatch.setattr(fs, "cat_file", lambda *_, **__: pytest.fail("a file was read"))
+    tales, later = root / "tales", time.time() + 60
+
+    def changes(known: frozenset[str], seen: dict[str, str]):
+        return find_changes(root, known, seen, lambda *_: None, later)
+
+    first = changes(frozenset(), {})
+    assert (first.new, first.changed, first.removed) == (["tales"], [], [])
+    known = frozenset({"tales"})
+    assert changes(known, first.seen).changed == []
+    (tales / "a.txt").write_bytes(b"A boat met a clark.")  # of the same size
+    second = changes(known, first.seen)
+    assert second.changed == ["tales"]
+    (tales / "deep" / "b.md").unlink()
+    assert changes(known, second.seen).changed == ["tales"]
+    assert not stamp_of(tales).is_quiet(time.time())
+    fs.rm(tales.path, recursive=True)  # type: ignore[attr-defined] - of a URL
+    assert changes(known, second.seen).removed == ["tales"]
+    assert is_removed(tales)
+
+
+def test_documents_are_taken_out(root: Path) -> None:
+    folder = root / "tales"
+    records = [r for r in read_records(folder, 10**6) if r.document_id in ("a", "one")]
+    take_out(folder, SETTINGS, records)
+    left = {record.document_id for record in read_records(folder, 10**6)}
+    assert {"two", "deep--b"} <= left
+    assert not {"a", "one"} & left
+    assert b"A line" not in (folder / "documents.jsonl").read_bytes()
+
+
+def test_k_is_written(root: Path) -> None:
+    assert write_k(root / "tales", [3]) == "[retrieval] k = 3"
+    assert load_settings(root / "tales").retrieval == {"k": 3}
+    assert load_settings(root / "tales").documents.max_bytes == 100_000
+
+
+def test_benchmark_is_imported(root: Path) -> None:
+    benchmark = Benchmark("Title", "story", "a folder", lambda _: Contents())
+    contents = Contents([Document("d", "D", "A text of words.")])
+    for _ in range(2):  # again replaces it
+        assert write_corpus(benchmark, contents, root / "fresh").n_documents == 1
+    assert load_settings(root / "fresh").title == "Title"
+    assert json.loads((root / "fresh" / "documents.jsonl").read_bytes())["document_id"] == "d"
+    with pytest.raises(CorpusError, match="which no import wrote"):
+        write_corpus(benchmark, contents, root / "tales")
+
+
+def test_settings_are_read_from_a_url(root: Path, tmp_path: Path) -> None:
+    file = root.parent / "shared" / "gsum.toml"
+    home = Home(tmp_path, str(tmp_path / "warehouse"), str(root), str(file))
+    with pytest.raises(SettingsError, match="where no file is"):
+        home.settings()
+    file.parent.mkdir()
+    file.write_bytes(b"[embedding]\nmax_tokens = 77\n")
+    assert home.settings().embedding.max_tokens == 77
+    assert home.prompts == file.parent
+    assert corpora_in(home.corpora) == ["tales"]
+
+
+def test_a_folder_elsewhere_cannot_be_linked(root: Path, tmp_path: Path) -> None:
+    home = Home(tmp_path, str(tmp_path / "warehouse"), str(root))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(CorpusError, match="copy the folder"):
+        init_corpus(tmp_path / "mine", home, None, {})
+    shutil.rmtree(tmp_path / "mine")
