@@ -31,8 +31,8 @@ class EvidenceNetwork(nn.Module):
         """Return logits `(n,)` for features `(n, n_features)` and edges as in `edges_of`."""
         state = self.dropout(self.input(self.dropout(features)).relu())
         for layer in self.layers:
-            heard = [state, *(_messages(state, kind) for kind in edges)]
-            state = state + self.dropout(layer(torch.cat(heard, 1)).relu())
+            received = [state, *(_messages(state, kind) for kind in edges)]
+            state = state + self.dropout(layer(torch.cat(received, 1)).relu())
         return self.output(state)[:, 0]
 
 

@@ -50,9 +50,9 @@ class Network:
         w = self.weights
         state = relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
         for layer in range(self.n_layers):
-            heard = [state, *(messages(state, kind) for kind in edges)]
+            received = [state, *(messages(state, kind) for kind in edges)]
             weight, bias = w[f"layers.{layer}.weight"], w[f"layers.{layer}.bias"]
-            state = state + relu(np.concatenate(heard, axis=2) @ _turned(weight) + bias[:, None])
+            state = state + relu(np.concatenate(received, axis=2) @ _turned(weight) + bias[:, None])
         logits = state @ _turned(w["output.weight"]) + w["output.bias"][:, None]  # (s, n, 1)
         return (1 / (1 + np.exp(-logits.astype(np.float64))))[..., 0].mean(axis=0)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Recipe:
     """How a network is trained.
 
-    Chosen by cross-validation over 60 meetings of QMSum train (324 specific questions) before the
-    other 102 were embedded; `docs/evidence.md` has the figures.
+    Chosen by cross-validation over 60 of the 162 meetings of QMSum train; `docs/evidence.md` has
+    the figures over all of them.
     """
 
     hidden: int = 32
