@@ -39,6 +39,7 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "gae": ("Graph-augmented summarization", ("gsum_assets.gae",)),
     "graphrag": ("GraphRAG", ("gsum_assets.graphrag",)),
     "jerr": ("JERR", ("gsum_assets.jerr",)),
+    "evidence": ("Learnt evidence", ("gsum_assets.evidence",)),
     "evaluation": ("Evaluation", ("gsum_assets.evaluation",)),
     "models": (
         "Models",

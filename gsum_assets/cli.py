@@ -257,7 +257,7 @@ def models() -> None:
 @click.argument("question")
 @click.option("--method", help="Method that finds the passages.  [default: hybrid]")
 @click.option("--document", help="Ask one document of the corpus, by its id.")
-@click.option("--explain", is_flag=True, help="Also show how the passages were found (jerr).")
+@click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
 @click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
 def ask(
     corpus: str, question: str, method: str | None, document: str | None, explain: bool, ids: bool

@@ -10,4 +10,5 @@ FOLDERS = (
     "gsum_assets.gae",
     "gsum_assets.graphrag",
     "gsum_assets.jerr",
+    "gsum_assets.evidence",
 )

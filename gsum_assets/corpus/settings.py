@@ -102,6 +102,7 @@ class CorpusSettings(BaseModel):
     lightpal: dict[str, Any] = Field(default_factory=dict)
     graphrag: dict[str, Any] = Field(default_factory=dict)
     jerr: dict[str, Any] = Field(default_factory=dict)
+    evidence: dict[str, Any] = Field(default_factory=dict)
 
     def reading_fingerprint(self) -> bytes:
         """Return canonical bytes of the settings that change how a document is read."""

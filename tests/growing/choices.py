@@ -12,6 +12,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "jerr": ("jerr-ppr", "jerr", "readagent", "longrag", "jerr-pagerank", "jerr-600"),
     "graphrag": ("graphrag-local", "graphrag-c0", "graphrag-ts", "graphrag-ss", "graphrag-c1"),
     "gae": ("gae", "gae-no-graph", "gae-no-reflection", "gae-dbscan"),
+    "evidence": ("evidence", "evidence-no-graph", "evidence-fixed-k"),
     "gor": ("gor", "thought-retriever", "node2vec", "gor-untrained", "gor-no-rank"),
 }
 
@@ -59,6 +60,8 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("graphrag.communities", "max_size", 2),
     ("graphrag.reports", "max_findings", 2),
     ("jerr.index", "max_facts", 3),
+    ("evidence.candidates", "n", 4),
+    ("evidence.contexts", "max_tokens", 60),
     ("jerr.search", "n_nodes", 2),
     ("jerr.pages", "max_words", 60),
 )

@@ -1,0 +1,95 @@
+"""Weights of `evidence` from QMSum train, and a cross-validation by meeting."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Measurement
+from benchmarks.evidence.found import HEADER, compared_ranks, metrics_of
+from benchmarks.evidence.meetings import Meetings, only
+from benchmarks.results import interval
+from gsum.statistics import intervals
+from gsum_assets.evidence.choose import best_prefix
+from gsum_assets.evidence.network import edges_of
+from gsum_assets.evidence.rank import NAMES, judge
+from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
+from gsum_assets.evidence.training import Example, Recipe, cross_validated, train
+from gsum_assets.evidence.weights import packaged, save_networks
+from gsum_assets.retrieval.words import Words
+
+NETWORKS = {"own": False, "graph": True}
+"""Whether a network reads the graph, by its name in the file of weights."""
+
+
+def examples(meetings: Meetings, graph: bool) -> tuple[list[Example], list[np.ndarray]]:
+    """Return the questions with marked evidence, and the cosine of each of their passages."""
+    chosen = only(meetings, list(meetings.marked))
+    marked = chosen.marked
+    found, cosines = [], []
+    for one in judge(
+        chosen.collection,
+        chosen.sentences,
+        chosen.questions,
+        chosen.queries["text"].to_pylist(),
+        Words(),
+        CandidateSettings().n,
+        graph,
+    ):
+        relevant = marked[chosen.questions.ids[one.number]]
+        is_evidence = np.array([chunk_id in relevant for chunk_id in one.scope.ids])
+        edges = edges_of(one.scope) if graph else []
+        found.append(Example(one.documents[0], one.features, edges, is_evidence))
+        cosines.append(one.features[:, 0])
+    return found, cosines
+
+
+def measure(meetings: Meetings, recipe: Recipe) -> Measurement:
+    """Return evidence found by networks that never saw a question's meeting, and by vectors."""
+    scores: dict[str, list[np.ndarray]] = {}
+    marks: list[np.ndarray] = []
+    for name, graph in NETWORKS.items():
+        own, cosines = examples(meetings, graph)
+        scores["dense"], marks = cosines, [example.is_evidence for example in own]
+        scores[name] = cross_validated(own, NAMES[graph], recipe)
+    rows = compared_ranks({name: _metrics(own, marks) for name, own in scores.items()}, "dense")
+    n_read = np.array([_n_read(p) for p in scores["graph"]], float)
+    mean = interval(float(n_read.mean()), *intervals(n_read)[0].tolist(), scale=1, decimals=1)
+    n_meetings = len(meetings.collection.document_ids)
+    return Measurement(
+        "Evidence found on QMSum train, five-fold cross-validation by meeting",
+        f"{n_meetings} meetings, {len(marks)} questions with marked evidence; {recipe.n_seeds} "
+        "seeds averaged; percent; differences from dense are paired, 95% bootstrap intervals over "
+        f"questions. Passages with the largest expected F1, at most {ContextSettings().k_max}: "
+        f"{mean}.",
+        HEADER,
+        rows,
+    )
+
+
+def write(meetings: Meetings, recipe: Recipe, file: Path | None = None) -> str:
+    """Train on all meetings, write the weights, and return what they were trained on."""
+    networks = {}
+    for name, graph in NETWORKS.items():
+        own, _ = examples(meetings, graph)
+        networks[name] = train(own, NAMES[graph], recipe)
+    n_meetings, n_questions = len(meetings.collection.document_ids), len(meetings.marked)
+    data = f"QMSum train, {n_meetings} meetings, {n_questions} questions"
+    save_networks(networks, file or packaged(), data)
+    return data
+
+
+def _metrics(
+    scores: Sequence[np.ndarray], marks: Sequence[np.ndarray]
+) -> Mapping[str, Sequence[float]]:
+    return metrics_of(
+        [
+            own_marks[np.argsort(-own, kind="stable")]
+            for own, own_marks in zip(scores, marks, strict=True)
+        ]
+    )
+
+
+def _n_read(probabilities: np.ndarray) -> int:
+    ordered = np.sort(probabilities)[::-1]
+    return best_prefix(ordered, np.ones(len(ordered)), ContextSettings().k_max, len(ordered))

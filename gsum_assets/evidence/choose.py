@@ -1,0 +1,69 @@
+"""Which passages are read: the prefix with the largest expected F1, or a spread over everything."""
+
+from itertools import pairwise
+
+import numpy as np
+
+
+def expected_f1(probabilities: np.ndarray) -> np.ndarray:
+    """Return the expected F1 of each prefix, `(n,)`: 2 · sum of its p / (k + sum of all p).
+
+    The F1 of a set of k passages of which a are evidence, out of b, is 2a / (k + b); numerator and
+    denominator are replaced by their expectations.
+
+    Parameters
+    ----------
+    probabilities : of all passages of the scope, best first, `(n,)`.
+    """
+    lengths = np.arange(1, len(probabilities) + 1)
+    return 2 * np.cumsum(probabilities) / (lengths + probabilities.sum())
+
+
+def best_prefix(probabilities: np.ndarray, tokens: np.ndarray, k_max: int, max_tokens: int) -> int:
+    """Return the number of passages to read, at least 1.
+
+    Parameters
+    ----------
+    probabilities : of all passages of the scope, best first, `(n,)`.
+    tokens : lengths of the passages in that order, `(n,)`.
+    """
+    allowed = prefix_within(tokens, k_max, max_tokens)
+    return int(np.argmax(expected_f1(probabilities)[:allowed].round(9))) + 1
+
+
+def prefix_within(tokens: np.ndarray, k_max: int, max_tokens: int) -> int:
+    """Return how many passages fit, at least 1 and at most `k_max`."""
+    fit = int(np.searchsorted(np.cumsum(tokens), max_tokens, side="right"))
+    return min(max(fit, 1), k_max)
+
+
+def spread(
+    probabilities: np.ndarray, tokens: np.ndarray, k_max: int, max_tokens: int
+) -> np.ndarray:
+    """Return passages for a question about everything: one of each stretch of the text.
+
+    The passages are cut into as many stretches as passages may be read, equally long up to one
+    passage. Of each the most probable one is read, the first of equal ones.
+
+    Parameters
+    ----------
+    probabilities, tokens : of the passages in reading order, `(n,)`.
+
+    Returns
+    -------
+    Indices, ascending: the order of reading.
+    """
+    n = len(probabilities)
+    mean = max(1.0, float(np.mean(tokens)))
+    k = int(min(max(max_tokens // mean, 1), k_max, n))
+    while True:
+        borders = np.linspace(0, n, k + 1).round().astype(int)
+        chosen = np.array(
+            [
+                first + int(np.argmax(probabilities[first:end]))
+                for first, end in pairwise(borders.tolist())
+            ]
+        )
+        if k == 1 or tokens[chosen].sum() <= max_tokens:
+            return chosen
+        k -= 1

@@ -1,0 +1,63 @@
+"""What speaks for a passage: the probability that it loses if a feature were average."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.evidence.network import Network
+
+N_SHOWN = 3
+_LEAST = 0.005  # probability; less is not shown
+
+
+def reasons(
+    network: Network, scaled: np.ndarray, edges: Sequence[np.ndarray], found: np.ndarray
+) -> list[list[str]]:
+    """Return the strongest reasons for each passage, as "best sentence +0.21", `(n,)`.
+
+    A feature is replaced by its mean in all passages and all its forms at once.
+
+    Parameters
+    ----------
+    scaled, edges : inputs of the network.
+    found : its probabilities, `(n,)`.
+    """
+    group_of = np.array([name.partition(":")[0] for name in network.names])
+    groups = list(dict.fromkeys(group_of.tolist()))
+    losses = np.empty((len(found), len(groups)))
+    for column, group in enumerate(groups):
+        without = np.where(group_of == group, np.float32(0), scaled)
+        losses[:, column] = found - network.probabilities(without, edges)
+    best = np.argsort(-losses.round(6), axis=1, kind="stable")[:, :N_SHOWN]
+    return [
+        [f"{groups[i]} {loss[i]:+.2f}" for i in order if loss[i] >= _LEAST]
+        for order, loss in zip(best, losses, strict=True)
+    ]
+
+
+def explained(probabilities: pa.Table, contexts: pa.Table) -> str:
+    """Return the passages that were read with their probabilities and reasons, as text.
+
+    Parameters
+    ----------
+    probabilities, contexts : rows of `evidence.probabilities` and `contexts` of one question.
+    """
+    return "\n".join(_lines(probabilities, contexts))
+
+
+def _lines(probabilities: pa.Table, contexts: pa.Table) -> Iterator[str]:
+    known = {row["chunk_id"]: row for row in probabilities.to_pylist()}
+    read = contexts.sort_by("rank").to_pylist()
+    total = sum(row["probability"] for row in known.values())
+    yield (
+        f"passages read: {len(read)} of {len(known)} judged, "
+        f"{total:.1f} of which are expected to hold evidence"
+    )
+    for row in read:
+        one = known.get(row["node_id"])
+        if one is None:  # found when its document was searched alone
+            continue
+        because = ", ".join(one["reasons"]) or "no single feature"
+        location = f"{row['document_id']}, passage {row['position']}"
+        yield f"  {one['probability']:5.2f}  {location} ({row['node_id']}): {because}"

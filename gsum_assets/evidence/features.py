@@ -1,0 +1,140 @@
+"""What a passage has in common with a question, seen alone."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gsum_assets.evidence.scope import Scope, Sentences, standardized
+
+FORMS = ("", ": standardized", ": log rank", ": gap to the best")
+SIGNALS = (
+    "dense",
+    "BM25",
+    "best sentence",
+    "best 3 sentences",
+    "best 8 sentences",
+    "best window",
+    "words of the question",
+)
+SPEAKER = ("named speaker", "named speaker: standardized")
+POSITION = ("position", "position: from the nearer end")
+SITUATION = (
+    "scope: log passages",
+    "scope: words of the question",
+    "scope: best dense",
+    "scope: spread of dense",
+    "scope: best sentence",
+)
+OWN = (*(name + form for name in SIGNALS for form in FORMS), *SPEAKER, *POSITION, *SITUATION)
+"""Names of the features in the order of their columns; those of one group share what is before
+the colon."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A question as it is searched for.
+
+    Attributes
+    ----------
+    text : the question itself, in which speakers are named.
+    terms : words of the search text, as BM25 counts them.
+    vector : unit vector of the search text, `(dim,)`.
+    """
+
+    text: str
+    terms: frozenset[str]
+    vector: np.ndarray
+
+
+def signals(scope: Scope, question: Question, bm25: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Return scores of all passages by the name of the signal, `(n,)` each.
+
+    Parameters
+    ----------
+    bm25 : of each passage for the question, `(n,)`.
+    """
+    similar = [
+        np.zeros(1) if one is None else np.round(one.vectors @ question.vector, 6)
+        for one in scope.sentences
+    ]
+    return {
+        "dense": np.round(scope.vectors @ question.vector, 6).astype(np.float64),
+        "BM25": bm25.astype(np.float64),
+        "best sentence": _each(similar, lambda cosine: mean_of_best(cosine, 1)),
+        "best 3 sentences": _each(similar, lambda cosine: mean_of_best(cosine, 3)),
+        "best 8 sentences": _each(similar, lambda cosine: mean_of_best(cosine, 8)),
+        "best window": np.array([_best_window(one, question) for one in scope.sentences]),
+        "words of the question": coverage(scope, question.terms),
+    }
+
+
+def own_features(scope: Scope, question: Question, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the features `OWN` of all passages, `(n, len(OWN))`.
+
+    Parameters
+    ----------
+    found : the result of `signals`.
+    """
+    speaker = _each(scope.sentences, lambda one: 0.0 if one is None else named(one, question.text))
+    dense, ones = found["dense"], np.ones(len(scope))
+    situation = (
+        math.log(len(scope)),
+        math.log1p(len(question.terms)),
+        dense.max(),
+        dense.std(),
+        found["best sentence"].max(),
+    )
+    columns = [
+        *(form for name in SIGNALS for form in forms(found[name])),
+        speaker,
+        standardized(speaker),
+        scope.places,
+        np.minimum(scope.places, 1 - scope.places),
+        *(ones * value for value in situation),
+    ]
+    return np.stack(columns, axis=1)
+
+
+def forms(values: np.ndarray) -> list[np.ndarray]:
+    """Return a signal as it is, standardized, as log rank from 0, and as gap to the best."""
+    better = len(values) - np.searchsorted(np.sort(values), values, side="right")
+    return [values, standardized(values), np.log1p(better), values.max() - values]
+
+
+def mean_of_best(values: np.ndarray, n: int) -> float:
+    """Return the mean of the n largest values, or of all if there are fewer."""
+    return float(np.sort(values)[-n:].mean())
+
+
+def coverage(scope: Scope, terms: frozenset[str]) -> np.ndarray:
+    """Return the share of the question's words in each passage, weighted by idf, `(n,)`.
+
+    Words that no passage has do not count; without any other word, all shares are 0.
+    """
+    idf = {term: scope.idf[term] for term in sorted(terms) if term in scope.idf}
+    total = sum(idf.values()) or 1.0
+    return np.array(
+        [sum(value for term, value in idf.items() if term in own) / total for own in scope.terms]
+    )
+
+
+def named(sentences: Sentences, question: str) -> float:
+    """Return the share of words by speakers whom the question names, by a part of the name too."""
+    text = question.lower()
+    return sum(
+        share
+        for speaker, share in sentences.shares.items()
+        if speaker in text or any(len(part) > 3 and part in text for part in speaker.split())
+    )
+
+
+def _best_window(sentences: Sentences | None, question: Question) -> float:
+    if sentences is None:
+        return 0.0
+    return float(np.round(sentences.windows @ question.vector, 6).max())
+
+
+def _each(items: Sequence, value: Callable[..., float]) -> np.ndarray:
+    return np.array([value(item) for item in items])

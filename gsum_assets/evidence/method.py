@@ -1,0 +1,80 @@
+"""A learnt choice of the passages that hold evidence, and its ablations."""
+
+import pyarrow as pa
+
+from gsum_assets.evidence.contexts import Budget, adaptive_contexts
+from gsum_assets.evidence.explain import explained
+from gsum_assets.evidence.index import INDEX
+from gsum_assets.evidence.rank import rank
+from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
+from gsum_assets.evidence.variants import VARIANTS
+from gsum_assets.evidence.weights import load_network
+from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.result import Result
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_assets.retrieval.words import Words
+
+_PASSAGES = ("documents", "chunks", "chunk_embeddings")
+
+
+def _rank(inputs: Inputs) -> Result:
+    queries = inputs.table("queries")
+    settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
+    found = rank(
+        Collection.from_tables(*map(inputs.table, _PASSAGES)),
+        inputs.table("sentences"),
+        Questions.from_tables(queries, inputs.table("query_embeddings")),
+        queries["text"].to_pylist(),
+        load_network(VARIANTS[inputs.variant].weights),
+        Words(inputs.settings("language")),
+        settings.n,
+    )
+    return Result(found.rankings, beside={"probabilities": found.probabilities})
+
+
+def _contexts(inputs: Inputs) -> pa.Table:
+    chunks = inputs.table("chunks")
+    if not VARIANTS[inputs.variant].adaptive:
+        return top_contexts(inputs.table("rankings"), chunks, _k(inputs))
+    probabilities = inputs.table("probabilities")
+    return adaptive_contexts(inputs.table("queries"), probabilities, chunks, _budget(inputs))
+
+
+def _budget(inputs: Inputs) -> Budget:
+    settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
+    if settings.max_tokens is not None:
+        return Budget(settings.k_max, settings.max_tokens)
+    return Budget(settings.k_max, _k(inputs) * inputs.settings("chunking")["max_tokens"])
+
+
+def _k(inputs: Inputs) -> int:
+    return RetrievalSettings.model_validate(inputs.settings("retrieval")).main_k
+
+
+def _explain(inputs: Inputs) -> str:
+    return explained(inputs.table("probabilities"), inputs.table("contexts"))
+
+
+METHOD = Method(
+    "evidence",
+    tuple(VARIANTS),
+    index=INDEX,
+    question=(
+        Step(
+            _rank,
+            {
+                **RANKINGS,
+                "probabilities": "All passages that were judged, with the features that speak for "
+                "each.",
+            },
+            (*_PASSAGES, "sentences", "query_embeddings"),
+        ),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+    ),
+    settings=EvidenceSettings,
+    explain=_explain,
+    k="retrieval.k",
+    without_k=[name for name, one in VARIANTS.items() if one.adaptive],
+)

@@ -1,0 +1,94 @@
+"""A graph network from the features of passages to probabilities, in NumPy.
+
+Messages come along edges of five kinds: from the previous and next passage, from those before and
+behind them, and from the most similar ones. Every layer adds to what a passage knows (He et al.,
+2016) what its own state and these messages say. Several networks, trained from other seeds, are
+averaged in probability. Torch needs seconds to load, and a question waits for neither.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gsum_assets.evidence.scope import Scope
+
+LIMIT = 5.0  # a standardized feature is clipped to -LIMIT .. LIMIT
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """An ensemble of networks with the features that it reads.
+
+    Attributes
+    ----------
+    names : names of the features, `(n_features,)`.
+    mean, deviation : of each feature over the training questions, `(n_features,)`.
+    weights : by name, the first axis over the networks: `input.weight` `(s, h, n_features)`,
+        `input.bias` `(s, h)`; for each layer i `layers.i.weight` `(s, h, (1 + n_kinds) * h)` and
+        `layers.i.bias` `(s, h)`; `output.weight` `(s, 1, h)` and `output.bias` `(s, 1)`.
+    """
+
+    names: Sequence[str]
+    mean: np.ndarray
+    deviation: np.ndarray
+    weights: Mapping[str, np.ndarray]
+
+    def scaled(self, features: np.ndarray) -> np.ndarray:
+        """Return standardized features, clipped, `(n, n_features)`."""
+        scaled = (features - self.mean) / self.deviation
+        return np.clip(scaled, -LIMIT, LIMIT).astype(np.float32)
+
+    def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the probability of each passage, mean over the networks, `(n,)`.
+
+        Parameters
+        ----------
+        scaled : the result of `scaled`.
+        edges : the result of `edges_of`; empty for networks without messages.
+        """
+        w = self.weights
+        state = relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
+        for layer in range(self.n_layers):
+            received = [state, *(messages(state, kind) for kind in edges)]
+            weight, bias = w[f"layers.{layer}.weight"], w[f"layers.{layer}.bias"]
+            state = state + relu(np.concatenate(received, axis=2) @ _turned(weight) + bias[:, None])
+        logits = state @ _turned(w["output.weight"]) + w["output.bias"][:, None]  # (s, n, 1)
+        return (1 / (1 + np.exp(-logits.astype(np.float64))))[..., 0].mean(axis=0)
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers with messages."""
+        return sum(name.startswith("layers.") and name.endswith("weight") for name in self.weights)
+
+
+def edges_of(scope: Scope) -> list[np.ndarray]:
+    """Return the passages that send messages to each, by kind: `(n, width)`, -1 for none."""
+    one_away = [scope.before[:, :1], scope.behind[:, :1]]
+    two_away = [scope.before[:, 1:2], scope.behind[:, 1:2]]
+    return [*one_away, *two_away, scope.nearest]
+
+
+N_KINDS = 5  # of `edges_of`
+
+
+def messages(state: np.ndarray, senders: np.ndarray) -> np.ndarray:
+    """Return the mean state of each passage's senders, 0 without any, `(s, n, h)`.
+
+    Parameters
+    ----------
+    state : `(s, n, h)`.
+    senders : rows of the senders, -1 for none, `(n, width)`.
+    """
+    there = senders >= 0
+    sums = (state[:, senders] * there[..., None]).sum(axis=2)
+    return sums / np.maximum(there.sum(axis=1), 1)[:, None].astype(np.float32)
+
+
+def relu(values: np.ndarray) -> np.ndarray:
+    """Return values with 0 in place of negative ones."""
+    return np.maximum(values, 0)
+
+
+def _turned(weight: np.ndarray) -> np.ndarray:
+    return weight.transpose(0, 2, 1)

@@ -1,0 +1,176 @@
+"""Rankings of all questions by the probability that a passage holds evidence."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.evidence.explain import reasons
+from gsum_assets.evidence.features import OWN, Question, own_features, signals
+from gsum_assets.evidence.graph_features import GRAPH, graph_features
+from gsum_assets.evidence.network import Network, edges_of
+from gsum_assets.evidence.scope import Scope, ScopeIndex, SentenceIndex
+from gsum_assets.retrieval.collection import Collection, Questions, scopes
+from gsum_assets.retrieval.ranking import DEPTH, top
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+
+NAMES: Mapping[bool, Sequence[str]] = {True: (*OWN, *GRAPH), False: OWN}
+"""Names of the features, with and without the graph."""
+
+
+class Judged(NamedTuple):
+    """A question with the passages of its scope.
+
+    Attributes
+    ----------
+    number : of the question, from 0.
+    scope : the passages that are judged.
+    documents : the document of each, `(n,)`.
+    features : `(n, n_features)`.
+    latency_s : time to compute them.
+    """
+
+    number: int
+    scope: Scope
+    documents: Sequence[str]
+    features: np.ndarray
+    latency_s: float
+
+
+class Evidence(NamedTuple):
+    """Rows of `rankings` and of `evidence.probabilities`."""
+
+    rankings: pa.Table
+    probabilities: pa.Table
+
+
+def rank(
+    collection: Collection,
+    sentences: pa.Table,
+    questions: Questions,
+    texts: Sequence[str],
+    network: Network,
+    words: Words,
+    n_candidates: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Evidence:
+    """Return the rankings of all questions, and every probability with its reasons.
+
+    Parameters
+    ----------
+    sentences : rows of `evidence.sentences`.
+    texts : the questions as they were asked, `(n_questions,)`.
+    network : reads the features of `NAMES`.
+    n_candidates : passages judged beside their neighbours, in a scope with more.
+    """
+    graph = len(network.names) > len(OWN)
+    blocks: list[tuple[int, dict[str, list], dict[str, list]]] = []
+    judgements = judge(collection, sentences, questions, texts, words, n_candidates, graph, clock)
+    for one in judgements:
+        started = clock()
+        edges = edges_of(one.scope) if graph else []
+        scaled = network.scaled(one.features)
+        found = network.probabilities(scaled, edges).round(6)
+        because = reasons(network, scaled, edges, found)
+        order = top(found[None], one.scope.ids, len(found))[0]
+        latency = one.latency_s + clock() - started
+        query_id = questions.ids[one.number]
+        blocks.append(
+            (
+                one.number,
+                _ranking_rows(query_id, one, found, order, latency),
+                {
+                    "query_id": [query_id] * len(order),
+                    "chunk_id": [one.scope.ids[i] for i in order.tolist()],
+                    "rank": list(range(1, len(order) + 1)),
+                    "probability": found[order].tolist(),
+                    "reasons": [because[i] for i in order.tolist()],
+                },
+            )
+        )
+    blocks.sort(key=lambda block: block[0])
+    rankings, probabilities = TABLES["rankings"].schema, TABLES["evidence.probabilities"].schema
+    return Evidence(
+        _table([block[1] for block in blocks], rankings),
+        _table([block[2] for block in blocks], probabilities),
+    )
+
+
+def judge(
+    collection: Collection,
+    sentences: pa.Table,
+    questions: Questions,
+    texts: Sequence[str],
+    words: Words,
+    n_candidates: int,
+    graph: bool,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[Judged]:
+    """Yield the features of each question's passages, scope by scope; parameters as in `rank`.
+
+    Raises
+    ------
+    ValueError
+        If the vectors of questions and sentences have different lengths.
+    """
+    assert questions.embeddings is not None
+    by_passage = SentenceIndex(sentences)
+    _check_dimensions(questions.embeddings, sentences)
+    for members, inside in scopes(questions, collection):
+        index = ScopeIndex(inside, by_passage, words)
+        owners = np.repeat(np.arange(len(inside.document_ids)), np.diff(inside.starts))
+        row_of = {chunk_id: i for i, chunk_id in enumerate(inside.chunk_ids)}
+        whole = index.scope() if len(inside.chunk_ids) <= n_candidates else None
+        for member in members:
+            started = clock()
+            vector = questions.embeddings[member]
+            bm25 = index.bm25.scores([questions.texts[member]])[0]
+            scope = whole or index.scope(index.candidates(vector, bm25, n_candidates))
+            rows = [row_of[chunk_id] for chunk_id in scope.ids]
+            terms = frozenset(words.split(questions.texts[member]))
+            question = Question(texts[member], terms, vector)
+            found = signals(scope, question, bm25[rows])
+            features = own_features(scope, question, found)
+            if graph:
+                features = np.hstack([features, graph_features(scope, found)])
+            documents = [inside.document_ids[int(owner)] for owner in owners[rows]]
+            yield Judged(member, scope, documents, features, clock() - started)
+
+
+def _check_dimensions(vectors: np.ndarray, sentences: pa.Table) -> None:
+    if not sentences.num_rows:
+        return
+    dim = len(sentences["embedding"][0])
+    if vectors.shape[1] != dim:
+        raise ValueError(
+            f"evidence: question vectors have {vectors.shape[1]} dimensions, sentence vectors "
+            f"{dim}; materialize evidence/sentences with the questions' embedding model"
+        )
+
+
+def _ranking_rows(
+    query_id: str, one: Judged, found: np.ndarray, order: np.ndarray, latency: float
+) -> dict[str, list]:
+    """Return rows of `rankings`: documents by their best passage, then passages."""
+    best: dict[str, float] = {}
+    for i in order:
+        best.setdefault(one.documents[int(i)], float(found[i]))
+    documents = sorted(best, key=lambda document: (-best[document], document))[:DEPTH]
+    chunks = order[:DEPTH]
+    n = len(documents) + len(chunks)
+    return {
+        "query_id": [query_id] * n,
+        "level": ["document"] * len(documents) + ["node"] * len(chunks),
+        "rank": [*range(1, len(documents) + 1), *range(1, len(chunks) + 1)],
+        "item_id": [*documents, *(one.scope.ids[i] for i in chunks.tolist())],
+        "score": [*(best[document] for document in documents), *found[chunks].tolist()],
+        "latency_s": [latency] * n,
+    }
+
+
+def _table(blocks: Sequence[Mapping[str, list]], schema: pa.Schema) -> pa.Table:
+    tables = [pa.table(dict(block), schema=schema) for block in blocks]
+    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()

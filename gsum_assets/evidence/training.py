@@ -1,0 +1,151 @@
+"""Training of the networks on questions whose evidence is marked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gsum_assets.evidence.network import Network
+from gsum_resources.embedding.processor import torch_threads
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained.
+
+    Chosen by cross-validation over 60 of the 162 meetings of QMSum train; `docs/evidence.md` has
+    the figures over all of them.
+    """
+
+    hidden: int = 32
+    layers: int = 2
+    dropout: float = 0.3
+    epochs: int = 20
+    batch_questions: int = 16
+    peak_rate: float = 5e-3
+    weight_decay: float = 0.01
+    n_seeds: int = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A question with marked evidence, over the passages of its scope.
+
+    Attributes
+    ----------
+    group : what is never split between training and validation, as the document.
+    features : `(n, n_features)`.
+    edges : senders by kind, `(n, width)` each; -1 for none. Empty: no messages.
+    is_evidence : `(n,)`.
+    """
+
+    group: str
+    features: np.ndarray
+    edges: Sequence[np.ndarray]
+    is_evidence: np.ndarray
+
+
+def train(
+    examples: Sequence[Example],
+    names: Sequence[str],
+    recipe: Recipe,
+    on_seed: Callable[[int], None] = lambda _: None,
+) -> Network:
+    """Return networks trained from `n_seeds` seeds.
+
+    Parameters
+    ----------
+    names : names of the features, `(n_features,)`.
+    on_seed : called with the number of networks that are done.
+    """
+    rows = np.concatenate([example.features for example in examples])
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-6
+    untrained = Network(names, mean, deviation, {})
+    scaled = [untrained.scaled(example.features) for example in examples]
+    found: list[dict[str, np.ndarray]] = []
+    for seed in range(recipe.n_seeds):
+        found.append(_trained(examples, scaled, recipe, seed))
+        on_seed(seed + 1)
+    weights = {name: np.stack([one[name] for one in found]) for name in found[0]}
+    return Network(names, mean, deviation, weights)
+
+
+def _trained(
+    examples: Sequence[Example], scaled: Sequence[np.ndarray], recipe: Recipe, seed: int
+) -> dict[str, np.ndarray]:
+    """Return the weights of one network: AdamW, one cycle of learning rates, cross-entropy."""
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    from gsum_assets.evidence.encoders import EvidenceNetwork
+
+    generator = np.random.default_rng(seed)
+    size = recipe.batch_questions
+    n_steps = recipe.epochs * -(-len(examples) // size)
+    with torch_threads(1), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = EvidenceNetwork(
+            scaled[0].shape[1],
+            len(examples[0].edges),
+            recipe.hidden,
+            recipe.layers,
+            recipe.dropout,
+        )
+        step = torch.optim.AdamW(network.parameters(), weight_decay=recipe.weight_decay)
+        cycle = torch.optim.lr_scheduler.OneCycleLR(step, recipe.peak_rate, total_steps=n_steps)
+        for _ in range(recipe.epochs):
+            order = generator.permutation(len(examples))
+            for first in range(0, len(order), size):
+                drawn = order[first : first + size]
+                features, edges, marks = side_by_side(
+                    [examples[i] for i in drawn], [scaled[i] for i in drawn]
+                )
+                loss = binary_cross_entropy_with_logits(network(features, edges), marks)
+                step.zero_grad()
+                loss.backward()
+                step.step()
+                cycle.step()
+    return {name: value.detach().numpy() for name, value in network.state_dict().items()}
+
+
+def side_by_side(
+    examples: Sequence[Example], scaled: Sequence[np.ndarray]
+) -> tuple["Tensor", list["Tensor"], "Tensor"]:
+    """Return questions as one graph: features `(n, n_features)`, edges by kind, marks `(n,)`."""
+    import torch
+
+    starts = np.cumsum([0, *(len(features) for features in scaled)])
+    edges = []
+    for kind in zip(*(example.edges for example in examples), strict=True):
+        moved = [np.where(e >= 0, e + start, -1) for e, start in zip(kind, starts, strict=False)]
+        edges.append(torch.from_numpy(np.concatenate(moved)))
+    marks = np.concatenate([example.is_evidence for example in examples])
+    return (
+        torch.from_numpy(np.concatenate(scaled)),
+        edges,
+        torch.from_numpy(marks.astype(np.float32)),
+    )
+
+
+def cross_validated(
+    examples: Sequence[Example], names: Sequence[str], recipe: Recipe, n_folds: int = 5
+) -> list[np.ndarray]:
+    """Return probabilities of each example's passages by networks that never saw its group.
+
+    Groups are dealt to the folds in random order, always the same.
+    """
+    groups = sorted({example.group for example in examples})
+    order = np.random.default_rng(0).permutation(len(groups))
+    fold_of = {groups[i]: place % n_folds for place, i in enumerate(order)}
+    found: list[np.ndarray] = [np.empty(0)] * len(examples)
+    for fold in range(n_folds):
+        network = train([e for e in examples if fold_of[e.group] != fold], names, recipe)
+        for i, example in enumerate(examples):
+            if fold_of[example.group] == fold:
+                scaled = network.scaled(example.features)
+                found[i] = network.probabilities(scaled, example.edges)
+    return found

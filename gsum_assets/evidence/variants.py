@@ -1,0 +1,35 @@
+"""Methods of the family by name: default and ablations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The parts that a method has.
+
+    Attributes
+    ----------
+    graph : whether passages learn from neighbouring and similar ones; otherwise each is judged by
+        its own features, with other weights.
+    adaptive : whether the number of passages has the largest expected F1; otherwise it is k of
+        `[retrieval]`.
+    """
+
+    graph: bool = True
+    adaptive: bool = True
+
+    @property
+    def weights(self) -> str:
+        """Name of the network in the file of weights."""
+        return "graph" if self.graph else "own"
+
+
+VARIANTS: Mapping[str, Variant] = MappingProxyType(
+    {
+        "evidence": Variant(),
+        "evidence-no-graph": Variant(graph=False),
+        "evidence-fixed-k": Variant(adaptive=False),
+    }
+)

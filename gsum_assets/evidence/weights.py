@@ -1,0 +1,71 @@
+"""File of the networks' weights, with what is needed to use them."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from gsum_assets.evidence.network import Network
+
+FILE = "weights.safetensors"
+FORMAT = 1
+_SCALES = ("mean", "deviation")
+
+
+def packaged() -> Path:
+    """Return the path of the packaged weights."""
+    return Path(str(resources.files("gsum_assets.evidence") / FILE))
+
+
+@cache
+def load_network(name: str, file: Path | None = None) -> Network:
+    """Return one of the networks of a file.
+
+    Parameters
+    ----------
+    name : "graph", or "own" for the one that judges each passage alone.
+    file : None: the packaged weights.
+
+    Raises
+    ------
+    ValueError
+        If the file has another format or no such network.
+    """
+    from safetensors import safe_open
+
+    path = file or packaged()
+    with safe_open(path, "numpy") as opened:
+        metadata = opened.metadata() or {}
+        if metadata.get("format") != str(FORMAT):
+            raise ValueError(
+                f"{path}: weights of format {metadata.get('format')}, not {FORMAT}; make them "
+                "again with python -m benchmarks.evidence train"
+            )
+        named = [key for key in opened.keys() if key.startswith(f"{name}/")]  # noqa: SIM118
+        if not named:
+            raise ValueError(f"{path}: no network '{name}'; use 'graph' or 'own'")
+        arrays = {key.removeprefix(f"{name}/"): opened.get_tensor(key) for key in named}
+    mean, deviation = (arrays.pop(scale) for scale in _SCALES)
+    return Network(json.loads(metadata[f"{name}.features"]), mean, deviation, arrays)
+
+
+def save_networks(networks: Mapping[str, Network], file: Path, data: str) -> None:
+    """Write networks by name to one file.
+
+    Parameters
+    ----------
+    data : what they were trained on.
+    """
+    from safetensors.numpy import save_file
+
+    arrays: dict[str, np.ndarray] = {}
+    metadata = {"format": str(FORMAT), "data": data}
+    for name, network in networks.items():
+        metadata[f"{name}.features"] = json.dumps(list(network.names), ensure_ascii=False)
+        own = {"mean": network.mean, "deviation": network.deviation, **network.weights}
+        for key, values in own.items():
+            arrays[f"{name}/{key}"] = np.ascontiguousarray(values, np.float32)
+    save_file(arrays, file, metadata)

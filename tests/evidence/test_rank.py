@@ -1,0 +1,207 @@
+"""Rankings and contexts of toy corpora, of any size, order and question."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.evidence.contexts import Budget, adaptive_contexts
+from gsum_assets.evidence.explain import explained, reasons
+from gsum_assets.evidence.network import Network
+from gsum_assets.evidence.rank import Evidence, rank
+from gsum_assets.evidence.weights import load_network
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.words import Words
+from gsum_resources.arrow import pc
+from tests.evidence.toys import axis, random_units, sentences, tables
+
+GRAPH, OWN = load_network("graph"), load_network("own")
+TEXTS = {
+    "ferry": [f"The ferry broke its pump {i}, and Ann ordered pump {i % 3}." for i in range(9)],
+    "mill": [f"The mill at landing {i} ground flour in May." for i in range(5)],
+}
+VECTORS = random_units(14)
+BUDGET = Budget(12, 60)
+
+
+def spoken(ids: list[str]) -> pa.Table:
+    rows = [(chunk_id, i, "Ann", 5 + i) for chunk_id in ids for i in range(3)]
+    return sentences(rows, list(random_units(len(rows), seed=1)))
+
+
+def ranked(
+    texts: list[str],
+    documents: list[str | None] | None = None,
+    network: Network = GRAPH,
+    shuffled: int = 0,
+    n: int = 200,
+) -> Evidence:
+    parts = list(tables(TEXTS, VECTORS))
+    parts.append(spoken(parts[1]["chunk_id"].to_pylist()))
+    if shuffled:
+        draw = np.random.default_rng(shuffled)
+        parts = [part.take(draw.permutation(part.num_rows)) for part in parts]
+    ids = [f"q{i}" for i in range(len(texts))]
+    vectors = random_units(len(texts), seed=2)
+    questions = Questions(ids, texts, documents or [None] * len(texts), vectors)
+    collection = Collection.from_tables(*parts[:3])
+    return rank(collection, parts[3], questions, texts, network, Words(), n, lambda: 0.0)
+
+
+@pytest.mark.parametrize("network", [GRAPH, OWN])
+def test_every_passage_of_the_scope_is_ranked(network: Network) -> None:
+    found = ranked(["Who broke the pump?", "Who ground flour?"], [None, "mill"], network)
+    rows = found.probabilities.to_pylist()
+    assert [row["rank"] for row in rows] == [*range(1, 15), *range(1, 6)]
+    assert all(row["chunk_id"].startswith("mill") for row in rows[14:])
+    nodes = [row for row in found.rankings.to_pylist() if row["level"] == "node"]
+    for row, node in zip(rows, nodes, strict=True):
+        assert (row["chunk_id"], row["probability"]) == (node["item_id"], node["score"])
+    best = {row["item_id"]: row["score"] for row in found.rankings.to_pylist()[:2]}
+    assert best[rows[0]["chunk_id"][:-6]] == rows[0]["probability"]
+
+
+def test_rows_in_another_order_give_the_same_result() -> None:
+    questions = ["Who broke pump 4?", "What did Ann order?"]
+    expected = ranked(questions, [None, "ferry"])
+    for seed in (1, 2):
+        found = ranked(questions, [None, "ferry"], shuffled=seed)
+        assert found.probabilities.equals(expected.probabilities)
+        assert found.rankings.equals(expected.rankings)
+
+
+def test_a_question_about_a_document_depends_on_that_document_alone() -> None:
+    together = ranked(["Who ground flour?"], ["mill"]).probabilities
+    documents, chunks, embedded = tables({"mill": TEXTS["mill"]}, VECTORS[9:])
+    rows = [(i, k, "Ann", 5 + k) for i in chunks["chunk_id"].to_pylist() for k in range(3)]
+    vectors = random_units(42, seed=1)[27:]
+    questions = Questions(["q0"], ["Who ground flour?"], ["mill"], random_units(1, seed=2))
+    alone = rank(
+        Collection.from_tables(documents, chunks, embedded),
+        sentences(rows, list(vectors)),
+        questions,
+        questions.texts,
+        GRAPH,
+        Words(),
+        200,
+    ).probabilities
+    assert alone.equals(together)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why?",
+        "pump",
+        "the of",
+        "¿Quién pidió la bomba del ferri?",
+        "谁弄坏了泵?",
+        "w " * 300,
+    ],
+)
+def test_any_question_is_answered(text: str) -> None:
+    found = ranked([text])
+    values = found.probabilities["probability"].to_numpy()
+    assert np.isfinite(values).all()
+    queries = pa.table({"query_id": ["q0"], "text": [text]})
+    contexts = adaptive_contexts(queries, found.probabilities, tables(TEXTS, VECTORS)[1], BUDGET)
+    assert 1 <= contexts.num_rows <= 6
+    assert contexts["rank"].to_pylist() == list(range(1, contexts.num_rows + 1))
+
+
+def test_one_passage_without_a_sentence() -> None:
+    texts = {"a": ["Only this."]}
+    documents, chunks, embedded = tables(texts, axis(1, 0)[None])
+    questions = Questions(["q0"], ["Only?"], ["a"], axis(0, 1)[None])
+    found = rank(
+        Collection.from_tables(documents, chunks, embedded),
+        sentences([], []),
+        questions,
+        questions.texts,
+        GRAPH,
+        Words(),
+        200,
+    )
+    assert found.rankings["item_id"].to_pylist() == ["a", "a-00000"]
+    queries = pa.table({"query_id": ["q0"], "text": ["Only?"]})
+    contexts = adaptive_contexts(queries, found.probabilities, chunks, BUDGET)
+    assert contexts["text"].to_pylist() == ["Only this."]
+
+
+def test_twenty_thousand_passages() -> None:
+    texts = {f"d{i:03}": [f"word{i} word{k} common" for k in range(100)] for i in range(200)}
+    documents, chunks, embedded = tables(texts, random_units(20_000, 16))
+    questions = Questions(["q0"], ["word7 word8?"], [None], random_units(1, 16, seed=3))
+    found = rank(
+        Collection.from_tables(documents, chunks, embedded),
+        sentences([], []),
+        questions,
+        questions.texts,
+        GRAPH,
+        Words(),
+        200,
+    )
+    judged = found.probabilities["chunk_id"].to_pylist()
+    assert 200 < len(judged) <= 600
+    assert {"d007-00008", "d008-00007", "d008-00006"} <= set(judged)  # best, and a neighbour
+    nodes = found.rankings.filter(pc.equal(found.rankings["level"], "node"))
+    assert nodes.num_rows == 100
+
+
+def test_general_questions_read_everything_in_order() -> None:
+    text = "Summarize the whole meeting."
+    found = ranked([text], ["ferry"]).probabilities
+    chunks = tables(TEXTS, VECTORS)[1]
+    queries = pa.table({"query_id": ["q0"], "text": [text]})
+    contexts = adaptive_contexts(queries, found, chunks, Budget(12, 30))
+    positions = contexts["position"].to_pylist()
+    assert len(positions) == 3
+    assert [position // 3 for position in positions] == [0, 1, 2]
+    assert contexts["rank"].to_pylist() == [1, 2, 3]
+
+
+def test_an_unknown_passage_is_named() -> None:
+    found = ranked(["Who?"], ["mill"]).probabilities
+    queries = pa.table({"query_id": ["q0"], "text": ["Who?"]})
+    chunks = tables({"ferry": TEXTS["ferry"]}, VECTORS[:9])[1]
+    with pytest.raises(ValueError, match=r"5 ranked chunks are not in the corpus .*'mill-0000"):
+        adaptive_contexts(queries, found, chunks, BUDGET)
+
+
+def test_vectors_of_another_model_are_refused() -> None:
+    documents, chunks, embedded = tables(TEXTS, VECTORS)
+    questions = Questions(["q0"], ["Who?"], [None], random_units(1))
+    other = sentences([("mill-00000", 0, "", 3)], [axis(1, 0)])
+    with pytest.raises(ValueError, match=r"8 dimensions, sentence vectors 2; materialize"):
+        rank(
+            Collection.from_tables(documents, chunks, embedded),
+            other,
+            questions,
+            questions.texts,
+            GRAPH,
+            Words(),
+            200,
+        )
+
+
+def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
+    weights = {
+        "input.weight": np.array([[[1.0, 1.0, 0.0]]]),
+        "input.bias": np.zeros((1, 1)),
+        "output.weight": np.ones((1, 1, 1)),
+        "output.bias": np.zeros((1, 1)),
+    }
+    names = ["dense", "dense: gap", "BM25"]
+    network = Network(names, np.zeros(3), np.ones(3), weights)
+    scaled = np.array([[1.0, 1.0, 5.0], [0.0, 0.0, 5.0]], np.float32)
+    found = network.probabilities(scaled, [])
+    assert reasons(network, scaled, [], found) == [["dense +0.38"], []]  # sigmoid(2) - 0.5
+
+
+def test_the_explanation_names_every_passage_read() -> None:
+    found = ranked(["Who broke the pump?"]).probabilities
+    queries = pa.table({"query_id": ["q0"], "text": ["Who broke the pump?"]})
+    contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
+    text = explained(found, contexts)
+    assert text.startswith(f"passages read: {contexts.num_rows} of 14 judged")
+    for row in contexts.to_pylist():
+        assert f"passage {row['position']} ({row['node_id']}): " in text
