@@ -244,7 +244,8 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
 def other_launcher(instance: dg.DagsterInstance) -> str | None:
     """Return the name of the run launcher in `dagster.yaml` if it is not Dagster's default."""
     launcher = instance.run_launcher
-    return None if isinstance(launcher, dg.DefaultRunLauncher) else type(launcher).__name__
+    is_own = instance.is_ephemeral or isinstance(launcher, dg.DefaultRunLauncher)
+    return None if is_own else type(launcher).__name__
 
 
 def _free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:

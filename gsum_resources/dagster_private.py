@@ -8,6 +8,9 @@ first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# where the daemon's workers load gsum from, for runs that `gsum run` submits
+from dagster._core.code_pointer import CodePointer as CodePointer
+
 # `dg.evaluate_automation_conditions` builds a cursor, which takes two thirds of the time
 from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor as AssetDaemonCursor
 
@@ -33,21 +36,22 @@ from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJobDefinition,
 )
 
+# as for CodePointer
+from dagster._core.origin import DEFAULT_DAGSTER_ENTRY_POINT as DEFAULT_DAGSTER_ENTRY_POINT
+from dagster._core.origin import JobPythonOrigin as JobPythonOrigin
+from dagster._core.origin import RepositoryPythonOrigin as RepositoryPythonOrigin
+from dagster._core.remote_origin import (
+    GrpcServerCodeLocationOrigin as GrpcServerCodeLocationOrigin,
+)
+from dagster._core.remote_origin import RemoteRepositoryOrigin as RemoteRepositoryOrigin
+
 if TYPE_CHECKING:
-    from dagster._core.code_pointer import CodePointer as CodePointer
     from dagster._core.definitions.automation_tick_evaluation_context import (
         build_run_requests_with_backfill_policies as build_run_requests_with_backfill_policies,
     )
     from dagster._core.execution.backfill import BulkActionsFilter as BulkActionsFilter
     from dagster._core.execution.backfill import BulkActionStatus as BulkActionStatus
     from dagster._core.execution.backfill import PartitionBackfill as PartitionBackfill
-    from dagster._core.origin import DEFAULT_DAGSTER_ENTRY_POINT as DEFAULT_DAGSTER_ENTRY_POINT
-    from dagster._core.origin import JobPythonOrigin as JobPythonOrigin
-    from dagster._core.origin import RepositoryPythonOrigin as RepositoryPythonOrigin
-    from dagster._core.remote_origin import (
-        GrpcServerCodeLocationOrigin as GrpcServerCodeLocationOrigin,
-    )
-    from dagster._core.remote_origin import RemoteRepositoryOrigin as RemoteRepositoryOrigin
     from dagster._core.scheduler.instigation import InstigatorState as InstigatorState
     from dagster._core.storage.event_log.sql_event_log import (
         SqlEventLogStorage as SqlEventLogStorage,
@@ -94,15 +98,9 @@ _LOADED_LATE = {
     "SqlScheduleStorage": f"{_STORAGE}.schedules.sql_schedule_storage",
     "LocalComputeLogManager": f"{_STORAGE}.local_compute_log_manager",
     "NoOpComputeLogManager": f"{_STORAGE}.noop_compute_log_manager",
-    # where the daemon's workers load gsum from, for runs that `gsum run` submits
-    "CodePointer": f"{_CORE}.code_pointer",
-    "DEFAULT_DAGSTER_ENTRY_POINT": f"{_CORE}.origin",
-    "GrpcServerCodeLocationOrigin": f"{_CORE}.remote_origin",
+    # location of the daemon's code, for runs that `gsum run` submits
     "InstigatorState": f"{_CORE}.scheduler.instigation",
-    "JobPythonOrigin": f"{_CORE}.origin",
     "ListRepositoriesResponse": "dagster._grpc.types",
-    "RemoteRepositoryOrigin": f"{_CORE}.remote_origin",
-    "RepositoryPythonOrigin": f"{_CORE}.origin",
 }
 
 

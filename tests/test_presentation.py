@@ -154,7 +154,7 @@ def test_materialization_states_location_and_contents(
             found = materialized(instance, key.to_user_string())
             if not found:
                 # none of these methods was requested
-                assert key.path[0] in ("gae", "gor", "graphrag", "jerr", "lightpal")
+                assert key.path[0] in ("evidence", "gae", "gor", "graphrag", "jerr", "lightpal")
                 continue
             for metadata in found.values():
                 file = Path(metadata["file"])
