@@ -17,7 +17,7 @@ test: .venv/.dev  ## run the tests, in seven parts side by side: they wait a lot
 	@$(MAKE) --no-print-directory --jobs 7 --output-sync=target \
 		test-daemon test-servers test-runs test-methods test-graphrag test-library test-rest
 
-DAEMON := tests/ui
+DAEMON := tests/ui tests/llm
 SERVERS := tests/endpoint tests/jerr $(addprefix tests/pipeline/test_,endpoints.py concurrency.py interrupts.py)
 METHODS := tests/checks tests/gae tests/gor tests/lightpal
 CLUSTER := tests/cluster

@@ -1,4 +1,4 @@
-"""A corpus of 64 buckets has the tables of one of 8, and is updated as exactly."""
+"""A corpus of 16 buckets has the tables of one of 8, and is updated as exactly."""
 
 import shutil
 from collections.abc import Iterator
@@ -63,10 +63,10 @@ def without_buckets(target: HomeFolder) -> dict[str, str]:
 
 
 def test_tables_are_those_of_8_buckets_and_follow_an_edit(tmp_path: Path) -> None:
-    (few, _), (many, folder) = grown(tmp_path / "few", 8), grown(tmp_path / "many", 64)
+    (few, _), (many, folder) = grown(tmp_path / "few", 8), grown(tmp_path / "many", 16)
     chunks = TABLES["chunks"]
     assert len(few.store.partitions(chunks, CORPUS)) == 8
-    assert len(many.store.partitions(chunks, CORPUS)) == 64
+    assert len(many.store.partitions(chunks, CORPUS)) == 16
     assert without_buckets(many) == without_buckets(few)
     pipeline = many.pipeline(Chosen())
     assert not due_assets(pipeline, CORPUS)
