@@ -8,12 +8,14 @@ releases what other processes would wait for, and ends the process.
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LONGEST_S = 4.0
+_MOMENT_S = 0.2  # until the watching thread notices a signal
 _CLEAR_LINE = b"\r\x1b[2K\x1b[?25h"  # of a progress bar, which also hides the cursor
 
 
@@ -40,6 +42,10 @@ class Ending:
         """Block once a signal was received, so that no further work begins."""
         if self._began.is_set():
             threading.Event().wait(2 * _LONGEST_S)
+
+    def has_begun(self) -> bool:
+        """Return whether a signal was received, or is in this moment."""
+        return self._began.wait(_MOMENT_S)
 
     def watch(self, signals: socket.socket) -> None:
         """End the process at the first signal, without delay at the second."""
@@ -104,11 +110,15 @@ def ended_by_signals(message: str) -> Iterator[Ending]:
     woken = signal.set_wakeup_fd(sent.fileno(), warn_on_full_buffer=False)
     watcher = threading.Thread(target=ending.watch, args=(received,), daemon=True)
     watcher.start()
+    # Dagster's own handler raises wherever the main thread is, also in a destructor
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda error: None if ending.has_begun() else hook(error)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # `cli.script` blocks them until here
     try:
         yield ending
     finally:
         ending.hold()
+        sys.unraisablehook = hook
         signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             signal.signal(number, handler)
