@@ -125,6 +125,12 @@ LEASES = sa.Table(  # see `leases.py`
     sa.Column("renewed", sa.Double, nullable=False),  # seconds by `State.now`
     sqlite_autoincrement=True,  # fences grow for ever
 )
+BUCKETS = sa.Table(  # see `bucket_counts.py`
+    "buckets",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("n", sa.Integer, nullable=False),
+)
 TAKEN_OVER = sa.Table(  # files of an older gsum that were imported
     "taken_over",
     _TABLES,
@@ -167,7 +173,7 @@ class State:
         self._is_sqlite = self._engine.dialect.name == "sqlite"
         self._is_open = False
         try:
-            if not sa.inspect(self._engine).has_table(LEASES.name):  # the latest of the tables
+            if set(_TABLES.tables) - set(sa.inspect(self._engine).get_table_names()):
                 with self.writing() as connection:
                     if not self._is_sqlite:  # only one process creates the tables
                         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(42)")

@@ -176,13 +176,13 @@ def test_replies_from_elsewhere_have_the_class_of_the_request() -> None:
         Request("answer", "", "q", (f"word{i} two",), max_words=1, schema=schema if i % 2 else None)
         for i in range(5)
     ]
-    engine, heard = ByReference(), []
+    engine, received = ByReference(), []
     model = SpreadModel(MovableModel(), engine)  # type: ignore[arg-type]
-    replies = model.complete(requests, lambda index, reply: heard.append((index, reply)))
+    replies = model.complete(requests, lambda index, reply: received.append((index, reply)))
     assert [reply.text for reply in replies] == [f"word{i}" for i in range(5)]
     assert replies[1].parsed == schema(word="word1")  # type: ignore[union-attr]
     assert replies[0].parsed is None  # type: ignore[union-attr]
-    assert heard == list(enumerate(replies))
+    assert received == list(enumerate(replies))
     assert [len(block) for block in engine.blocks] == [2, 2, 1]
     assert (model.identity, model.failure_scope) == ("first-words", "none")
 
