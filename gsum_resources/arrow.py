@@ -17,12 +17,53 @@ pc: Any = pyarrow.compute
 MOST_TEXT_BYTES = 2**30
 """Bytes of text in one array, at most; a single longer text is an array of its own."""
 
+MANY_ROWS = 2**20
+"""Rows of a table above which a step passes ids as dictionaries: 4 bytes a row instead of 25.
+
+The store writes them as texts, a row group at a time.
+"""
+
 
 def taken(texts: pa.Array, indices: np.ndarray) -> pa.ChunkedArray:
     """Return the texts at `indices`, in as many arrays as their bytes need."""
     step = max(1, MOST_TEXT_BYTES // max(1, pc.max(pc.binary_length(texts)).as_py() or 0))
     blocks = [indices[at : at + step] for at in range(0, len(indices), step)]
     return pa.chunked_array([texts.take(pa.array(block)) for block in blocks], texts.type)
+
+
+def named(ids: pa.Array, indices: np.ndarray, n_rows: int) -> pa.ChunkedArray:
+    """Return the ids at `indices`; a dictionary in a table of very many rows, see `MANY_ROWS`."""
+    if n_rows <= MANY_ROWS:
+        return taken(ids, indices)
+    numbers = pa.array(np.ascontiguousarray(indices, np.int32))
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(numbers, ids)])
+
+
+def with_dictionaries(schema: pa.Schema, n_rows: int) -> pa.Schema:
+    """Return a schema of `n_rows` rows; ids, columns of texts named so, as `named` returns them."""
+    if n_rows <= MANY_ROWS:
+        return schema
+    kind = pa.dictionary(pa.int32(), pa.string())
+    is_id = [pa.types.is_string(f.type) and f.name.endswith("_id") for f in schema]
+    return pa.schema(
+        [f.with_type(kind) if name else f for f, name in zip(schema, is_id, strict=True)]
+    )
+
+
+def decoded(rows: pa.Table) -> pa.Table:
+    """Return rows without dictionaries."""
+    return rows.cast(decoded_schema(rows.schema))
+
+
+def decoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with the types of the values in place of dictionaries."""
+    fields = [f.with_type(f.type.value_type) if is_dictionary(f.type) else f for f in schema]
+    return pa.schema(fields, schema.metadata)
+
+
+def is_dictionary(kind: pa.DataType) -> bool:
+    """Return whether a type is a dictionary of texts."""
+    return pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type)
 
 
 def repeated(text: str, n: int) -> pa.ChunkedArray:

@@ -1,13 +1,15 @@
 """A content hash of tables that is independent of chunks, slices and null bitmaps in memory."""
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_resources.arrow import pc
+from gsum_resources.arrow import is_dictionary, pc
+
+_ROWS_AT_ONCE = 2**18  # of a dictionary
 
 
 def hash_texts(texts: Iterable[str], size: int = 16) -> str:
@@ -32,14 +34,16 @@ def hash_framed(texts: bytes, size: int = 16) -> bytes:
 def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
     """Return the BLAKE2b hash of column names, types and values in row order, as 32 hex digits.
 
-    Columns named in `leave_out` (measured ones) are ignored.
+    Columns named in `leave_out` (measured ones) are ignored. A dictionary of texts has the hash of
+    its texts, which are in memory for some rows at a time.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name in table.column_names:
         if name in leave_out:
             continue
         column = table.column(name)
-        digest.update(f"{name}:{column.type}:{len(column)};".encode())
+        kind = column.type.value_type if is_dictionary(column.type) else column.type
+        digest.update(f"{name}:{kind}:{len(column)};".encode())
         _update(digest, [chunk for chunk in column.chunks if len(chunk)])
     return digest.hexdigest()
 
@@ -62,6 +66,11 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
         _update(digest, _flat(chunks))
     elif pa.types.is_fixed_size_list(kind):
         _update(digest, _flat(chunks))
+    elif is_dictionary(kind):
+        for chunk in _decoded(chunks):
+            digest.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy()))
+        for chunk in _decoded(chunks):
+            digest.update(_text_bytes(chunk))
     elif pa.types.is_string(kind) or pa.types.is_binary(kind):
         for chunk in chunks:
             digest.update(np.ascontiguousarray(pc.binary_length(chunk).to_numpy()))
@@ -70,6 +79,12 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
     else:
         for chunk in chunks:
             digest.update(np.ascontiguousarray(chunk.to_numpy(zero_copy_only=False)))
+
+
+def _decoded(chunks: list[pa.DictionaryArray]) -> Iterator[pa.StringArray]:
+    for chunk in chunks:
+        for at in range(0, len(chunk), _ROWS_AT_ONCE):
+            yield chunk.slice(at, _ROWS_AT_ONCE).dictionary_decode()
 
 
 def _flat(chunks: list[pa.Array]) -> list[pa.Array]:

@@ -21,7 +21,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_resources.arrow import pc, repeated
+from gsum_resources.arrow import decoded, decoded_schema, is_dictionary, pc, repeated
 from gsum_resources.content_hash import content_hash, hash_texts
 from gsum_resources.table import Table
 
@@ -33,6 +33,7 @@ DIMENSIONS = ("corpus", "bucket", "method")
 _DICTIONARY_BYTES = 2**23  # room for 300,000 ids; larger columns are written without a dictionary
 _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
 _FOOTERS_AT_ONCE = 16  # footers are small
+_GROUP_ROWS = 2**20  # of a file, pyarrow's default
 _GROUP = 2**25  # bytes of rows in a row group of an object
 _BLOCK = 2**23  # bytes of an object sent or requested at once
 _WHOLE = 2**24  # smaller objects are read by one request, larger ones by ranges
@@ -192,11 +193,11 @@ class ParquetStore:
         content = asdict(provenance) | {"settings_hash": provenance.settings_hash}
         footer = {FOOTER_KEY: json.dumps(content, sort_keys=True)}
         rows = rows.replace_schema_metadata(footer)
-        texts = [f.name for f in rows.schema if not pa.types.is_fixed_size_list(f.type)]
+        schema = decoded_schema(rows.schema)
+        texts = [f.name for f in schema if not pa.types.is_fixed_size_list(f.type)]
         how: dict[str, Any] = {
             "compression": {
-                leaf: "zstd" if leaf.split(".")[0] in texts else "none"
-                for leaf in _leaves(rows.schema)
+                leaf: "zstd" if leaf.split(".")[0] in texts else "none" for leaf in _leaves(schema)
             },
             "use_dictionary": texts,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
@@ -213,13 +214,13 @@ class ParquetStore:
         """
         if self.is_local:
             with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
-                pq.write_table(rows, file, **how)
+                _write_rows(rows, file, **how)
         else:
             # a row group of lists has levels as large as its values; a small one bounds them
             n_groups = -(-rows.nbytes // _GROUP) or 1
             size = how.pop("row_group_size", -(-rows.num_rows // n_groups) or None)
             with self.new_file(path) as file:
-                pq.write_table(rows, file, row_group_size=size, **how)
+                _write_rows(rows, file, row_group_size=size, **how)
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
         """Write `content` to `path` so that a reader sees the old file or the new one."""
@@ -477,7 +478,8 @@ def version_of(hashes: Mapping[Partition, str]) -> str:
 def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
     """Return `rows` with exactly the table's columns, in order and of the declared types.
 
-    A variable-length list of floats may be passed as a fixed-size list, as vectors are stored.
+    A variable-length list of floats may be passed as a fixed-size list, as vectors are stored, and
+    texts as a dictionary.
 
     Raises
     ------
@@ -495,7 +497,7 @@ def conform(table: Table, rows: pa.Table, asset: str) -> pa.Table:
         array = rows.column(column.name)
         if _is_vector_of(array.type, column.type):  # without rows the length is meaningless
             array = array if len(array) else pa.chunked_array([], column.type)
-        elif array.type != column.type:
+        elif array.type != column.type and not _is_dictionary_of(array.type, column.type):
             array = _cast(array, column.type, f"{where}: column '{column.name}'")
         if array.null_count and not column.nullable:
             raise StoreError(
@@ -527,6 +529,21 @@ def _is_vector_of(found: pa.DataType, declared: pa.DataType) -> bool:
         and pa.types.is_list(declared)
         and found.value_type == declared.value_type
     )
+
+
+def _is_dictionary_of(found: pa.DataType, declared: pa.DataType) -> bool:
+    return is_dictionary(found) and found.value_type == declared
+
+
+def _write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **how: Any) -> None:
+    """Write rows as Parquet; dictionaries as texts, which are in memory for a row group only."""
+    if not any(is_dictionary(f.type) for f in rows.schema):
+        pq.write_table(rows, file, row_group_size=row_group_size, **how)
+        return
+    size = row_group_size or _GROUP_ROWS
+    with pq.ParquetWriter(file, decoded_schema(rows.schema), **how) as writer:
+        for at in range(0, rows.num_rows, size):
+            writer.write_table(decoded(rows.slice(at, size)), row_group_size=size)
 
 
 def _leaves(schema: pa.Schema) -> list[str]:

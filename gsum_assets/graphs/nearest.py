@@ -3,7 +3,7 @@
 The last bits of a product in single precision depend on its shape and on the number of threads.
 Therefore it only selects candidates, with a margin; these are compared in double precision and
 rounded. The result does not depend on the blocks, so that some rows can be recomputed while the
-others are kept (`nearest_again.py`).
+others are kept (`nearest_again.py`). Many vectors are compared by `approximate.py`.
 """
 
 from collections.abc import Callable, Iterator
@@ -126,6 +126,7 @@ class Comparison:
         self._vectors = vectors
         self._starts = starts
         self._lengths = np.diff(starts)
+        self.n_vectors = len(vectors)
         # of an inner product of unit vectors in single precision (Higham 2002, 3.1), both ways
         error = 2 * vectors.shape[1] * 2.0**-24
         self.margin = error + 10.0**-DECIMALS

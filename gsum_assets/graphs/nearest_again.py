@@ -5,6 +5,7 @@ last; and when listed items are removed, as long as enough of the remaining ones
 unlisted items. Otherwise the item is compared with all others again.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ from gsum_assets.graphs.nearest import (
     reaching,
 )
 from gsum_resources.blocks import LOCAL, Engine
+
+Whole = Callable[[np.ndarray, np.ndarray, int, OnProgress], tuple[Neighbours, Neighbours]]
+"""Compares all vectors: parameters and result of `nearest`."""
 
 _MOST_FRESH = 0.25  # fraction of fresh vectors above which all are recomputed
 
@@ -57,17 +61,25 @@ def nearest_again(
     before: Before | None = None,
     on_progress: OnProgress = lambda done, all: None,
     engine: Engine = LOCAL,
+    whole: Whole | None = None,
 ) -> tuple[Neighbours, Neighbours]:
-    """Return the result of `nearest` for the same parameters; `before` only saves time."""
+    """Return the result of `nearest` for the same parameters; `before` only saves time.
+
+    Parameters
+    ----------
+    whole : compares all vectors anew instead of `nearest`. What has changed since `before` is
+        compared exactly in any case.
+    """
+    whole = whole or (lambda *parameters: nearest(*parameters, engine))
     lengths = np.diff(starts)
     if before is None or lengths[before.fresh].sum() > _MOST_FRESH * len(vectors):
-        return nearest(vectors, starts, k, on_progress, engine)
+        return whole(vectors, starts, k, on_progress)
     is_fresh = np.zeros(len(lengths), bool)
     is_fresh[before.fresh] = True
     of_vectors = _Renewed(before.of_vectors, np.repeat(is_fresh, lengths), k)
     of_groups = _Renewed(before.of_groups, is_fresh, k)
     if not (of_vectors.are_usable and of_groups.are_usable):
-        return nearest(vectors, starts, k, on_progress, engine)
+        return whole(vectors, starts, k, on_progress)
     comparison = Comparison(vectors, starts)
     for groups in comparison.blocks(before.fresh):
         rows = comparison.members(groups)

@@ -1,14 +1,16 @@
 """The most similar passages of each passage, which are then scored (paper, section 4.1)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours, OnProgress
-from gsum_assets.graphs.nearest_again import nearest_again
+from gsum_assets.graphs.nearest_again import Whole, nearest_again
 from gsum_assets.lightpal.earlier import Earlier
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import repeated, taken
+from gsum_resources.arrow import named, repeated, with_dictionaries
 from gsum_resources.blocks import LOCAL, Engine
 
 
@@ -18,6 +20,7 @@ def candidates(
     on_progress: OnProgress = lambda done, all: None,
     earlier: Earlier | None = None,
     engine: Engine = LOCAL,
+    whole: Whole | None = None,
 ) -> pa.Table:
     """Return the rows of `lightpal.candidates`: the `n` nearest of each document and each chunk.
 
@@ -26,35 +29,58 @@ def candidates(
     collection : with embeddings; the similarity of documents is that of their closest chunks.
     earlier : result of the previous run; it affects only the running time.
     engine : compares all passages; changes to an earlier result are computed in this process.
+    whole : compares all passages instead, see `nearest_again`.
 
     Returns
     -------
     pa.Table
-        Rows by level and passage, in the order of the collection, best first.
+        Rows by level and passage, in the order of the collection, best first. Ids of very many rows
+        are dictionaries.
     """
+    return rows_of(collection, *compared(collection, n, on_progress, earlier, engine, whole))
+
+
+def compared(
+    collection: Collection,
+    n: int,
+    on_progress: OnProgress = lambda done, all: None,
+    earlier: Earlier | None = None,
+    engine: Engine = LOCAL,
+    whole: Whole | None = None,
+) -> tuple[Neighbours, Neighbours]:
+    """Return the neighbours of chunks and of documents; parameters as of `candidates`."""
     if not collection.chunk_ids:
-        return TABLES["lightpal.candidates"].empty()
+        none = Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
+        return none, none
     assert collection.embeddings is not None
     before = earlier.before(collection) if earlier else None
     vectors, starts = collection.embeddings, collection.starts
-    nodes, documents = nearest_again(vectors, starts, n, before, on_progress, engine)
+    return nearest_again(vectors, starts, n, before, on_progress, engine, whole)
+
+
+def rows_of(collection: Collection, chunks: Neighbours, documents: Neighbours) -> pa.Table:
+    """Return the rows of `lightpal.candidates` of neighbours of chunks and of documents."""
+    n_rows = chunks.indices.size + documents.indices.size
+    if not n_rows:
+        return TABLES["lightpal.candidates"].empty()
     return pa.concat_tables(
         [
-            _rows("document", pa.array(collection.document_ids, pa.string()), documents),
-            _rows("node", pa.array(collection.chunk_ids, pa.string()), nodes),
+            _rows("document", collection.document_ids, documents, n_rows),
+            _rows("node", collection.chunk_ids, chunks, n_rows),
         ]
     )
 
 
-def _rows(level: str, ids: pa.Array, found: Neighbours) -> pa.Table:
+def _rows(level: str, ids: Sequence[str], found: Neighbours, of: int) -> pa.Table:
     n, k = found.indices.shape
+    known = pa.array(ids, pa.string())
     return pa.table(
         {
             "level": repeated(level, n * k),
-            "passage_id": taken(ids, np.repeat(np.arange(n), k)),
-            "candidate_id": taken(ids, found.indices.ravel()),
+            "passage_id": named(known, np.repeat(np.arange(n, dtype=np.int32), k), of),
+            "candidate_id": named(known, found.indices.ravel(), of),
             "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n),
             "similarity": found.similarities.ravel(),
         },
-        schema=TABLES["lightpal.candidates"].schema,
+        schema=with_dictionaries(TABLES["lightpal.candidates"].schema, of),
     )

@@ -9,6 +9,7 @@ import pyarrow as pa
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.checks.inputs import CheckInputs
+from gsum_assets.lightpal.earlier import read_recall
 from gsum_assets.lightpal.lists import indices_of
 from gsum_resources.arrow import pc
 
@@ -183,6 +184,29 @@ def _scores(partition: CheckInputs) -> pa.Table:
 _PAIR = ["level", "passage_id", "candidate_id"]
 _PASSAGE_EDGE = ["graph", "level", "scope", "source_id", "target_id"]
 
+LEAST_RECALL = 0.99
+"""Of approximate neighbours, below which a check warns."""
+
+
+def near_exact(recall: float | None, n_rows: int) -> Finding:
+    """Check that approximate neighbours include nearly all of the exact ones.
+
+    Parameters
+    ----------
+    recall : measured recall; None: the neighbours are exact.
+    """
+    examined = count(n_rows, "candidate")
+    if recall is None or recall >= LEAST_RECALL:
+        return Finding(examined)
+    missing = round((1 - recall) * n_rows)
+    problem = (
+        f"about {missing:,} of {examined} are not among the nearest passages: the recall of the "
+        f"approximate neighbours is {recall:.3f}, less than {LEAST_RECALL}; compare all pairs by "
+        "exact_up_to of [lightpal.neighbours] in corpus.toml"
+    )
+    return Finding(examined, problem, missing, [{"recall": recall}])
+
+
 CHECKS: Mapping[str, Sequence[Check]] = {
     "lightpal.candidates": [
         Check(
@@ -193,7 +217,16 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 partition.rows(columns=_PAIR, as_dictionaries=_PAIR),
                 partition.rows("chunks", ["chunk_id", "document_id"]),
             ),
-        )
+        ),
+        Check(
+            "near_exact",
+            f"Neighbours are exact, or their measured recall is {LEAST_RECALL} at least.",
+            lambda partition: near_exact(
+                read_recall(partition.store, partition.corpus),
+                sum(footer.num_rows for footer in partition.footers.values()),
+            ),
+            warns=True,
+        ),
     ],
     "lightpal.context_scores": [
         Check(

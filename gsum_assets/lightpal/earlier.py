@@ -8,13 +8,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.graphs.nearest_again import Before, Lists
-from gsum_assets.lightpal.lists import indices_of
+from gsum_assets.lightpal.lists import indices_of, of_level
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
@@ -68,22 +69,46 @@ def digests(collection: Collection) -> dict[str, str]:
 def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
     """Return the stored candidates of a corpus; None if they cannot be reused."""
     partition = Partition(corpus)
-    known = store.provenance(_TABLE, partition)
-    try:
-        record = json.loads(store.fs.cat_file(_list_path(store, corpus)))
-    except FileNotFoundError:
-        return None
-    if known is None or record["rows"] != known.content_hash:
+    record = _read_note(store, corpus)
+    if record is None:
         return None
     ids = ("level", "passage_id", "candidate_id")
     rows, hashes = store.read(_TABLE, [partition], [*ids, "similarity"], as_dictionaries=ids)
     return Earlier(rows, record["documents"]) if hashes.get(partition) == record["rows"] else None
 
 
-def note(store: ParquetStore, corpus: str, rows: pa.Table, collection: Collection) -> None:
-    """Store the digests of the documents from which `rows`, to be stored next, were computed."""
+def note(
+    store: ParquetStore,
+    corpus: str,
+    rows: pa.Table,
+    collection: Collection,
+    recall: float | None = None,
+) -> None:
+    """Store the digests of the documents from which `rows`, to be stored next, were computed.
+
+    Parameters
+    ----------
+    recall : measured recall of approximate neighbours; None: they are exact.
+    """
     record = {"rows": content_hash(rows, _TABLE.measured), "documents": digests(collection)}
+    if recall is not None:
+        record["recall"] = recall
     store.replace_file(_list_path(store, corpus), json.dumps(record).encode())
+
+
+def read_recall(store: ParquetStore, corpus: str) -> float | None:
+    """Return the measured recall of the stored candidates; None if they are exact."""
+    return (_read_note(store, corpus) or {}).get("recall")
+
+
+def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
+    """Return what was noted of the stored candidates; None if nothing was."""
+    known = store.provenance(_TABLE, Partition(corpus))
+    try:
+        record = json.loads(store.fs.cat_file(_list_path(store, corpus)))
+    except FileNotFoundError:
+        return None
+    return record if known and record["rows"] == known.content_hash else None
 
 
 def _list_path(store: ParquetStore, corpus: str) -> str:
@@ -92,7 +117,7 @@ def _list_path(store: ParquetStore, corpus: str) -> str:
 
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:
     """Return the lists of one level, by the current indices of passages."""
-    rows = rows.filter(pc.equal(rows["level"], level))
+    rows = of_level(rows, level)
     owners, others = (indices_of(rows[name], ids) for name in ("passage_id", "candidate_id"))
     n_then = len(pc.unique(rows["passage_id"]))
     if not n_then or rows.num_rows % n_then:

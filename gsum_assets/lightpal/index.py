@@ -2,17 +2,18 @@
 
 import pyarrow as pa
 
-from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.graphs.approximate import approximation, recall
+from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.lightpal.earlier import note, read_earlier
 from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
-from gsum_assets.lightpal.settings import GraphSettings, WalkSettings
+from gsum_assets.lightpal.settings import GraphSettings, NeighbourSettings, WalkSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.method import Inputs, Step
-from gsum_assets.result import Picture, Result
+from gsum_assets.result import Picture, Result, Shown
 from gsum_assets.retrieval.collection import Collection
 
 _TEXTS = ("documents", "chunks")
@@ -26,14 +27,30 @@ def _graph_settings(inputs: Inputs) -> GraphSettings:
     return GraphSettings.model_validate(inputs.settings("lightpal.graph"))
 
 
-def _candidates(inputs: Inputs) -> pa.Table:
-    collection = Collection.from_tables(*map(inputs.table, PASSAGES))
+def _passages(inputs: Inputs, with_vectors: bool = False) -> Collection:
+    """Return the collection without its texts."""
+    documents = inputs.tables["documents"].columns(["document_id"])
+    chunks = inputs.tables["chunks"].columns(["chunk_id", "document_id", "position"])
+    vectors = inputs.table("chunk_embeddings") if with_vectors else None
+    return Collection.from_tables(documents, chunks, vectors)
+
+
+def _candidates(inputs: Inputs) -> Result:
+    collection = _passages(inputs, with_vectors=True)
     n = _graph_settings(inputs).n_candidates
     earlier = read_earlier(inputs.warehouse, inputs.corpus)
     progress = inputs.progress("chunks compared")
-    rows = candidates(collection, n, progress, earlier, inputs.engine)
-    note(inputs.warehouse, inputs.corpus, rows, collection)
-    return rows
+    settings = NeighbourSettings.model_validate(inputs.settings("lightpal.neighbours"))
+    whole = approximation(len(collection.chunk_ids), settings.exact_up_to, inputs.log)
+    chunks, documents = compared(collection, n, progress, earlier, inputs.engine, whole)
+    shown: Shown = {"neighbours": "exact"}
+    found = None
+    if whole is not None and collection.embeddings is not None:
+        found = recall(collection.embeddings, collection.starts, chunks)
+        shown = {"neighbours": "approximate", "recall": round(found, 4)}
+    rows = rows_of(collection, chunks, documents)
+    note(inputs.warehouse, inputs.corpus, rows, collection, found)
+    return Result(rows, shown=lambda: {"candidates": shown})
 
 
 def _context_scores(inputs: Inputs) -> Result:
@@ -45,14 +62,14 @@ def _context_scores(inputs: Inputs) -> Result:
 
 
 def _passage_edges(inputs: Inputs) -> Result:
-    documents, chunks = map(inputs.table, _TEXTS)
-    collection = Collection.from_tables(documents, chunks)
+    collection = _passages(inputs)
     pairs = inputs.table("candidates"), inputs.table("context_scores")
     edges = passage_edges(*pairs, collection, _graph_settings(inputs).n_edges)
 
     def shown() -> dict:
         if not edges.num_rows:
             return {}
+        chunks = inputs.tables["chunks"].columns(["chunk_id", "document_id", "position"])
         png = passage_graph_picture(edges, chunks, inputs.title)
         return {"passage_edges": {"plot": Picture(png, "passage graph")}}
 
@@ -75,8 +92,8 @@ INDEX = (
     Step(
         _candidates,
         {
-            "candidates": "The nearest passages by exact search; pairs of which neither has "
-            "changed are not compared again."
+            "candidates": "The nearest passages, by exact search up to a number of chunks; pairs "
+            "of which neither has changed are not compared again."
         },
         (*PASSAGES, "corpus_settings"),
         code_version="2",

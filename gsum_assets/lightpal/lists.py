@@ -16,7 +16,7 @@ class CandidateLists(NamedTuple):
     ----------
     ids : ids of the passages, `(n,)`.
     indices : each passage's candidates as indices into `ids`, most similar first, `(n, k)`.
-    values : values of a column of the table, `(n, k)`; NaN for null.
+    values : values of a column of the table, `(n, k)`; floats with NaN for null.
     """
 
     ids: Sequence[str]
@@ -39,7 +39,7 @@ def candidate_lists(
     ValueError
         If the table is not of these passages, which have changed since it was written.
     """
-    rows = rows.filter(pc.equal(rows["level"], level))
+    rows = of_level(rows, level)
     owners, others = (indices_of(rows[name], ids) for name in ("passage_id", "candidate_id"))
     k = rows.num_rows // len(ids) if len(ids) else 0
     if (others < 0).any() or not _each_has(k, owners, len(ids)):
@@ -47,22 +47,44 @@ def candidate_lists(
             f"lightpal: the candidates of {rows.num_rows} rows are not those of {len(ids)} "
             f"passages of level '{level}'; materialize lightpal/candidates again"
         )
-    order = np.argsort(owners, kind="stable")
-    indices = others[order].reshape(len(ids), k)
+    order = None if _ascend(owners) else np.argsort(owners, kind="stable")
+    del owners
+    indices = _shaped(others, order, len(ids), k)
     if column is None:
         return CandidateLists(ids, indices, np.empty((len(ids), 0)))
-    values = rows[column].to_numpy().astype(np.float64)[order].reshape(len(ids), k)
-    return CandidateLists(ids, indices, values)
+    return CandidateLists(ids, indices, _shaped(rows[column].to_numpy(), order, len(ids), k))
+
+
+def of_level(rows: pa.Table, level: str) -> pa.Table:
+    """Return the rows of a level, without a copy if they follow one another, as they are stored."""
+    of = pc.equal(rows["level"], level).to_numpy()
+    found = np.flatnonzero(of[1:] != of[:-1]) + 1
+    if len(found) > 2 or (len(found) == 2 and of[0]):
+        return rows.filter(pa.array(of))
+    first = 0 if not len(of) or of[0] else int(found[0]) if len(found) else len(of)
+    return rows.slice(first, int(np.count_nonzero(of)))
+
+
+def _ascend(owners: np.ndarray) -> bool:
+    return bool((owners[1:] >= owners[:-1]).all())
+
+
+def _shaped(values: np.ndarray, order: np.ndarray | None, n: int, k: int) -> np.ndarray:
+    return (values if order is None else values[order]).reshape(n, k)
 
 
 def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
     """Return the index in `ids` of each value of a text or dictionary column; -1 where absent."""
     known = pa.array(ids, pa.string())
-    indices = [
-        pc.fill_null(pc.index_in(chunk.dictionary, known), -1).to_numpy()[chunk.indices.to_numpy()]
-        for chunk in pc.dictionary_encode(column).chunks
-    ]
-    return np.concatenate([np.empty(0, np.int32), *indices]).astype(np.int32)
+    encoded = pc.dictionary_encode(column).unify_dictionaries()
+    if not encoded.num_chunks:
+        return np.empty(0, np.int32)
+    numbers = pc.fill_null(pc.index_in(encoded.chunk(0).dictionary, known), -1).to_numpy()
+    found, first = np.empty(len(encoded), np.int32), 0
+    for chunk in encoded.chunks:
+        found[first : first + len(chunk)] = numbers[chunk.indices.to_numpy()]
+        first += len(chunk)
+    return found
 
 
 def _each_has(k: int, owners: np.ndarray, n: int) -> bool:

@@ -12,18 +12,32 @@ the graph `walk` and 74.7/82.9 with `context` made symmetric; TF-IDF cosines as 
 75.5 / 83.3 instead of 75.1 / 82.8, too little to justify another table.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
+from gsum_assets.lightpal.lists import candidate_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import repeated, taken
+from gsum_resources.arrow import named, repeated, with_dictionaries
 
+_PASSAGES_AT_ONCE = 2**15
 _LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean
+
+
+class _Edges(NamedTuple):
+    """Edges from passages by their indices, int32, with rank and weight, `(n_edges,)` each."""
+
+    source: np.ndarray
+    target: np.ndarray
+    rank: np.ndarray
+    weight: np.ndarray
+
+
+_Level = tuple[str, Sequence[str], Mapping[tuple[str, str], list[_Edges]]]
+"""A level, the ids of its passages, and blocks of its edges by graph and scope."""
 
 
 class _Values(NamedTuple):
@@ -47,7 +61,7 @@ def passage_edges(
         If candidates or scores do not belong to the collection's passages.
     """
     owners = np.repeat(np.arange(len(collection.document_ids)), np.diff(collection.starts))
-    tables = []
+    levels: list[_Level] = []
     for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
         similar = candidate_lists(candidates, level, ids, "similarity")
         scored = candidate_lists(context_scores, level, ids, "score")
@@ -56,13 +70,43 @@ def passage_edges(
                 f"lightpal: the context scores of level '{level}' are not those of the candidates; "
                 "materialize lightpal/context_scores again"
             )
-        for graph, values in _values(similar.values, scored.values):
-            tables.append(_rows(graph, level, "corpus", similar, values, n_edges))
-            if level == "node":
-                same = owners[similar.indices] == owners[:, None]
-                within = values._replace(strength=np.where(same, values.strength, -np.inf))
-                tables.append(_rows(graph, level, "document", similar, within, n_edges))
-    return pa.concat_tables(tables)
+        chosen: dict[tuple[str, str], list[_Edges]] = {}
+        for first in range(0, len(ids), _PASSAGES_AT_ONCE):
+            block = slice(first, first + _PASSAGES_AT_ONCE)
+            indices, scores = similar.indices[block], scored.values[block]
+            same = owners[indices] == owners[block, None] if level == "node" else None
+            for graph, values in _values(similar.values[block].astype(np.float64), scores):
+                edges = _best(indices, values, n_edges, first)
+                chosen.setdefault((graph, "corpus"), []).append(edges)
+                if same is not None:
+                    within = values._replace(strength=np.where(same, values.strength, -np.inf))
+                    edges = _best(indices, within, n_edges, first)
+                    chosen.setdefault((graph, "document"), []).append(edges)
+        del similar, scored
+        levels.append((level, ids, chosen))
+    return _table(levels)
+
+
+def _table(levels: Sequence[_Level]) -> pa.Table:
+    n_rows = sum(len(e.source) for *_, chosen in levels for all_ in chosen.values() for e in all_)
+    schema = with_dictionaries(TABLES["lightpal.passage_edges"].schema, n_rows)
+    tables = [schema.empty_table()]
+    for level, ids, chosen in levels:
+        known = pa.array(ids, pa.string())
+        for (graph, scope), blocks in chosen.items():
+            edges = _Edges(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+            n = len(edges.source)
+            columns = {
+                "graph": repeated(graph, n),
+                "level": repeated(level, n),
+                "scope": repeated(scope, n),
+                "source_id": named(known, edges.source, n_rows),
+                "target_id": named(known, edges.target, n_rows),
+                "rank": edges.rank,
+                "weight": edges.weight,
+            }
+            tables.append(pa.table(columns, schema=schema))
+    return pa.concat_tables(tables[1:] or tables)
 
 
 def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str, _Values]]:
@@ -87,24 +131,19 @@ def _standardized(values: np.ndarray) -> np.ndarray:
     return (values - mean) / np.where(spread > 0, spread, 1)
 
 
-def _rows(
-    graph: str, level: str, scope: str, lists: CandidateLists, values: _Values, n_edges: int
-) -> pa.Table:
-    """Return the best edges of each passage, ties in the order of similarity."""
+def _best(indices: np.ndarray, values: _Values, n_edges: int, first: int) -> _Edges:
+    """Return the best edges of each passage, ties in the order of similarity.
+
+    Parameters
+    ----------
+    indices : candidates of the passages `first`, `first` + 1 …, `(n, k)`.
+    """
     best = np.argsort(-values.strength, axis=1, kind="stable")[:, :n_edges]
     source, column = np.nonzero(np.isfinite(np.take_along_axis(values.strength, best, 1)))
     chosen = best[source, column]
-    ids: Sequence[str] = lists.ids
-    named = pa.array(ids, pa.string())
-    return pa.table(
-        {
-            "graph": repeated(graph, len(source)),
-            "level": repeated(level, len(source)),
-            "scope": repeated(scope, len(source)),
-            "source_id": taken(named, source),
-            "target_id": taken(named, lists.indices[source, chosen]),
-            "rank": (column + 1).astype(np.int32),
-            "weight": values.weight[source, chosen],
-        },
-        schema=TABLES["lightpal.passage_edges"].schema,
+    return _Edges(
+        (first + source).astype(np.int32),
+        indices[source, chosen],
+        (column + 1).astype(np.int32),
+        values.weight[source, chosen],
     )

@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gsum_assets.graphs.approximate import LARGE
+
 Initial = Literal["bm25", "tfidf", "dense", "hybrid", "rrf"]
 
 
@@ -23,6 +25,21 @@ class GraphSettings(_Settings):
     )
     n_edges: int = Field(
         default=5, ge=1, description="edges from each passage, to its best candidates (5.1)"
+    )
+
+
+class NeighbourSettings(_Settings):
+    """Table `[lightpal.neighbours]`: how the most similar passages are found.
+
+    A table of its own, so that a new key here does not put the candidates of older versions, which
+    are exact, out of date.
+    """
+
+    exact_up_to: int = Field(
+        default=LARGE,
+        ge=0,
+        description="chunks up to which all pairs are compared; more are searched by an "
+        "approximate index, with the extra large",
     )
 
 
@@ -82,6 +99,7 @@ class LightpalSettings(_Settings):
     """Table `[lightpal]`; a change in one of its tables affects only the assets that read it."""
 
     graph: GraphSettings = GraphSettings()
+    neighbours: NeighbourSettings = NeighbourSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     promptrank: PromptRankSettings = PromptRankSettings()
     walk: WalkSettings = WalkSettings()

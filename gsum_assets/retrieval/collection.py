@@ -50,7 +50,8 @@ class Collection:
     ) -> "Collection":
         """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
 
-        Rows may have any order. Documents without a chunk are left out.
+        Rows may have any order. Documents without a chunk are left out. Tables without their
+        column `text` give a collection without texts.
 
         Raises
         ------
@@ -62,9 +63,7 @@ class Collection:
         chunks = rows_at(chunks, order)
         owners = chunks["document_id"].to_pylist()
         document_ids, starts = np.unique(np.array(owners, dtype=object), return_index=True)
-        texts = dict(
-            zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
-        )
+        texts = dict(zip(documents["document_id"].to_pylist(), _texts_of(documents), strict=True))
         orphans = [document_id for document_id in document_ids if document_id not in texts]
         if orphans:
             raise ValueError(
@@ -77,7 +76,7 @@ class Collection:
             document_ids=list(document_ids),
             document_texts=[texts[document_id] for document_id in document_ids],
             chunk_ids=chunk_ids,
-            chunk_texts=chunks["text"].to_pylist(),
+            chunk_texts=_texts_of(chunks),
             starts=np.append(starts, len(owners)).astype(np.int64),
             embeddings=vectors,
             cache=cache,
@@ -94,6 +93,11 @@ class Collection:
             starts=np.array([0, last - first]),
             embeddings=None if self.embeddings is None else self.embeddings[first:last],
         )
+
+
+def _texts_of(rows: pa.Table) -> list[str]:
+    has_texts = "text" in rows.column_names
+    return rows["text"].to_pylist() if has_texts else [""] * rows.num_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,113 @@
+"""Approximate neighbours against exact ones, with searches that need no library, and with faiss."""
+
+import numpy as np
+import pytest
+
+from gsum_assets.graphs import approximate
+from gsum_assets.graphs.approximate import (
+    approximation,
+    is_available,
+    nearest_approximately,
+    recall,
+    small_worlds,
+)
+from gsum_assets.graphs.nearest import Neighbours, nearest
+
+
+def some_vectors(n: int = 600, dim: int = 16, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(12, dim))
+    rows = centres[random.integers(12, size=n)] + 0.6 * random.normal(size=(n, dim))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def some_starts(n: int, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    inner = np.sort(random.choice(np.arange(1, n), n // 6, replace=False))
+    return np.concatenate([[0], inner, [n]])
+
+
+def complete(vectors: np.ndarray, n: int, on_progress) -> approximate.Search:
+    """A search that finds the nearest of all."""
+    return lambda rows, k: np.argsort(-(rows @ vectors.T), axis=1, kind="stable")[:, :k]
+
+
+def poor(vectors: np.ndarray, n: int, on_progress) -> approximate.Search:
+    """A search that misses every second vector, and finds nothing at all of every seventh."""
+
+    def search(rows: np.ndarray, k: int) -> np.ndarray:
+        found = complete(vectors, n, on_progress)(rows, 2 * k)[:, ::2].copy()
+        found[::7] = -1
+        return found
+
+    return search
+
+
+@pytest.mark.parametrize("k", [1, 10, 80, 5000])
+def test_a_complete_search_gives_the_exact_neighbours(k):
+    vectors = some_vectors()
+    starts = some_starts(len(vectors))
+    found = nearest_approximately(vectors, starts, k, make_search=complete)
+    exact = nearest(vectors, starts, k)
+    for mine, theirs in zip(found.vectors, exact[0], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert found.groups.indices.shape == exact[1].indices.shape
+    alike = (found.groups.similarities == exact[1].similarities).mean()
+    assert alike > (0.95 if k <= 10 else 0.99)
+    assert recall(vectors, starts, found.vectors) == 1.0
+
+
+def test_similarities_of_found_neighbours_are_exact_and_in_order():
+    vectors = some_vectors()
+    starts = some_starts(len(vectors))
+    found = nearest_approximately(vectors, starts, 10, make_search=poor)
+    for lists, owners in ((found.vectors, np.arange(len(vectors))), (found.groups, None)):
+        assert (np.diff(lists.similarities, axis=1) <= 0).all()
+        assert all(len(set(row)) == 10 for row in lists.indices.tolist())
+        if owners is not None:
+            assert (lists.indices != owners[:, None]).all()
+            products = np.einsum("id,ikd->ik", vectors, vectors[lists.indices], dtype=np.float64)
+            np.testing.assert_allclose(lists.similarities, products, atol=1e-6)
+    whole = nearest(vectors, starts, 10)[1]
+    assert (found.groups.similarities <= whole.similarities).all()
+
+
+def test_vectors_of_which_too_few_were_found_are_compared_with_all():
+    vectors = some_vectors()
+    starts = some_starts(len(vectors))
+    found = nearest_approximately(vectors, starts, 10, make_search=poor).vectors
+    exact = nearest(vectors, starts, 10)[0]
+    np.testing.assert_array_equal(found.indices[::7], exact.indices[::7])
+    assert (found.indices != exact.indices).any()
+
+
+def test_recall_counts_the_neighbours_that_are_near_enough():
+    vectors = some_vectors()
+    starts = some_starts(len(vectors))
+    exact = nearest(vectors, starts, 10)[0]
+    half = exact.similarities.copy()
+    half[:, 5:] -= 0.5
+    assert recall(vectors, starts, Neighbours(exact.indices, half)) == 0.5
+
+
+def test_few_vectors_and_a_missing_library_give_the_exact_comparison(monkeypatch):
+    lines: list[str] = []
+    assert approximation(10, 10, lines.append) is None
+    monkeypatch.setattr(approximate, "is_available", lambda: False)
+    assert approximation(100_000, 50_000, lines.append) is None
+    assert len(lines) == 1
+    assert "gsum[large]" in lines[0]
+    assert "0.1 hours" in lines[0]
+    monkeypatch.setattr(approximate, "is_available", lambda: True)
+    assert approximation(11, 10, lines.append) is nearest_approximately
+
+
+@pytest.mark.skipif(not is_available(), reason="needs the extra large")
+def test_small_worlds_find_the_nearest_in_the_same_way_each_time():
+    vectors = some_vectors(3000, 32)
+    starts = some_starts(len(vectors))
+    found, again = (nearest_approximately(vectors, starts, 20) for _ in range(2))
+    np.testing.assert_array_equal(found.vectors.indices, again.vectors.indices)
+    assert recall(vectors, starts, found.vectors) >= 0.99
+    search = small_worlds(vectors, 20, lambda done, of: None)
+    assert (search(vectors[:50], 1)[:, 0] == np.arange(50)).all()
