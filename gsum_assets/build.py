@@ -97,7 +97,8 @@ def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
     ins = {}
     for name in declared.reads:
         if name in declared.by_index:
-            tables = [declared.table(own).name for own in declared.by_index]
+            columns = declared.step.dictionaries
+            tables = {declared.table(own).name: columns.get(own, ()) for own in declared.by_index}
             ins[INDEX] = dg.AssetIn(
                 [declared.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
             )

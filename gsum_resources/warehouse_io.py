@@ -22,12 +22,16 @@ LAZY = {"gsum/lazy": True}  # read only on request of the asset
 UNTRACKED = {"gsum/untracked": True}  # its changes do not put the asset out of date
 
 
-def as_tables(names: Sequence[str]) -> dict[str, Sequence[str]]:
+def as_tables(names: Mapping[str, Sequence[str]]) -> dict[str, Mapping[str, Sequence[str]]]:
     """Return metadata of an AssetIn that gives these tables of its corpora, not its own rows.
 
     The step receives a dict of `Lazy`, by the last segment of each name.
+
+    Parameters
+    ----------
+    names : by name, the columns of texts that are read as dictionaries.
     """
-    return {"gsum/tables": list(names)}
+    return {"gsum/tables": {name: list(columns) for name, columns in names.items()}}
 
 
 def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
@@ -110,8 +114,8 @@ class WarehouseIO(dg.IOManager):
         if "gsum/tables" in how:
             corpora = {partition.corpus for partition in partitions}
             return {
-                name.split(".")[-1]: self._of_corpora(step, self.tables[name], corpora)
-                for name in how["gsum/tables"]
+                name.split(".")[-1]: self._of_corpora(step, self.tables[name], corpora, columns)
+                for name, columns in how["gsum/tables"].items()
             }
         table = self._table_of(context.asset_key.path)
         rows = self.rows(
@@ -141,12 +145,14 @@ class WarehouseIO(dg.IOManager):
 
         return Lazy(read, lambda names: read(names).select(list(names)))
 
-    def _of_corpora(self, step: Step, table: Table, corpora: Collection[str]) -> Lazy:
+    def _of_corpora(
+        self, step: Step, table: Table, corpora: Collection[str], as_dictionaries: Sequence[str]
+    ) -> Lazy:
         """Return all rows of a table for some corpora, read on demand."""
 
         def read() -> pa.Table:
             partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
-            rows, hashes = self.store.read(table, partitions)
+            rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
             self.reads.table(step, table.name, hashes)
             return rows
 

@@ -78,7 +78,7 @@ def approximation(
         log(
             f"{n_vectors:,} chunks are more than exact_up_to = {exact_up_to:,} in "
             "[lightpal.neighbours], but faiss is not installed: all pairs are compared, in about "
-            f"{hours:.1f} hours of a processor; pip install 'gsum[large]' for approximate neighbours"
+            f"{hours:.1f} hours of a processor; for approximate neighbours install 'gsum[large]'"
         )
         return None
     return nearest_approximately

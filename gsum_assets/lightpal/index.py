@@ -1,7 +1,5 @@
 """Index assets of LightPAL: candidates, context scores, passage graphs and their trust."""
 
-import pyarrow as pa
-
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import context_scores
@@ -19,6 +17,9 @@ from gsum_assets.retrieval.collection import Collection
 _TEXTS = ("documents", "chunks")
 PASSAGES = (*_TEXTS, "chunk_embeddings")
 """Arguments of `Collection.from_tables`, in order."""
+
+EDGE = ("graph", "level", "scope", "source_id", "target_id")
+"""Text columns of `lightpal.passage_edges`, of which there are many rows."""
 
 _PAIR = ("level", "passage_id", "candidate_id")
 
@@ -79,7 +80,7 @@ def _passage_edges(inputs: Inputs) -> Result:
 def _walk_trust(inputs: Inputs) -> Result:
     edges, walked = inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph
     rows = walk_trust(
-        Collection.from_tables(*map(inputs.table, PASSAGES)),
+        Collection.from_tables(*map(inputs.table, PASSAGES), cache=inputs.array_cache),
         PassageGraphs.of(edges, walked, both_ways=True),
         inputs.settings("language"),
         WalkSettings.model_validate(inputs.settings("lightpal.walk")),
@@ -121,5 +122,6 @@ INDEX = (
         _walk_trust,
         {"walk_trust": "Estimated without labels, with held-out passages as queries."},
         (*PASSAGES, "passage_edges", "corpus_settings"),
+        dictionaries={"passage_edges": EDGE},
     ),
 )

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_assets.lightpal.index import INDEX, PASSAGES
+from gsum_assets.lightpal.index import EDGE, INDEX, PASSAGES
 from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
@@ -59,6 +59,7 @@ METHOD = Method(
             RANKINGS,
             (*PASSAGES, "passage_edges", "walk_trust", "query_embeddings", "passage_scorer"),
             code_version="2",
+            dictionaries={"passage_edges": EDGE},
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),
     ),

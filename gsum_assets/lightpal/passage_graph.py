@@ -107,6 +107,8 @@ class _EdgesBySource:
         ends = pa.chunked_array(
             [*rows["source_id"].chunks, *rows["target_id"].chunks], rows["source_id"].type
         )
+        if pa.types.is_dictionary(ends.type):
+            ends = ends.unify_dictionaries()
         ids = pc.unique(ends).to_pylist()
         sources, targets = (indices_of(rows[end], ids) for end in ("source_id", "target_id"))
         starts = np.append(0, np.cumsum(np.bincount(sources, minlength=len(ids))))

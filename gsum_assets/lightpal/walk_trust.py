@@ -14,7 +14,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.held_out import (
     Evidence,
     Method,
-    held_out,
+    held_out_blocks,
     held_out_within,
     joined,
     trust,
@@ -26,15 +26,18 @@ def walk_trust(
     collection: Collection, graphs: PassageGraphs, language: str, settings: WalkSettings
 ) -> pa.Table:
     """Return the rows of `lightpal.walk_trust`: documents, all chunks, chunks of one document."""
-    whole = held_out(collection, language, settings.n_probes)
     walked = graphs.walked(collection, "corpus")
+    documents, nodes = [], []
+    for probes in held_out_blocks(collection, language, settings.n_probes):
+        documents.append(probes.of_documents(_walks(walked.documents, settings)))
+        nodes.append(probes.of_nodes(_walks(walked.nodes, settings)))
     within = [
         probes.of_nodes(_walks(graphs.walked(document, "document").nodes, settings))
         for document, _, probes in held_out_within(collection, language, settings.n_probes)
     ]
     rows = [
-        _row("document", "corpus", whole.of_documents(_walks(walked.documents, settings))),
-        _row("node", "corpus", whole.of_nodes(_walks(walked.nodes, settings))),
+        _row("document", "corpus", joined(documents)),
+        _row("node", "corpus", joined(nodes)),
         _row("node", "document", joined(within)),
     ]
     return pa.Table.from_pylist(rows, TABLES["lightpal.walk_trust"].schema)

@@ -10,15 +10,14 @@ process maps it into memory instead of splitting all texts again. Terms are kept
 word can be read from them.
 """
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.metadata import version
 
 import numpy as np
 
+from gsum_assets.retrieval.bm25_arrays import bm25_arrays, hash_of
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
@@ -26,7 +25,7 @@ from gsum_resources.array_cache import ArrayCache
 from gsum_resources.content_hash import hash_texts
 
 _KEPT_FROM = 2**20  # characters; fewer are split within half a second
-_FORMAT = "1"  # changes when the same texts and settings give other arrays
+_FORMAT = "2"  # changes when the same texts and settings give other arrays
 _ARRAYS = ("data", "indices", "indptr")  # of bm25s
 
 
@@ -66,7 +65,6 @@ class Bm25Index:
             [number_of.setdefault(term, len(number_of)) for term in terms]
             for terms in map(settings.words.split, texts)
         ]
-        self._terms = number_of
         self._number_of: Callable[[str], int | None] = number_of.get
         self._words, self._n_texts, self._index = settings.words, len(texts), _bm25(settings)
         if number_of:  # the mean length of texts without any term is 0
@@ -78,24 +76,11 @@ class Bm25Index:
     ) -> "Bm25Index":
         """Return the index of `n_texts` texts whose `arrays` were kept."""
         found = cls.__new__(cls)
-        found._terms = {}
-        found._number_of = _HashedTerms(arrays["hashes"], arrays["numbers"]).get
+        found._number_of = _HashedTerms(arrays["hashes"]).get
         found._words, found._n_texts, found._index = settings.words, n_texts, _bm25(settings)
         found._index.scores = {name: arrays[name] for name in _ARRAYS} | {"num_docs": n_texts}
         found._index.nonoccurrence_array = None  # of other forms of BM25
         return found
-
-    @cached_property
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays to keep; empty if there is no term, or two terms have one hash."""
-        terms = self._terms
-        hashes = np.fromiter(map(_hash_of, terms), np.uint64, len(terms))
-        order = np.argsort(hashes)
-        if not terms or (np.diff(hashes[order]) == 0).any():
-            return {}
-        numbers = np.fromiter(terms.values(), np.int64, len(terms))
-        kept = {name: np.asarray(self._index.scores[name]) for name in _ARRAYS}
-        return kept | {"hashes": hashes[order], "numbers": numbers[order]}
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
@@ -110,38 +95,57 @@ class Bm25Index:
 class _HashedTerms:
     """Numbers of terms by the hashes of the terms, which ascend."""
 
-    def __init__(self, hashes: np.ndarray, numbers: np.ndarray) -> None:
-        self._hashes, self._numbers = hashes, numbers
+    def __init__(self, hashes: np.ndarray) -> None:
+        self._hashes = hashes
 
     def get(self, term: str) -> int | None:
         """Return the number of a term; None if no text has it."""
-        wanted = np.uint64(_hash_of(term))
+        wanted = np.uint64(hash_of(term))
         position = int(np.searchsorted(self._hashes, wanted))
         if position == len(self._hashes) or self._hashes[position] != wanted:
             return None
-        return int(self._numbers[position])
+        return position
 
 
 def indexed(
     name: str, texts: Sequence[str], settings: Bm25Settings, cache: ArrayCache | None
 ) -> Bm25Index:
-    """Return the index of `texts`, from the cache if it is kept there, else kept if it is large.
+    """Return the index of `texts`; that of many is kept in the cache, if there is one.
 
     Parameters
     ----------
     name : what the texts are; a new version replaces the kept index of this name.
     """
-    if cache is None or sum(map(len, texts)) < _KEPT_FROM:
+    if sum(map(len, texts)) < _KEPT_FROM:
         return Bm25Index(texts, settings)
+    if cache is None:
+        return _large(texts, settings)
     name = f"bm25-{name}{'-bigrams' if settings.words.bigrams else ''}"
     made_from = [_FORMAT, *map(version, ("bm25s", "nltk", "numpy")), repr(settings)]
     key = hash_texts([*made_from, *texts])
     if arrays := cache.read(name, key):
         return Bm25Index.from_arrays(arrays, len(texts), settings)
-    found = Bm25Index(texts, settings)
-    if found.arrays:
-        cache.write(name, key, found.arrays)
-    return found
+    arrays = _arrays(texts, settings)
+    if arrays:
+        cache.write(name, key, arrays)
+        arrays = cache.read(name, key) or arrays  # mapped, so that they need not stay in memory
+    return _large(texts, settings, arrays)
+
+
+def _arrays(texts: Sequence[str], settings: Bm25Settings) -> dict[str, np.ndarray]:
+    words = settings.words
+    return bm25_arrays(texts, words.terms, words.bigrams, settings.k1, settings.b)
+
+
+def _large(
+    texts: Sequence[str], settings: Bm25Settings, arrays: Mapping[str, np.ndarray] | None = None
+) -> Bm25Index:
+    """Return the index of many texts, from its arrays if they are given."""
+    if arrays is None:
+        arrays = _arrays(texts, settings)
+    if not arrays:  # no text has a term
+        return Bm25Index(texts, settings)
+    return Bm25Index.from_arrays(arrays, len(texts), settings)
 
 
 def _bm25(settings: Bm25Settings):
@@ -149,7 +153,3 @@ def _bm25(settings: Bm25Settings):
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
     return bm25s.BM25(k1=settings.k1, b=settings.b)
-
-
-def _hash_of(term: str) -> int:
-    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")

@@ -18,6 +18,7 @@ from gsum_assets.retrieval.seeds import lexical_and_dense
 from gsum_resources.content_hash import hash_texts
 
 _CELLS_AT_ONCE = 2**22  # values in memory at a time: 32 MiB for each array alive
+_SCORES_AT_ONCE = 2**25  # of each retriever, 128 MiB
 _FOUND = 5  # compared passages after the best one
 LEAST_PASSAGES = 3 * _FOUND
 """Least number of passages in a scope; of fewer, random choice finds most."""
@@ -63,28 +64,37 @@ class HeldOut(NamedTuple):
 
 
 def held_out(collection: Collection, language: str, n: int) -> HeldOut:
-    """Return `n` chunks, chosen stably under changes, and the results of both retrievers.
+    """Return `n` chunks, chosen stably under changes, and the results of both retrievers."""
+    (found,) = held_out_blocks(collection, language, n, at_once=n)
+    return found
+
+
+def held_out_blocks(
+    collection: Collection, language: str, n: int, at_once: int | None = None
+) -> Iterator[HeldOut]:
+    """Yield the result of `held_out` for some of its chunks at a time.
 
     Parameters
     ----------
     collection : collection with embeddings.
     language : BCP 47 code.
+    at_once : chunks at a time; None: as many as their scores fit into memory.
     """
     assert collection.embeddings is not None
     chosen = _steady_choice(collection.chunk_ids, n)
-    texts = [collection.chunk_texts[index] for index in chosen]
-    chunks = np.array(chosen, np.int64)
-    questions = Questions(
-        ids=[""] * len(texts),
-        texts=texts,
-        document_ids=[None] * len(texts),
-        embeddings=collection.embeddings[chunks],
-    )
-    first, second = (
-        retriever.scores(questions) for retriever in lexical_and_dense(collection, language)
-    )
-    owners = np.searchsorted(collection.starts, chunks, side="right") - 1
-    return HeldOut(chunks, owners, first, second)
+    retrievers = lexical_and_dense(collection, language)
+    step = at_once or max(1, _SCORES_AT_ONCE // max(1, len(collection.chunk_ids)))
+    for at in range(0, max(1, len(chosen)), max(1, step)):
+        chunks = np.array(chosen[at : at + step], np.int64)
+        questions = Questions(
+            ids=[""] * len(chunks),
+            texts=[collection.chunk_texts[index] for index in chunks],
+            document_ids=[None] * len(chunks),
+            embeddings=collection.embeddings[chunks],
+        )
+        first, second = (retriever.scores(questions) for retriever in retrievers)
+        owners = np.searchsorted(collection.starts, chunks, side="right") - 1
+        yield HeldOut(chunks, owners, first, second)
 
 
 def held_out_within(
