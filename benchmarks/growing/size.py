@@ -1,21 +1,27 @@
-"""Cost of indexing 100,000 chunks, and of one document more; superlinear steps.
+"""Cost of indexing up to a million chunks, and of one document more; superlinear steps.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.growing size
+    OMP_NUM_THREADS=1 python -m benchmarks.growing size --chunks 10000 100000
 
 Documents are generated (`generated.py`), chunks have at most 128 word pieces. Each run is a process
 of its own, with checks; methods are the lexical and the dense baselines and `passage_walk`. Vectors
 are sums of words' random directions, and answers the first words of the passages, unless the
-packaged models are requested: then embedding alone takes an hour and a half of a processor.
+packaged models are requested: then embedding alone takes an hour and a half of a processor. At the
+end, questions are searched for one at a time by retrievers that are loaded.
 """
 
 import json
 import math
 import os
+import statistics
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from benchmarks import Measurement
 from benchmarks.graphrag.measured import Usage, run_measured
@@ -36,6 +42,10 @@ overlap_tokens = 16
 [scores]
 bertscore = false
 """
+MARKED = 1.2
+"""Exponent above which a step is marked."""
+
+_SEARCHED = ("bm25", "dense", "hybrid", "passage_walk")  # methods whose warm questions are timed
 _SHOWN = 0.01  # share of the run's seconds from which a step has a row of its own
 
 
@@ -46,7 +56,8 @@ class Run(NamedTuple):
     ----------
     usage : of its process, loading included.
     steps : `wall_s`, `cpu_s` and `peak_mib` by step.
-    rows : written, by table.
+    rows : written, by asset.
+    calls : requests to a language model and batches of texts embedded or scored, by asset.
     partitions : number materialized.
     embedded : texts that no memo had.
     scored : pairs that no memo had.
@@ -56,6 +67,7 @@ class Run(NamedTuple):
     usage: Usage
     steps: dict[str, dict[str, float]]
     rows: dict[str, int]
+    calls: dict[str, int]
     partitions: int
     embedded: int
     scored: int
@@ -69,9 +81,16 @@ class Size(NamedTuple):
     n_chunks: int
     full: Run
     one_more: Run
+    warm_ms: dict[str, list[float]]
 
 
-def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> list[Measurement]:
+def measure(
+    sizes: Sequence[int],
+    packaged: bool,
+    home: Path | None = None,
+    methods: Sequence[str] = METHODS,
+    buckets: int | None = None,
+) -> list[Measurement]:
     """Measure the cost of each size.
 
     Parameters
@@ -79,12 +98,14 @@ def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> l
     sizes : chunks, about.
     packaged : use the packaged models.
     home : where to work and what to leave there; None: in a temporary folder.
+    methods : methods that are indexed.
+    buckets : buckets of each corpus; None: by its size.
     """
     with tempfile.TemporaryDirectory() as temporary:
         root = home or Path(temporary)
         found = []
         for n in sizes:
-            found.append(_measured(root / f"{n}", n, packaged))
+            found.append(_measured(root / f"{n}", n, packaged, methods, buckets))
             for name, table in (("index", found[-1].full), ("one more", found[-1].one_more)):
                 print(
                     f"{found[-1].n_chunks:,} chunks, {name}: {_described(table)}", file=sys.stderr
@@ -94,6 +115,7 @@ def measure(sizes: Sequence[int], packaged: bool, home: Path | None = None) -> l
         by_step(found, "full", f"Index of all, {models}"),
         by_step(found, "one_more", f"One document more, {models}"),
         totals(found),
+        warm(found),
         stored(found[-1]),
     ]
 
@@ -115,15 +137,18 @@ def by_step(found: Sequence[Size], of: str, title: str) -> Measurement:
                 _exponent([n for n, _ in runs], [one.get("cpu_s", 0) for one in taken]),
                 *(f"{one.get('peak_mib', 0):,.0f}" for one in taken),
                 _exponent([n for n, _ in runs], [one.get("peak_mib", 0) for one in taken]),
+                f"{runs[-1][1].rows.get(step.replace('__', '/'), 0):,}",
+                f"{runs[-1][1].calls.get(step.replace('__', '/'), 0):,}",
             ]
         )
     sizes = [f"{n:,}" for n, _ in runs]
     header = ["step", *(f"s at {n}" for n in sizes), "exponent"]
-    header += [*(f"MiB at {n}" for n in sizes), "exponent"]
+    header += [*(f"MiB at {n}" for n in sizes), "exponent", "rows", "calls"]
     return Measurement(
         title,
         "Seconds of the processor, and largest memory of the process meanwhile; the exponent is of "
-        "the power of the number of chunks that they grow by between the last two sizes. Steps of "
+        "the power of the number of chunks that they grow by, fitted to all sizes; ! marks those "
+        f"above {MARKED}. Rows written and calls of models at the last size. Steps of "
         f"{100 * _SHOWN:.0f}% of the seconds or more at the last size.",
         header,
         rows,
@@ -159,6 +184,27 @@ def totals(found: Sequence[Size]) -> Measurement:
     )
 
 
+def warm(found: Sequence[Size]) -> Measurement:
+    """A row a method."""
+    rows = [
+        [
+            method,
+            *(
+                f"{statistics.median(size.warm_ms[method]):.0f} ({max(size.warm_ms[method]):.0f})"
+                for size in found
+            ),
+        ]
+        for method in found[-1].warm_ms
+    ]
+    return Measurement(
+        "A question to loaded retrievers",
+        "Milliseconds to score and rank one question over the whole corpus, median and in brackets "
+        "the maximum.",
+        ["method", *(f"ms at {size.n_chunks:,}" for size in found)],
+        rows,
+    )
+
+
 def stored(size: Size) -> Measurement:
     """A row a folder of the store."""
     run = size.full
@@ -171,10 +217,14 @@ def stored(size: Size) -> Measurement:
 
 
 def _exponent(sizes: Sequence[int], values: Sequence[float]) -> str:
-    """Of the power of the size that a value grows by, from the last two sizes."""
-    if len(sizes) < 2 or min(values[-2:]) <= 0:
+    """Of the power of the size that a value grows by, least squares of logarithms; ! if marked."""
+    known = [
+        (math.log(n), math.log(value)) for n, value in zip(sizes, values, strict=True) if value
+    ]
+    if len({n for n, _ in known}) < 2:
         return ""
-    return f"{math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2]):.2f}"
+    found = statistics.linear_regression(*zip(*known, strict=True)).slope
+    return f"{found:.2f}{' !' if found > MARKED else ''}"
 
 
 def _described(run: Run) -> str:
@@ -186,24 +236,36 @@ def _described(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _measured(root: Path, n: int, packaged: bool) -> Size:
+def _measured(
+    root: Path, n: int, packaged: bool, methods: Sequence[str], buckets: int | None
+) -> Size:
     n_documents = max(1, round(n / _CHUNKS_PER_DOCUMENT))
     folder = root / "corpora" / CORPUS
     write_corpus(folder, n_documents, N_QUESTIONS)
-    (folder / "corpus.toml").write_text(_SETTINGS)
-    index = _run(root, packaged)
+    number = f"buckets = {buckets}\n\n" if buckets else ""
+    (folder / "corpus.toml").write_text(number + _SETTINGS)
+    index = _run(root, packaged, methods)
+    print(f"{n:,} chunks, index: {_described(index)}", file=sys.stderr, flush=True)
     added = document(n_documents, n_documents)
     (folder / f"{added.document_id}.txt").write_text(added.text)
-    return Size(index.rows["chunks"], index, _run(root, packaged))
+    one_more = _run(root, packaged, methods)
+    _child(root, ["--warm", "--methods", *methods])
+    warm_ms = json.loads((root / _TOLD).read_text())
+    return Size(index.rows["chunks"], index, one_more, warm_ms)
 
 
-def _run(root: Path, packaged: bool) -> Run:
-    """Bring the corpus up to date in a process of its own."""
+def _child(root: Path, arguments: Sequence[str]) -> Usage:
+    """Run this module in a process of its own."""
     environment = {name: "" for name in os.environ if name.startswith("GSUM_")}
     environment |= {"GSUM_HOME": str(root), "DAGSTER_HOME": str(root / "dagster")}
-    command = [sys.executable, "-m", "benchmarks.growing.size", "--run"]
-    command += ["--packaged"] if packaged else []
-    usage = run_measured(command, environment, Path.cwd(), root / "run.log")
+    command = [sys.executable, "-m", "benchmarks.growing.size", *arguments]
+    return run_measured(command, environment, Path.cwd(), root / "run.log")
+
+
+def _run(root: Path, packaged: bool, methods: Sequence[str]) -> Run:
+    """Bring the corpus up to date in a process of its own."""
+    models = ["--packaged"] if packaged else []
+    usage = _child(root, ["--run", *models, "--methods", *methods])
     recorded = json.loads((root / _TOLD).read_text())
     folders = [*(root / "warehouse").iterdir(), root / "dagster"]
     sizes = {folder.name: [f.stat().st_size for f in _files(folder)] for folder in folders}
@@ -219,7 +281,7 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def _refresh(packaged: bool) -> None:
+def _refresh(packaged: bool, methods: Sequence[str]) -> None:
     """In the child: bring the corpus up to date, and leave word of what it took."""
     # these read the environment when imported
     from benchmarks.growing.generated import WordVectors
@@ -250,10 +312,16 @@ def _refresh(packaged: bool) -> None:
             counts["scored" if scores else "embedded"] += row["n_texts"]
         return counts
 
-    before = embedded()
+    def called() -> Counter[str]:
+        calls: Counter[str] = Counter()
+        for ledger in ("llm_calls", "embedding_calls"):
+            calls.update(read_appended(store, TABLES[ledger], CORPUS)["asset"].to_pylist())
+        return calls
+
+    before, calls_before = embedded(), called()
     pipeline = pipeline_for(home, models)
     with open_instance(home) as instance, meter.watching(instance):
-        report = refresh(pipeline, instance, CORPUS, METHODS)
+        report = refresh(pipeline, instance, CORPUS, methods)
     if not report.is_complete:
         raise RuntimeError([*report.errors, *report.gaps][0])
     rows: dict[str, int] = {}
@@ -262,9 +330,59 @@ def _refresh(packaged: bool) -> None:
             table = table_of(asset.split("/"))
             footers = (pipeline.store.provenance(table, p) for p in result.partitions)
             n = sum(footer.rows for footer in footers if footer)
-            rows[table.name] = rows.get(table.name, 0) + n
+            rows[asset] = rows.get(asset, 0) + n
     recorded = {"steps": meter.report(), "rows": rows, "partitions": report.n_partitions}
+    recorded["calls"] = dict(called() - calls_before)
     recorded |= {name: n - before[name] for name, n in embedded().items()}
+    (home.root / _TOLD).write_text(json.dumps(recorded))
+
+
+def _ask_warm(methods: Sequence[str]) -> None:
+    """In the child: search for each question alone, and leave word of the milliseconds."""
+    from gsum_assets.lightpal.rank import PassageSearch, Tables
+    from gsum_assets.lightpal.settings import LightpalSettings
+    from gsum_assets.retrieval.collection import Collection, Questions
+    from gsum_assets.retrieval.ranking import Retriever, rank_questions
+    from gsum_assets.retrieval.variants import RETRIEVERS
+    from gsum_assets.retrieval.words import Words
+    from gsum_assets.tables import TABLES
+    from gsum_resources.array_cache import ArrayCache
+    from gsum_resources.home import Home
+    from gsum_resources.parquet_store import ParquetStore
+
+    home = Home.from_environment()
+    store = ParquetStore(home.warehouse)
+
+    def read(name: str, columns: Sequence[str] = (), texts: Sequence[str] = ()) -> pa.Table:
+        table = TABLES[name]
+        return store.read(table, store.partitions(table, CORPUS), columns, texts)[0]
+
+    collection = Collection.from_tables(
+        read("documents", ["document_id", "text"]),
+        read("chunks", ["chunk_id", "document_id", "position", "text"]),
+        read("chunk_embeddings"),
+        ArrayCache(store, CORPUS),
+    )
+    questions = Questions.from_tables(read("queries"), read("query_embeddings"))
+    on_all = [i for i, document in enumerate(questions.document_ids) if document is None]
+    recorded: dict[str, list[float]] = {}
+    for method in filter(_SEARCHED.__contains__, methods):
+        if method == "passage_walk":
+            texts = ("graph", "level", "scope", "source_id", "target_id")
+            tables = Tables(read("lightpal.passage_edges", (), texts), read("lightpal.walk_trust"))
+            search = PassageSearch(
+                method, collection, tables, "en", LightpalSettings(), lambda: None, 1
+            )
+            retriever: Retriever = search.retriever(collection)
+            del tables, search
+        else:
+            retriever = RETRIEVERS[method](collection, Words("en"))
+        milliseconds = []
+        for index in [on_all[0], *on_all]:  # the first loads what is computed when it is needed
+            started = time.perf_counter()
+            rank_questions(lambda _, found=retriever: found, questions.take([index]), collection)
+            milliseconds.append(1000 * (time.perf_counter() - started))
+        recorded[method] = milliseconds[1:]
     (home.root / _TOLD).write_text(json.dumps(recorded))
 
 
@@ -274,13 +392,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--chunks", type=int, nargs="+", default=SIZES, help="sizes, ascending")
     parser.add_argument("--packaged", action="store_true", help="use the packaged models")
     parser.add_argument("--home", type=Path, help="work here and leave it")
+    parser.add_argument("--methods", nargs="+", default=METHODS, help="methods to index")
+    parser.add_argument("--buckets", type=int, help="buckets of each corpus; unset: by its size")
+    parser.add_argument("--warm", action="store_true", help="in a child: search, and tell of it")
     parser.add_argument("--run", action="store_true", help="in a child: run, and tell of it")
     chosen = parser.parse_args(arguments)
     if chosen.run:
-        _refresh(chosen.packaged)
+        _refresh(chosen.packaged, chosen.methods)
+        return
+    if chosen.warm:
+        _ask_warm(chosen.methods)
         return
     name = "growing-size-packaged" if chosen.packaged else "growing-size"
-    publish(name, measure(chosen.chunks, chosen.packaged, chosen.home), chosen.store)
+    measured = measure(chosen.chunks, chosen.packaged, chosen.home, chosen.methods, chosen.buckets)
+    publish(name, measured, chosen.store)
 
 
 if __name__ == "__main__":

@@ -128,6 +128,11 @@ class SearchSpace:
             (row["chunk_id"], row["document_id"], Counter(words.split(row["text"])))
             for row in columns.to_pylist()
         ]
+        self._of_document = _by_document(
+            [row["document_ids"] for row in self._nodes],
+            [row["document_ids"] for row in self._edges],
+            [(document_id,) for _, document_id, _ in self._chunks],
+        )
         self._words = words
         self._scopes: dict[str | None, Scope] = {}
 
@@ -138,16 +143,17 @@ class SearchSpace:
         return self._scopes[document_id]
 
     def _scope(self, document_id: str | None) -> Scope:
-        def lies_within(documents: Iterable[str]) -> bool:
-            return document_id is None or document_id in documents
-
-        nodes = [row for row in self._nodes if lies_within(row["document_ids"])]
+        nodes, edges, own_chunks = self._nodes, self._edges, self._chunks
+        if document_id is not None:
+            of_nodes, of_edges, of_chunks = self._of_document.get(document_id, ([], [], []))
+            nodes = [nodes[i] for i in of_nodes]
+            edges = [edges[i] for i in of_edges]
+            own_chunks = [own_chunks[i] for i in of_chunks]
         place_of = {row["node_id"]: i for i, row in enumerate(nodes)}
         children: list[list[int]] = [[] for _ in nodes]
-        for row in self._edges:
-            if lies_within(row["document_ids"]):
-                children[place_of[row["source_id"]]].append(place_of[row["target_id"]])
-        chunks = [(c, terms) for c, document, terms in self._chunks if lies_within((document,))]
+        for row in edges:
+            children[place_of[row["source_id"]]].append(place_of[row["target_id"]])
+        chunks = [(chunk_id, terms) for chunk_id, _, terms in own_chunks]
         chunk_of = {chunk_id: i for i, (chunk_id, _) in enumerate(chunks)}
         return Scope(
             [row["node_id"] for row in nodes],
@@ -158,6 +164,19 @@ class SearchSpace:
             _postings(Counter(self._words.split(row["name"])) for row in nodes),
             _postings(terms for _, terms in chunks),
         )
+
+
+def _by_document(*documents: Sequence[Iterable[str]]) -> Mapping[str, Sequence[Sequence[int]]]:
+    """Return for each document the indices of its rows, in each list of the documents of rows.
+
+    Computed once, since each of thousands of documents has a scope of its own.
+    """
+    found: dict[str, list[list[int]]] = defaultdict(lambda: [[] for _ in documents])
+    for at, of_rows in enumerate(documents):
+        for index, names in enumerate(of_rows):
+            for name in dict.fromkeys(names):
+                found[name][at].append(index)
+    return dict(found)
 
 
 def _postings(texts: Iterable[Counter[str]]) -> Mapping[str, Mapping[int, int]]:

@@ -135,10 +135,12 @@ def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> 
     source, target = (passages.numbers(edges, end) for end in ("source_id", "target_id"))
     owner, other = (passages.numbers(candidates, end) for end in ("passage_id", "candidate_id"))
     n = len(passages.owners)
-    known = (owner >= 0) & (other >= 0)
-    pairs = pa.array(owner[known] * n + other[known])
-    is_pair = pc.is_in(pa.array(source * n + target), value_set=pairs)
-    joined = (source >= 0) & (target >= 0) & is_pair.to_numpy(zero_copy_only=False)
+    pairs = owner * n
+    pairs += other
+    pairs[(owner < 0) | (other < 0)] = -1
+    del owner, other
+    is_pair = _are_among(source * n + target, pairs)
+    joined = (source >= 0) & (target >= 0) & is_pair
     within = joined & pc.equal(edges["scope"], "document").to_numpy(zero_copy_only=False)
     within = np.flatnonzero(within)
     leave = within[passages.owners[source[within]] != passages.owners[target[within]]]
@@ -156,6 +158,15 @@ def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> 
             _ranks_count_up(edges, remedy),
         ]
     )
+
+
+def _are_among(wanted: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return which of `wanted` are among `numbers`, which are sorted: a set takes more memory."""
+    numbers.sort()
+    if not len(numbers):
+        return np.zeros(len(wanted), bool)
+    at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    return numbers[at] == wanted
 
 
 def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:

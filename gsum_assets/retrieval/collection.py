@@ -10,6 +10,7 @@ questions).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -81,6 +82,16 @@ class Collection:
             embeddings=vectors,
             cache=cache,
         )
+
+    @cached_property
+    def places(self) -> dict[str, np.ndarray]:
+        """By level, the place of each document and chunk in the alphabetical order of ids."""
+        levels = {"document": self.document_ids, "node": self.chunk_ids}
+        found = {}
+        for level, ids in levels.items():
+            found[level] = np.empty(len(ids), np.int64)
+            found[level][sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        return found
 
     def document(self, index: int) -> "Collection":
         """Return the collection with only document number `index`."""

@@ -38,7 +38,9 @@ def best_of_nodes(nodes: np.ndarray, collection: Collection) -> np.ndarray:
     return np.maximum.reduceat(nodes, collection.starts[:-1], axis=1)
 
 
-def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarray:
+def top(
+    scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH, places: np.ndarray | None = None
+) -> np.ndarray:
     """Return the best items of each row, best first; equal scores in the order of their ids.
 
     Parameters
@@ -46,6 +48,7 @@ def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarra
     scores : `(n_questions, n_items)`, finite.
     ids : `(n_items,)`, distinct.
     depth : number of items for each row.
+    places : place of each id in their alphabetical order, if it is known, `(n_items,)`.
 
     Returns
     -------
@@ -62,12 +65,16 @@ def top(scores: np.ndarray, ids: Sequence[str], depth: int = DEPTH) -> np.ndarra
             f"ranking: score of '{ids[column]}' for question {row} is {scores[row, column]}; "
             "scores must be finite; check for empty texts or zero vectors"
         )
-    by_id = np.array(sorted(range(len(ids)), key=lambda i: ids[i]), dtype=np.int64)
+    if places is None:
+        places = np.argsort(sorted(range(len(ids)), key=ids.__getitem__))
     depth = min(depth, len(ids))
     best = np.empty((len(scores), depth), dtype=np.int64)
-    for row, values in enumerate(np.take(scores, by_id, axis=1)):  # columns in order of ids
-        best[row] = first_of(values, depth)
-    return by_id[best]
+    for row, values in zip(best, scores, strict=True):
+        if depth:
+            least = np.partition(values, len(ids) - depth)[len(ids) - depth]
+            reached = np.flatnonzero(values >= least)
+            row[:] = reached[np.lexsort((places[reached], -values[reached]))][:depth]
+    return best
 
 
 def first_of(values: np.ndarray, depth: int) -> np.ndarray:
@@ -105,6 +112,7 @@ def rank_questions(
     blocks: list[tuple[int, pa.Table]] = []
     for members, scope in scopes(questions, collection):
         retriever = build(scope)
+        places = scope.places
         block = max(1, _CELLS_AT_ONCE // len(scope.chunk_ids))
         for start in range(0, len(members), block):
             batch = members[start : start + block]
@@ -115,7 +123,9 @@ def rank_questions(
                 ("document", found.documents, scope.document_ids),
                 ("node", found.nodes, scope.chunk_ids),
             ):
-                rows = _rows([questions.ids[i] for i in batch], level, scores, ids, depth)
+                rows = _rows(
+                    [questions.ids[i] for i in batch], level, scores, ids, depth, places[level]
+                )
                 pieces += zip(batch, rows, strict=True)
             each = (clock() - started) / len(batch)
             blocks += [(i, _with_latency(rows, each)) for i, rows in pieces]
@@ -125,10 +135,15 @@ def rank_questions(
 
 
 def _rows(
-    query_ids: Sequence[str], level: str, scores: np.ndarray, ids: Sequence[str], depth: int
+    query_ids: Sequence[str],
+    level: str,
+    scores: np.ndarray,
+    ids: Sequence[str],
+    depth: int,
+    places: np.ndarray,
 ) -> list[pa.Table]:
     """Return rows of `rankings` for each question."""
-    best = top(scores, ids, depth)
+    best = top(scores, ids, depth, places)
     return [
         pa.table(
             {
