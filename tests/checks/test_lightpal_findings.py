@@ -10,6 +10,7 @@ from gsum_assets.lightpal.checks import (
     are_passages,
     finite,
     join_candidates,
+    near_exact,
 )
 from gsum_assets.tables import TABLES
 
@@ -25,6 +26,14 @@ def candidates(nodes, documents=DOCUMENTS):
     names = ("level", "passage_id", "candidate_id")
     schema = pa.schema([(name, pa.string()) for name in names])
     return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)
+
+
+def test_a_low_recall_of_approximate_neighbours_warns():
+    assert not near_exact(None, 100).problem
+    assert not near_exact(0.995, 100).problem
+    found = near_exact(0.95, 100)
+    assert found.n_wrong == 5
+    assert "exact_up_to" in found.problem
 
 
 def test_candidates_are_passages():

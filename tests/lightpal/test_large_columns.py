@@ -10,11 +10,14 @@ from gsum_assets.gae.settings import GraphSettings
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import top_contexts
-from gsum_resources import arrow
+from gsum_assets.tables import TABLES
+from gsum_resources import arrow, parquet_store
 from gsum_resources.content_hash import content_hash
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from tests.lightpal.toys import edges_of, topic_tables
 
 MOST = 500
+NEW = Provenance("", "1")
 
 
 def longest(rows: pa.Table) -> int:
@@ -40,6 +43,28 @@ def test_ids_of_pairs_are_in_arrays_below_the_limit(monkeypatch: pytest.MonkeyPa
         assert longest(rows) <= MOST
         rows.validate(full=True)
         assert content_hash(rows) == digest
+
+
+def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    store = ParquetStore(str(tmp_path))
+    tables = [TABLES[f"lightpal.{name}"] for name in ("candidates", "passage_edges")]
+    plain = [
+        store.write(t, Partition("plain"), r, NEW) for t, r in zip(tables, written(), strict=True)
+    ]
+    monkeypatch.setattr(arrow, "MANY_ROWS", 10)
+    monkeypatch.setattr(parquet_store, "_GROUP_ROWS", 100)
+    monkeypatch.setattr("gsum_resources.content_hash._ROWS_AT_ONCE", 7)
+    for table, rows, expected in zip(tables, written(), plain, strict=True):
+        assert any(pa.types.is_dictionary(f.type) for f in rows.schema)
+        found = store.write(table, Partition("many"), rows, NEW)
+        assert found.content_hash == expected.content_hash
+        names = [column.name for column in table.columns]
+        read = [
+            store.read(table, [Partition(corpus)], names)[0].select(names).combine_chunks()
+            for corpus in ("plain", "many")
+        ]
+        assert read[0].equals(read[1])
+        assert read[1].schema.equals(table.schema)
 
 
 def test_edges_of_clusterings_are_unchanged(monkeypatch: pytest.MonkeyPatch):

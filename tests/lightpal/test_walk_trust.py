@@ -96,6 +96,30 @@ def test_walk_without_edges_equals_the_seeds():
     assert row["walk_evidence"] == pytest.approx(row["seed_evidence"])
 
 
+def test_blocks_of_held_out_passages_give_the_same_trust(monkeypatch):
+    here = topics()
+    graphs = PassageGraphs.of(edges_of(here), "walk", both_ways=True)
+    expected = walk_trust(here, graphs, "en", WalkSettings())
+    monkeypatch.setattr(module, "_SCORES_AT_ONCE", 3 * len(here.chunk_ids))
+    assert len(list(module.held_out_blocks(here, "en", 300))) > 3
+    found = walk_trust(here, graphs, "en", WalkSettings())
+    for name in ("n_probes", "walk_evidence", "seed_evidence", "trust"):
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
+
+
+def test_edges_may_be_dictionaries():
+    here, edges = topics(), edges_of(topics())
+    expected = walk_trust(here, PassageGraphs.of(edges, "walk", True), "en", WalkSettings())
+    texts = [f.name for f in edges.schema if pa.types.is_string(f.type)]
+    for name in texts:
+        chunks = [edges[name].slice(at, 50).combine_chunks() for at in range(0, len(edges), 50)]
+        encoded = pa.chunked_array([pc.dictionary_encode(chunk) for chunk in chunks])
+        edges = edges.set_column(edges.column_names.index(name), name, encoded)
+    assert walk_trust(here, PassageGraphs.of(edges, "walk", True), "en", WalkSettings()).equals(
+        expected
+    )
+
+
 def test_trust_known_values():
     def of(*differences: float) -> float:
         return trust(Evidence(np.array(differences), np.zeros(len(differences))))
