@@ -14,8 +14,9 @@ neighbours; between kinds of processors the choice may differ in rare cases.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,11 +40,11 @@ times, of 100,000 3 times as long.
 _LINKS = 32  # of a vector in the index
 _WHILE_BUILDING, _WHILE_SEARCHING = 200, 256  # vectors in a queue of the search
 _SPARE = 8  # vectors searched for beyond k: copies of a vector may hide it from itself
-_MORE_GROUPS = 1.5  # groups whose similarity is computed, per neighbour
+_MORE_GROUPS = 2.0  # groups whose similarity is computed, per neighbour
 _AT_ONCE = 2**13  # vectors searched for at a time
 _CELLS_AT_ONCE = 2**25  # similarities of groups in memory at a time
 _SAMPLE = 200  # vectors whose recall is measured
-_EXACT_S = 120.0  # seconds of a processor that compares all pairs of LARGE vectors
+_EXACT_S = 35.0  # seconds of a processor that compares all pairs of LARGE vectors
 
 Search = Callable[[np.ndarray, int], np.ndarray]
 """Returns about the n nearest of each row, int64 `(n_rows, n)`; -1 where it found fewer."""
@@ -86,8 +87,7 @@ def approximation(
 
 def small_worlds(vectors: np.ndarray, n: int, on_progress: OnProgress) -> Search:
     """Return the search for `n` neighbours by an HNSW index of faiss."""
-    import faiss
-
+    faiss: Any = import_module("faiss")  # of the extra large
     index = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = _WHILE_BUILDING
     threads = faiss.omp_get_max_threads()
