@@ -349,6 +349,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
     from gsum_resources.array_cache import ArrayCache
     from gsum_resources.home import Home
     from gsum_resources.parquet_store import ParquetStore
+    from gsum_resources.scoring.unigram import UnigramScorer
 
     home = Home.from_environment()
     store = ParquetStore(home.warehouse)
@@ -371,7 +372,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
             texts = ("graph", "level", "scope", "source_id", "target_id")
             tables = Tables(read("lightpal.passage_edges", (), texts), read("lightpal.walk_trust"))
             search = PassageSearch(
-                method, collection, tables, "en", LightpalSettings(), lambda: None, 1
+                method, collection, tables, "en", LightpalSettings(), UnigramScorer, 1
             )
             retriever: Retriever = search.retriever(collection)
             del tables, search

@@ -70,7 +70,7 @@ def nearest_again(
     whole : compares all vectors anew instead of `nearest`. What has changed since `before` is
         compared exactly in any case.
     """
-    whole = whole or (lambda *parameters: nearest(*parameters, engine))
+    whole = whole or (lambda v, s, n, report: nearest(v, s, n, report, engine))
     lengths = np.diff(starts)
     if before is None or lengths[before.fresh].sum() > _MOST_FRESH * len(vectors):
         return whole(vectors, starts, k, on_progress)

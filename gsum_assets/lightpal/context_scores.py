@@ -30,7 +30,7 @@ def context_scores(candidates: pa.Table, collection: Collection, scorer: Passage
         lists = candidate_lists(candidates, level, ids)
         found.append((level, lists, _scores(lists.indices, texts, scorer)))
     n_rows = sum(lists.indices.size for _, lists, _ in found)
-    return pa.concat_tables(_rows(*each, n_rows) for each in found)
+    return pa.concat_tables(_rows(level, lists, scores, n_rows) for level, lists, scores in found)
 
 
 def _scores(indices: np.ndarray, texts: Sequence[str], scorer: PassageScorer) -> np.ndarray:

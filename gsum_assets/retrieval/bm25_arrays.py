@@ -70,7 +70,7 @@ def bm25_arrays(
     if not sum(distinct):
         return {}
     norms = k1 * ((1 - b) + b * np.asarray(lengths) / np.asarray(lengths).mean())
-    return _by_term(*map(_emptied, (found, counts)), np.asarray(distinct), norms)
+    return _by_term(_emptied(found), _emptied(counts), np.asarray(distinct), norms)
 
 
 def _emptied(blocks: list[np.ndarray]) -> np.ndarray:
