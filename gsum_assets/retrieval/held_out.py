@@ -88,7 +88,7 @@ def held_out_blocks(
         chunks = np.array(chosen[at : at + step], np.int64)
         questions = Questions(
             ids=[""] * len(chunks),
-            texts=[collection.chunk_texts[index] for index in chunks.tolist()],
+            texts=[collection.chunk_texts[index] for index in chosen[at : at + step]],
             document_ids=[None] * len(chunks),
             embeddings=collection.embeddings[chunks],
         )
