@@ -9,10 +9,13 @@ import hashlib
 import math
 from array import array
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F  # odd: multiplying by them is one to one
+_PART_BITS = 4
+_TEXTS_AT_ONCE = 4096
 _LAST_64_BITS = 2**64 - 1
 
 
@@ -53,51 +56,104 @@ def bm25_arrays(
         and `indptr`.
     """
     hash_of_term = _Hashes()
-    found: list[np.ndarray] = []
-    counts: list[np.ndarray] = []
-    lengths, distinct = array("q"), array("q")
-    for text in texts:
+    counts = _Counts()
+    lengths = array("q")
+    for number, text in enumerate(texts):
         terms = terms_of(text)
         hashes = np.fromiter(map(hash_of_term.__getitem__, terms), np.uint64, len(terms))
         if pairs:
             neighbours = hashes[:-1] * np.uint64(_FIRST) + hashes[1:] * np.uint64(_SECOND)
             hashes = np.concatenate([hashes, neighbours])
-        unique, n_each = np.unique(hashes, return_counts=True)
-        found.append(unique)
-        counts.append(n_each.astype(np.uint32))
+        counts.add(number, hashes)
         lengths.append(len(hashes))
-        distinct.append(len(unique))
-    if not sum(distinct):
+    if not counts.n:
         return {}
     norms = k1 * ((1 - b) + b * np.asarray(lengths) / np.asarray(lengths).mean())
-    return _by_term(_emptied(found), _emptied(counts), np.asarray(distinct), norms)
+    return counts.arrays(norms.astype(np.float32))
 
 
-def _emptied(blocks: list[np.ndarray]) -> np.ndarray:
-    """Return the blocks as one array, and empty the list."""
-    whole = np.concatenate(blocks)
-    blocks.clear()
-    return whole
+class _Block(NamedTuple):
+    """Hash of a term, its count in a text and the number of the text, `(n,)` each."""
+
+    hashes: np.ndarray
+    counts: np.ndarray
+    texts: np.ndarray
+
+    @classmethod
+    def joined(cls, blocks: "Sequence[_Block]") -> "_Block":
+        return cls(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
+
+    def take(self, rows: np.ndarray) -> "_Block":
+        return _Block(*(column[rows] for column in self))
 
 
-def _by_term(
-    hashes: np.ndarray, counts: np.ndarray, distinct: np.ndarray, norms: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Return the columns from terms by text: hash and count of each, and their number by text."""
-    order = np.argsort(hashes, kind="stable")  # texts ascend within a term
-    hashes = hashes[order]
-    is_first = np.empty(len(hashes), bool)
-    is_first[0] = True
-    np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:])
-    starts = np.append(np.flatnonzero(is_first), len(hashes))
-    hashes = hashes[is_first]
-    data = counts[order].astype(np.float32)
-    indices = np.repeat(np.arange(len(distinct), dtype=np.int32), distinct)[order]
-    del order, is_first
-    # as bm25s computes them, in single precision
-    data /= norms.astype(np.float32)[indices] + data
-    data *= np.repeat(_idf(np.diff(starts), len(distinct)), np.diff(starts))
-    return {"hashes": hashes, "data": data, "indices": indices, "indptr": starts}
+class _Counts:
+    """Counts of terms in texts, in parts by the first bits of their hashes.
+
+    A part at a time is sorted, so that the work takes little memory beside the result.
+
+    Attributes
+    ----------
+    n : number of pairs of a text and a term in it.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._recent: list[_Block] = []
+        self._parts: list[list[_Block]] = [[] for _ in range(2**_PART_BITS)]
+
+    def add(self, number: int, hashes: np.ndarray) -> None:
+        """Count the terms of a text; texts are added in order."""
+        distinct, counts = np.unique(hashes, return_counts=True)
+        texts = np.full(len(distinct), number, np.int32)
+        self._recent.append(_Block(distinct, counts.astype(np.uint32), texts))
+        self.n += len(distinct)
+        if len(self._recent) >= _TEXTS_AT_ONCE:
+            self._divide()
+
+    def _divide(self) -> None:
+        """Divide what was added recently among the parts."""
+        if not self._recent:
+            return
+        block = _Block.joined(self._recent)
+        self._recent.clear()
+        numbers = (block.hashes >> np.uint64(64 - _PART_BITS)).astype(np.uint8)
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers, minlength=len(self._parts)))[:-1]
+        for part, rows in zip(self._parts, np.split(order, ends), strict=True):
+            part.append(block.take(rows))
+
+    def arrays(self, norms: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the result of `bm25_arrays`, and forget the counts.
+
+        Parameters
+        ----------
+        norms : denominator of each text without the count, float32.
+        """
+        self._divide()
+        data, indices = np.empty(self.n, np.float32), np.empty(self.n, np.int32)
+        hashes, starts, first = [], [], 0
+        for part in self._parts:
+            block = _Block.joined(part)
+            part.clear()
+            last = first + len(block.hashes)
+            block = block.take(np.argsort(block.hashes, kind="stable"))  # texts ascend in a term
+            is_first = np.ones(len(block.hashes), bool)
+            np.not_equal(block.hashes[1:], block.hashes[:-1], out=is_first[1:])
+            at = np.flatnonzero(is_first)
+            n_with = np.diff(np.append(at, len(is_first)))
+            indices[first:last] = block.texts
+            # as bm25s computes them, in single precision
+            counts = block.counts.astype(np.float32)
+            counts /= norms[block.texts] + counts
+            counts *= np.repeat(_idf(n_with, len(norms)), n_with)
+            data[first:last] = counts
+            hashes.append(block.hashes[is_first])
+            starts.append(first + at)
+            first = last
+        starts.append(np.array([first]))
+        joined = np.concatenate(hashes), np.concatenate(starts)
+        return {"hashes": joined[0], "data": data, "indices": indices, "indptr": joined[1]}
 
 
 def _idf(n_with: np.ndarray, n_texts: int) -> np.ndarray:

@@ -59,6 +59,20 @@ def rank(
     cache : where the index of the whole corpus is kept.
     """
     collection = Collection.from_tables(documents, chunks, chunk_embeddings, cache)
+    return rank_in(variant, collection, queries, words, query_embeddings)
+
+
+def rank_in(
+    variant: str,
+    collection: Collection,
+    queries: pa.Table,
+    words: Words,
+    query_embeddings: pa.Table | None = None,
+) -> pa.Table:
+    """Return the result of `rank` in a collection.
+
+    The tables that it is from are not in memory then, if the caller does not hold them.
+    """
     if query_embeddings is None:
         questions = Questions.from_table(queries)
     else:
