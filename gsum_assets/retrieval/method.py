@@ -7,7 +7,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank_in
+from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
 from gsum_assets.retrieval.words import Words
 
 
@@ -20,7 +20,7 @@ def _rank(inputs: Inputs) -> pa.Table:
         inputs.table("chunk_embeddings") if dense else None,
         inputs.array_cache,
     )
-    return rank_in(
+    return rank(
         inputs.variant,
         collection,
         inputs.table("queries"),

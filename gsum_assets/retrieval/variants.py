@@ -15,7 +15,6 @@ from gsum_assets.retrieval.random_order import RandomOrder
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.tfidf import TfIdf
 from gsum_assets.retrieval.words import Words
-from gsum_resources.array_cache import ArrayCache
 
 RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "random": lambda collection, _: RandomOrder(collection),
@@ -42,36 +41,17 @@ documents than dense (P@3 76.8 against 62.5).
 
 def rank(
     variant: str,
-    documents: pa.Table,
-    chunks: pa.Table,
+    collection: Collection,
     queries: pa.Table,
     words: Words,
-    chunk_embeddings: pa.Table | None = None,
     query_embeddings: pa.Table | None = None,
-    cache: ArrayCache | None = None,
 ) -> pa.Table:
     """Return the rows of the table `rankings` for one baseline.
 
     Parameters
     ----------
     words : how the word-based baselines split a text.
-    chunk_embeddings, query_embeddings : needed by the variants in `NEED_VECTORS`, unused by others.
-    cache : where the index of the whole corpus is kept.
-    """
-    collection = Collection.from_tables(documents, chunks, chunk_embeddings, cache)
-    return rank_in(variant, collection, queries, words, query_embeddings)
-
-
-def rank_in(
-    variant: str,
-    collection: Collection,
-    queries: pa.Table,
-    words: Words,
-    query_embeddings: pa.Table | None = None,
-) -> pa.Table:
-    """Return the result of `rank` in a collection.
-
-    The tables that it is from are not in memory then, if the caller does not hold them.
+    query_embeddings : needed by the variants in `NEED_VECTORS`, as vectors of the collection are.
     """
     if query_embeddings is None:
         questions = Questions.from_table(queries)
