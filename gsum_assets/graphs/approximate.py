@@ -40,7 +40,7 @@ times, of 100,000 3 times as long.
 _LINKS = 32  # of a vector in the index
 _WHILE_BUILDING, _WHILE_SEARCHING = 200, 256  # vectors in a queue of the search
 _SPARE = 8  # vectors searched for beyond k: copies of a vector may hide it from itself
-_MORE_GROUPS = 2.0  # groups whose similarity is computed, per neighbour
+_MORE_GROUPS = 4.0  # groups whose similarity is computed, per neighbour
 _AT_ONCE = 2**13  # vectors searched for at a time
 _CELLS_AT_ONCE = 2**25  # similarities of groups in memory at a time
 _SAMPLE = 200  # vectors whose recall is measured
@@ -162,12 +162,13 @@ def _of_groups(
     owners = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
     comparison, means = Comparison(vectors, starts), _means(vectors, starts)
     most = min(n_groups - 1, int(_MORE_GROUPS * k) + _SPARE)
+    has_few = n_groups <= LARGE  # comparing all means takes time with the square of the groups
     for group in range(n_groups):
         members = slice(starts[group], starts[group + 1])
         order = np.argsort(-neighbours.similarities[members].ravel(), kind="stable")
         near = owners[neighbours.indices[members].ravel()[order]]
         others = _first_distinct(near, group, most)
-        if len(others) < k:
+        if len(others) < (most if has_few else k):
             by_mean = np.argsort(-(means @ means[group]), kind="stable")[: most + 1]
             others = _first_distinct(np.concatenate([others, by_mean]), group, most)
         others = np.sort(others)
