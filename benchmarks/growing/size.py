@@ -198,7 +198,7 @@ def warm(found: Sequence[Size]) -> Measurement:
     ]
     return Measurement(
         "A question to loaded retrievers",
-        "Milliseconds of the processor to score and rank one question over the whole corpus, median "
+        "Milliseconds of the processor to score and rank a question over the whole corpus, median "
         "and in brackets the maximum.",
         ["method", *(f"ms at {size.n_chunks:,}" for size in found)],
         rows,
