@@ -77,4 +77,5 @@ METHOD = Method(
     explain=_explain,
     k="retrieval.k",
     without_k=[name for name, one in VARIANTS.items() if one.adaptive],
+    weighted=True,
 )

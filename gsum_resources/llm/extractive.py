@@ -78,6 +78,8 @@ class ExtractiveModel:
         content = f"{self._settings}\n{self._embedder.identity}"
         return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
+    reads_weights = True
+
     @property
     def structure(self) -> str:
         """Method of structured replies."""

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from gsum_resources.llm.classical.element_relations import relate_elements
 from gsum_resources.llm.classical.entities import extract_entities
 from gsum_resources.llm.classical.facts import extract_facts
@@ -70,7 +72,9 @@ class Replies:
     @cached_property
     def chosen(self) -> Any:
         """Sentences of the summary."""
-        return choose_sentences(self._reading, self._request.max_words, self._settings)
+        weights = np.array(self._request.weights)
+        known = weights[np.array(self._passages_of_sentences) - 1] if len(weights) else None
+        return choose_sentences(self._reading, self._request.max_words, self._settings, known)
 
     @cached_property
     def summary(self) -> str:
