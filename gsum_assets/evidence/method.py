@@ -46,7 +46,7 @@ def _budget(inputs: Inputs) -> Budget:
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
     if settings.max_tokens is not None:
         return Budget(settings.k_max, settings.max_tokens)
-    return Budget(settings.k_max, _k(inputs) * inputs.settings("chunking")["max_tokens"])
+    return Budget(settings.k_max, settings.k_max * inputs.settings("chunking")["max_tokens"])
 
 
 def _k(inputs: Inputs) -> int:

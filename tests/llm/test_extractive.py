@@ -55,6 +55,19 @@ def test_question_finds_its_sentence():
     assert "6,000" in complete(answer("What was paid to Mrs Aldous?", max_words=14)).text
 
 
+def test_sentences_of_likely_passages_are_preferred():
+    passages = (
+        "Dov: The engine of the boat was repaired in Lowick by the firm of Brandt.",
+        "Ines: The engine of the boat was repaired in Marsh End by the firm of Keel.",
+    )
+    question = "Where was the engine of the boat repaired?"
+    for weights, place in [((0.9, 0.1), "Lowick"), ((0.1, 0.9), "Marsh End")]:
+        assert place in complete(answer(question, passages, max_words=16, weights=weights)).text
+    general = answer("Summarize the whole meeting.", passages, max_words=16)
+    weighted = answer("Summarize the whole meeting.", passages, max_words=16, weights=(0.1, 0.9))
+    assert complete(general).text == complete(weighted).text
+
+
 def test_every_sentence_comes_from_the_passages_in_order():
     text = complete(answer("Summarize the whole meeting.", max_words=60)).text
     source = (BOAT + "\n" + LIBRARY).replace("Um, the", "The")
