@@ -15,7 +15,7 @@ from gsum_resources.llm.classical.keywords import keywords
 from gsum_resources.llm.classical.pauses import least_alike
 from gsum_resources.llm.classical.question import write_question
 from gsum_resources.llm.classical.ranking import centrality, relevance
-from gsum_resources.llm.classical.reading import Reading
+from gsum_resources.llm.classical.reading import Reading, words_of_answer
 from gsum_resources.llm.classical.relevance import helpfulness
 from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.summarize import SummarySettings, choose_sentences
@@ -74,7 +74,10 @@ class Replies:
         """Sentences of the summary."""
         weights = np.array(self._request.weights)
         known = weights[np.array(self._passages_of_sentences) - 1] if len(weights) else None
-        return choose_sentences(self._reading, self._request.max_words, self._settings, known)
+        request, n_words = self._request, self._request.max_words
+        if request.task == "answer":
+            n_words = words_of_answer(request.question, n_words)
+        return choose_sentences(self._reading, n_words, self._settings, known)
 
     @cached_property
     def summary(self) -> str:
