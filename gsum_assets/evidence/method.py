@@ -59,6 +59,7 @@ def _explain(inputs: Inputs) -> str:
 METHOD = Method(
     "evidence",
     tuple(VARIANTS),
+    default=("evidence",),
     index=INDEX,
     question=(
         Step(
