@@ -4,7 +4,8 @@
 
 HOME is filled as for `benchmarks.gor`. Only meetings of the split train are read: three networks
 learn from two thirds of them each, and are measured on the last third, by the marked evidence of
-their specific questions and by answers from six passages or nodes.
+their specific questions and by answers from six passages or nodes. Finished trainings are kept in
+the home, so that a command that was killed is resumed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +20,11 @@ from benchmarks.evidence.found import HEADER, K, compared_ranks, metrics_of, pai
 from benchmarks.gor.records import Records
 from benchmarks.results import parser_of, publish
 from gsum_assets.corpus.embed import vector_column
-from gsum_assets.gor.graphs import RecordGraph
+from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
 from gsum_assets.gor.infer import infer
 from gsum_assets.gor.learn import graphs_to_learn_from, with_positives
 from gsum_assets.gor.settings import TrainingSettings
-from gsum_assets.gor.train import train
+from gsum_assets.gor.train import train, training_key
 from gsum_assets.gor.variants import EVIDENCE, training_settings
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.arrow import pc
@@ -32,7 +33,8 @@ N_FOLDS, STEPS, BATCH = 3, 150, 4
 DENSE, GOR, GOR_PASSAGES = "dense", "gor", "gor, passages only"
 ONE, MIXED = "one positive", "passages and responses in one ranking"
 NO_NEIGHBOURS, NO_MARKS = "no neighbour edges", "no marked questions"
-WITHOUT = (ONE, MIXED, NO_NEIGHBOURS, NO_MARKS)
+ONLY_MARKS = "marked questions alone"
+WITHOUT = (ONE, MIXED, NO_NEIGHBOURS, NO_MARKS, ONLY_MARKS)
 ROUGE = ("rouge1", "rouge2", "rougeL")
 Scores = Mapping[str, Sequence[float]]
 Vectors = Mapping[str, np.ndarray]  # by document, of the nodes of its graph
@@ -59,6 +61,8 @@ def graphs_of(side: str, graphs: list[RecordGraph], records: Records) -> list[Re
         return [replace(g, positives=_first(g)) for g in found]
     if side == MIXED:
         return [replace(g, positives=_with_responses(g)) for g in found]
+    if side == ONLY_MARKS:
+        return [_marked_alone(g) for g in found]
     return found
 
 
@@ -77,6 +81,13 @@ def _with_responses(graph: RecordGraph) -> np.ndarray:
     return found
 
 
+def _marked_alone(graph: RecordGraph) -> RecordGraph:
+    """Return the graph without its simulated questions."""
+    kept = graph.sources == NO_SOURCE
+    names = ("queries", "rankings", "sources", "query_ids", "positives")
+    return replace(graph, **{name: getattr(graph, name)[kept] for name in names})
+
+
 def folds(graphs: Sequence[RecordGraph]) -> Iterator[tuple[list[RecordGraph], list[RecordGraph]]]:
     """Yield the graphs to learn from and those to measure; each is measured once."""
     order = np.random.default_rng(0).permutation(len(graphs))
@@ -89,9 +100,15 @@ def trained(records: Records, graphs: list[RecordGraph], side: str, seed: int) -
     found = {}
     for learnt, unseen in folds(graphs):
         settings = settings_of(side, seed, len(learnt))
-        encoder = train(graphs_of(side, learnt, records), settings).encoder
-        names = [graph.document_id for graph in unseen]
-        found |= dict(zip(names, infer(encoder, unseen), strict=True))
+        own = graphs_of(side, learnt, records)
+        file = records.home / "benchmark-gor-evidence" / f"{training_key(own, settings)}.npz"
+        if not file.exists():
+            encoder = train(own, settings).encoder
+            file.parent.mkdir(exist_ok=True)
+            names = [graph.document_id for graph in unseen]
+            np.savez(file, **dict(zip(names, infer(encoder, unseen), strict=True)))
+        with np.load(file) as kept:
+            found |= dict(kept)
     return found
 
 

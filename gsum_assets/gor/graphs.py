@@ -96,7 +96,7 @@ class RecordGraph:
             loops = torch.arange(self.n_nodes)
             ends = torch.cat([before, before + 1, loops]), torch.cat([before + 1, before, loops])
             edges = {("node", RECORD, "node"): graph.edges(), ("node", FOLLOWS, "node"): ends}
-            graph = dgl.heterograph(edges, {"node": self.n_nodes})
+            graph = dgl.convert.heterograph(edges, {"node": self.n_nodes})
         graph.ndata["feat"] = torch.tensor(self.features)
         return graph
 

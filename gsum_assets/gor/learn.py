@@ -127,35 +127,36 @@ def with_positives(
         if row["split"] == (split or DEFAULT_SPLIT) and row["relevant_chunk_ids"]:
             marked.setdefault(row["document_id"], []).append(row)
     return [
-        _with_marked(_with_used(graph), marked.get(graph.document_id, []), query_embeddings)
+        _with_marked(
+            replace(graph, positives=_used(graph)),
+            marked.get(graph.document_id, []),
+            query_embeddings,
+        )
         for graph in graphs
     ]
 
 
-def _with_used(graph: RecordGraph) -> RecordGraph:
-    """Return the graph with the source of each question and what its response used as positives."""
-    is_chunk, rows = graph.kinds == "chunk", np.arange(graph.n_queries)
-    positives = np.zeros((graph.n_queries, graph.n_nodes), bool)
+def _used(graph: RecordGraph) -> np.ndarray:
+    """Return the source of each question and the passages that its response used."""
+    is_chunk = graph.kinds == "chunk"
+    found = np.zeros((graph.n_queries, graph.n_nodes), bool)
     used, response = graph.edges  # responses follow the chunks, one for each question in order
-    positives[response - is_chunk.sum(), used] = True
-    positives[rows, graph.sources] = True
-    return replace(graph, positives=positives & is_chunk)
+    found[response - is_chunk.sum(), used] = True
+    found[np.arange(graph.n_queries), graph.sources] = True
+    return found & is_chunk
 
 
 def _with_marked(graph: RecordGraph, rows: list[dict], query_embeddings: pa.Table) -> RecordGraph:
-    """Return the graph with the questions of `rows` added, whose positives are marked."""
-    is_marked = {
-        row["query_id"]: np.isin(graph.node_ids, row["relevant_chunk_ids"]) for row in rows
-    }
-    is_marked = {query_id: found for query_id, found in is_marked.items() if found.any()}
-    if not is_marked:
+    """Return the graph with the questions of `rows` added that have marked passages in it."""
+    marks = {row["query_id"]: np.isin(graph.node_ids, row["relevant_chunk_ids"]) for row in rows}
+    ids = [query_id for query_id, found in marks.items() if found.any()]
+    if not ids or graph.positives is None:
         return graph
-    ids, positives = list(is_marked), np.stack(list(is_marked.values()))
+    positives = np.stack([marks[query_id] for query_id in ids])
     ranked = np.argsort(~positives, axis=1, kind="stable")
-    vectors = vectors_of(query_embeddings, ids, "query")
     return replace(
         graph,
-        queries=np.concatenate([graph.queries, vectors]),
+        queries=np.concatenate([graph.queries, vectors_of(query_embeddings, ids, "query")]),
         rankings=np.concatenate([graph.rankings, ranked]),
         sources=np.append(graph.sources, np.full(len(ids), NO_SOURCE)),
         query_ids=np.append(graph.query_ids, ids),

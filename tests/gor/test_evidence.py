@@ -20,7 +20,7 @@ SETTINGS = training_settings(EVIDENCE, TrainingSettings(epochs=4, batch_graphs=2
 VECTORS = pa.table({"query_id": ["m"], "embedding": vector_column(np.ones((1, 16), np.float32))})
 
 
-def marked(graph, split="train", chunks=(1, 5)):
+def marked(graph, split: str | None = "train", chunks=(1, 5)):
     row = {
         "query_id": "m",
         "document_id": graph.document_id,
@@ -104,6 +104,7 @@ def test_positives_are_the_source_and_what_the_response_used():
     graph = toy_graph("a", n_chunks=8, n_queries=4)
     graph.edges[:, 0] = (9, 11)  # the last response used the second one, which is no passage
     (found,) = with_own(graph)
+    assert found.positives is not None
     for i, positives in enumerate(found.positives):
         used = set(graph.edges[0][graph.edges[1] == 8 + i].tolist())
         assert set(np.flatnonzero(positives)) == {graph.sources[i]} | {n for n in used if n < 8}
@@ -115,6 +116,7 @@ def test_positives_are_the_source_and_what_the_response_used():
 def test_marked_questions_of_the_split_are_learnt_from():
     graph = toy_graph("a")
     (found,) = with_positives([graph], marked(graph), VECTORS, None)
+    assert found.positives is not None
     assert found.query_ids.tolist() == [*graph.query_ids, "m"]
     assert np.flatnonzero(found.positives[-1]).tolist() == [1, 5]
     assert found.rankings[-1].tolist() == [1, 5, 0, 2, 3, 4, *range(6, 12)]
