@@ -13,14 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from dgl import DGLGraph
-from dgl.nn.pytorch import (
-    GATConv,
-    GINConv,
-    GraphConv,
-    JumpingKnowledge,
-    SAGEConv,
-    SGConv,
-)
+from dgl.nn.pytorch import GATConv, GINConv, GraphConv, JumpingKnowledge, SAGEConv, SGConv
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear, normalize
 

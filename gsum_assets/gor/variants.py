@@ -22,7 +22,10 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
         "gor-no-rank": {"loss": {"ranking": False}},
         "gor-no-in-batch": {"loss": {"in_batch": False}},
         SUPERVISED: {},
-        EVIDENCE: {"encoder": {"neighbours": True}, "loss": {"ranking": False}},
+        EVIDENCE: {
+            "encoder": {"neighbours": True},
+            "loss": {"contrastive": True, "ranking": False},
+        },
         "gor-published": {
             "encoder": {
                 "direction": "to_response",
