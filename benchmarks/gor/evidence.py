@@ -34,7 +34,7 @@ DENSE, GOR, GOR_PASSAGES = "dense", "gor", "gor, passages only"
 ONE, MIXED = "one positive", "passages and responses in one ranking"
 NO_NEIGHBOURS, NO_MARKS = "no neighbour edges", "no marked questions"
 ONLY_MARKS = "marked questions alone"
-WITHOUT = (ONE, MIXED, NO_NEIGHBOURS, NO_MARKS, ONLY_MARKS)
+CHANGED = (ONE, MIXED, NO_NEIGHBOURS, NO_MARKS, ONLY_MARKS)
 ROUGE = ("rouge1", "rouge2", "rougeL")
 Scores = Mapping[str, Sequence[float]]
 Vectors = Mapping[str, np.ndarray]  # by document, of the nodes of its graph
@@ -151,7 +151,7 @@ def asked(records: Records, graphs: Sequence[RecordGraph]) -> pa.Table:
 def measure(records: Records, n_seeds: int) -> Iterator[Measurement]:
     """Yield evidence and answers of all sides, and the effect of each repair."""
     graphs, _ = graphs_to_learn_from(records.graphs, records.queries, "train")
-    embedded = {side: [] for side in (GOR, EVIDENCE, *WITHOUT)}
+    embedded = {side: [] for side in (GOR, EVIDENCE, *CHANGED)}
     for side, runs in embedded.items():
         runs += [trained(records, graphs, side, seed) for seed in range(n_seeds)]
     texts = {graph.document_id: graph.features for graph in graphs}
@@ -178,15 +178,15 @@ def measure(records: Records, n_seeds: int) -> Iterator[Measurement]:
     )
     yield Measurement(
         "What each repair is worth",
-        f"`{EVIDENCE}` less the same without it. {notes}",
-        ["without", "AP", "R@6", *ROUGE],
+        f"`{EVIDENCE}` less `{GOR}`, and less itself with one part changed. {notes}",
+        ["less that of", "AP", "R@6", *ROUGE],
         [
             [
                 side,
                 *(paired(ranked[EVIDENCE][m], ranked[side][m], 1) for m in ("ap", "r")),
                 *(paired(written[EVIDENCE][m], written[side][m]) for m in ROUGE),
             ]
-            for side in WITHOUT
+            for side in (GOR, *CHANGED)
         ],
     )
 
