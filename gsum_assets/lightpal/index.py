@@ -12,7 +12,7 @@ from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result, Shown
-from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.loading import collection_of
 
 _TEXTS = ("documents", "chunks")
 PASSAGES = (*_TEXTS, "chunk_embeddings")
@@ -28,16 +28,8 @@ def _graph_settings(inputs: Inputs) -> GraphSettings:
     return GraphSettings.model_validate(inputs.settings("lightpal.graph"))
 
 
-def _passages(inputs: Inputs, with_vectors: bool = False) -> Collection:
-    """Return the collection without its texts."""
-    documents = inputs.tables["documents"].columns(["document_id"])
-    chunks = inputs.tables["chunks"].columns(["chunk_id", "document_id", "position"])
-    vectors = inputs.table("chunk_embeddings") if with_vectors else None
-    return Collection.from_tables(documents, chunks, vectors)
-
-
 def _candidates(inputs: Inputs) -> Result:
-    collection = _passages(inputs, with_vectors=True)
+    collection = collection_of(inputs, with_texts=False)
     n = _graph_settings(inputs).n_candidates
     earlier = read_earlier(inputs.warehouse, inputs.corpus)
     progress = inputs.progress("chunks compared")
@@ -56,14 +48,14 @@ def _candidates(inputs: Inputs) -> Result:
 
 def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
-    collection = Collection.from_tables(*map(inputs.table, _TEXTS))
+    collection = collection_of(inputs, with_vectors=False)
     rows = context_scores(inputs.table("candidates"), collection, scorer)
     counts = {"pairs_scored": scorer.n_scored, "pairs_remembered": scorer.n_remembered}
     return Result(rows, shown=lambda: {"context_scores": counts})
 
 
 def _passage_edges(inputs: Inputs) -> Result:
-    collection = _passages(inputs)
+    collection = collection_of(inputs, with_texts=False, with_vectors=False)
     pairs = inputs.table("candidates"), inputs.table("context_scores")
     edges = passage_edges(*pairs, collection, _graph_settings(inputs).n_edges)
 
@@ -78,10 +70,11 @@ def _passage_edges(inputs: Inputs) -> Result:
 
 
 def _walk_trust(inputs: Inputs) -> Result:
-    edges, walked = inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph
     rows = walk_trust(
-        Collection.from_tables(*map(inputs.table, PASSAGES), cache=inputs.array_cache),
-        PassageGraphs.of(edges, walked, both_ways=True),
+        collection_of(inputs, keep_indexes=True),
+        PassageGraphs.of(
+            inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph, both_ways=True
+        ),
         inputs.settings("language"),
         WalkSettings.model_validate(inputs.settings("lightpal.walk")),
     )

@@ -7,8 +7,9 @@ from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
-from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.tables import TABLES
 
@@ -19,7 +20,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     walks = inputs.variant == PASSAGE_WALK
     return rank(
         inputs.variant,
-        Collection.from_tables(*map(inputs.table, PASSAGES), cache=inputs.array_cache),
+        collection_of(inputs, keep_indexes=True),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         Tables(inputs.table("passage_edges"), inputs.table("walk_trust") if walks else _NO_TRUST),
         inputs.settings("language"),

@@ -9,7 +9,7 @@ questions).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.array_cache import ArrayCache
-from gsum_resources.arrow import pc, rows_at
+from gsum_resources.arrow import pc
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,8 @@ class Collection:
         """
         keys = ("document_id", "position")
         order = pc.sort_indices(chunks.select(keys), [(key, "ascending") for key in keys])
-        chunks = rows_at(chunks, order)
-        owners = chunks["document_id"].to_pylist()
+        order = order.to_numpy()
+        owners = _in_order(chunks["document_id"].to_pylist(), order)
         document_ids, starts = np.unique(np.array(owners, dtype=object), return_index=True)
         texts = dict(zip(documents["document_id"].to_pylist(), _texts_of(documents), strict=True))
         orphans = [document_id for document_id in document_ids if document_id not in texts]
@@ -71,17 +71,27 @@ class Collection:
                 f"chunks: {len(orphans)} documents are not in `documents` (first: "
                 f"'{orphans[0]}'); materialize documents and chunks together"
             )
-        chunk_ids = chunks["chunk_id"].to_pylist()
+        chunk_ids = _in_order(chunks["chunk_id"].to_pylist(), order)
         vectors = None if chunk_embeddings is None else vectors_of(chunk_embeddings, chunk_ids)
         return cls(
             document_ids=list(document_ids),
             document_texts=[texts[document_id] for document_id in document_ids],
             chunk_ids=chunk_ids,
-            chunk_texts=_texts_of(chunks),
+            chunk_texts=_in_order(_texts_of(chunks), order),
             starts=np.append(starts, len(owners)).astype(np.int64),
             embeddings=vectors,
             cache=cache,
         )
+
+    def with_vectors(self, chunk_embeddings: pa.Table) -> "Collection":
+        """Return the collection with the vectors in the table `chunk_embeddings`.
+
+        Raises
+        ------
+        ValueError
+            If a chunk has no embedding.
+        """
+        return replace(self, embeddings=vectors_of(chunk_embeddings, self.chunk_ids))
 
     @cached_property
     def places(self) -> dict[str, np.ndarray]:
@@ -104,6 +114,10 @@ class Collection:
             starts=np.array([0, last - first]),
             embeddings=None if self.embeddings is None else self.embeddings[first:last],
         )
+
+
+def _in_order(values: list[str], order: np.ndarray) -> list[str]:
+    return [values[index] for index in order]
 
 
 def _texts_of(rows: pa.Table) -> list[str]:

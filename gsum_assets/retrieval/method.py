@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
-from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
+from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
@@ -14,12 +14,7 @@ from gsum_assets.retrieval.words import Words
 def _rank(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
     dense = inputs.variant in NEED_VECTORS
-    collection = Collection.from_tables(
-        inputs.table("documents"),
-        inputs.table("chunks"),
-        inputs.table("chunk_embeddings") if dense else None,
-        inputs.array_cache,
-    )
+    collection = collection_of(inputs, with_vectors=dense, keep_indexes=True)
     return rank(
         inputs.variant,
         collection,
