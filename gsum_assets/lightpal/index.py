@@ -13,6 +13,7 @@ from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result, Shown
 from gsum_assets.retrieval.loading import collection_of
+from gsum_assets.retrieval.seeds import keep_index
 
 _TEXTS = ("documents", "chunks")
 PASSAGES = (*_TEXTS, "chunk_embeddings")
@@ -70,12 +71,15 @@ def _passage_edges(inputs: Inputs) -> Result:
 
 
 def _walk_trust(inputs: Inputs) -> Result:
+    language = inputs.settings("language")
+    collection = collection_of(inputs, with_vectors=False, keep_indexes=True)
+    keep_index(collection, language)
     rows = walk_trust(
-        collection_of(inputs, keep_indexes=True),
+        collection.with_vectors(inputs.table("chunk_embeddings")),
         PassageGraphs.of(
             inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph, both_ways=True
         ),
-        inputs.settings("language"),
+        language,
         WalkSettings.model_validate(inputs.settings("lightpal.walk")),
     )
     trust = {f"{row['level']}_{row['scope']}": row["trust"] for row in rows.to_pylist()}

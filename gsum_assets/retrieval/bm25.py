@@ -24,7 +24,9 @@ from gsum_assets.retrieval.words import Words
 from gsum_resources.array_cache import ArrayCache
 from gsum_resources.content_hash import hash_texts
 
-_KEPT_FROM = 2**20  # characters; fewer are split within half a second
+KEPT_FROM = 2**20
+"""Characters of texts whose index is kept; fewer are split within half a second."""
+
 _FORMAT = "2"  # changes when the same texts and settings give other arrays
 _ARRAYS = ("data", "indices", "indptr")  # of bm25s
 
@@ -116,7 +118,7 @@ def indexed(
     ----------
     name : what the texts are; a new version replaces the kept index of this name.
     """
-    if sum(map(len, texts)) < _KEPT_FROM:
+    if sum(map(len, texts)) < KEPT_FROM:
         return Bm25Index(texts, settings)
     if cache is None:
         return _large(texts, settings)

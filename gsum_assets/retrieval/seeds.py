@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gsum_assets.retrieval.bm25 import Bm25, Bm25Settings
+from gsum_assets.retrieval.bm25 import KEPT_FROM, Bm25, Bm25Settings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.hybrid import DENSE_WEIGHT, min_max
@@ -30,6 +30,15 @@ def lexical_and_dense(collection: Collection, language: str) -> tuple[Retriever,
     """Return the two retrievers that are combined for seeds."""
     words = Words(language, bigrams=True)
     return Bm25(collection, Bm25Settings(words=words)), Dense(collection)
+
+
+def keep_index(collection: Collection, language: str) -> None:
+    """Compute the index of a large collection and keep it in its cache, if it has one.
+
+    Before vectors are read: the index takes most memory while it is computed, and is mapped later.
+    """
+    if collection.cache and sum(map(len, collection.chunk_texts)) >= KEPT_FROM:
+        Bm25(collection, Bm25Settings(words=Words(language, bigrams=True)))
 
 
 class Seeds:

@@ -79,7 +79,7 @@ QUERIES = ["the red fox", "boats in the harbour at night", "zyzzyva", ""]
 
 @pytest.mark.parametrize("words", [Words(), Words(bigrams=True)])
 def test_kept_index_has_equal_scores_and_no_words(tmp_path, monkeypatch, words):
-    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     cache, settings = ArrayCache(ParquetStore(str(tmp_path)), "tales"), Bm25Settings(words=words)
     here = replace(collection(), cache=cache)
     fresh = Bm25(collection(), settings).scores(toy_question(*QUERIES))
@@ -95,7 +95,7 @@ def test_kept_index_has_equal_scores_and_no_words(tmp_path, monkeypatch, words):
 
 
 def test_kept_index_is_replaced_when_a_text_or_setting_changes(tmp_path, monkeypatch):
-    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
     for texts, settings in (
         (["red fox", "grey wolf"], Bm25Settings()),
@@ -112,13 +112,13 @@ def test_kept_index_is_replaced_when_a_text_or_setting_changes(tmp_path, monkeyp
 def test_indexes_of_documents_and_small_corpora_are_not_kept(tmp_path, monkeypatch):
     cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
     Bm25(replace(collection(), cache=cache))
-    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     Bm25(replace(collection(), cache=cache).document(1))
     assert not list(tmp_path.rglob("*.npy"))
 
 
 def test_texts_without_terms_are_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(bm25, "_KEPT_FROM", 1)
+    monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
     for _ in range(2):
         assert indexed("chunks", ["the of"], Bm25Settings(), cache).scores(["fox"]).tolist() == [
