@@ -50,14 +50,18 @@ def _candidates(inputs: Inputs) -> Result:
 def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
-    rows = context_scores(inputs.table("candidates"), collection, scorer)
+    candidates = inputs.tables["candidates"].columns(_PAIR)
+    rows = context_scores(candidates, collection, scorer)
     counts = {"pairs_scored": scorer.n_scored, "pairs_remembered": scorer.n_remembered}
     return Result(rows, shown=lambda: {"context_scores": counts})
 
 
 def _passage_edges(inputs: Inputs) -> Result:
     collection = collection_of(inputs, with_texts=False, with_vectors=False)
-    pairs = inputs.table("candidates"), inputs.table("context_scores")
+    pairs = (
+        inputs.tables["candidates"].columns([*_PAIR, "similarity"]),
+        inputs.tables["context_scores"].columns([*_PAIR, "score"]),
+    )
     edges = passage_edges(*pairs, collection, _graph_settings(inputs).n_edges)
 
     def shown() -> dict:
