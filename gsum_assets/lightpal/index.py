@@ -4,7 +4,7 @@ from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.lightpal.earlier import note, read_earlier
-from gsum_assets.lightpal.passage_edges import passage_edges
+from gsum_assets.lightpal.passage_edges import edges_among, lists_of
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.settings import GraphSettings, NeighbourSettings, WalkSettings
@@ -58,11 +58,11 @@ def _context_scores(inputs: Inputs) -> Result:
 
 def _passage_edges(inputs: Inputs) -> Result:
     collection = collection_of(inputs, with_texts=False, with_vectors=False)
-    pairs = (
-        inputs.tables["candidates"].columns([*_PAIR, "similarity"]),
-        inputs.tables["context_scores"].columns([*_PAIR, "score"]),
+    similar, scores = (
+        lists_of(inputs.tables[name].columns([*_PAIR, column]), collection, column)
+        for name, column in (("candidates", "similarity"), ("context_scores", "score"))
     )
-    edges = passage_edges(*pairs, collection, _graph_settings(inputs).n_edges)
+    edges = edges_among(similar, scores, collection, _graph_settings(inputs).n_edges)
 
     def shown() -> dict:
         if not edges.num_rows:

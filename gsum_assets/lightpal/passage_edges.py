@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.lists import candidate_lists
+from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import named, repeated, with_dictionaries
@@ -38,6 +38,10 @@ class _Edges(NamedTuple):
 
 _Level = tuple[str, Sequence[str], Mapping[tuple[str, str], list[_Edges]]]
 """A level, the ids of its passages, and blocks of its edges by graph and scope."""
+
+
+Lists = Mapping[str, CandidateLists]
+"""Candidates by level."""
 
 
 class _Values(NamedTuple):
@@ -60,12 +64,23 @@ def passage_edges(
     ValueError
         If candidates or scores do not belong to the collection's passages.
     """
+    similar = lists_of(candidates, collection, "similarity")
+    return edges_among(similar, lists_of(context_scores, collection, "score"), collection, n_edges)
+
+
+def lists_of(pairs: pa.Table, collection: Collection, column: str) -> Lists:
+    """Return the candidates of documents and of chunks, with the values of a column."""
+    levels = {"document": collection.document_ids, "node": collection.chunk_ids}
+    return {level: candidate_lists(pairs, level, ids, column) for level, ids in levels.items()}
+
+
+def edges_among(similar: Lists, scores: Lists, collection: Collection, n_edges: int) -> pa.Table:
+    """Return the result of `passage_edges` from lists, so that the tables need not be in memory."""
     owners = np.repeat(np.arange(len(collection.document_ids)), np.diff(collection.starts))
     levels: list[_Level] = []
     for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
-        similar = candidate_lists(candidates, level, ids, "similarity")
-        scored = candidate_lists(context_scores, level, ids, "score")
-        if not np.array_equal(similar.indices, scored.indices):
+        near, scored = similar[level], scores[level]
+        if not np.array_equal(near.indices, scored.indices):
             raise ValueError(
                 f"lightpal: the context scores of level '{level}' are not those of the candidates; "
                 "materialize lightpal/context_scores again"
@@ -73,16 +88,15 @@ def passage_edges(
         chosen: dict[tuple[str, str], list[_Edges]] = {}
         for first in range(0, len(ids), _PASSAGES_AT_ONCE):
             block = slice(first, first + _PASSAGES_AT_ONCE)
-            indices, scores = similar.indices[block], scored.values[block]
+            indices, values_of = near.indices[block], scored.values[block]
             same = owners[indices] == owners[block, None] if level == "node" else None
-            for graph, values in _values(similar.values[block].astype(np.float64), scores):
+            for graph, values in _values(near.values[block].astype(np.float64), values_of):
                 edges = _best(indices, values, n_edges, first)
                 chosen.setdefault((graph, "corpus"), []).append(edges)
                 if same is not None:
                     within = values._replace(strength=np.where(same, values.strength, -np.inf))
                     edges = _best(indices, within, n_edges, first)
                     chosen.setdefault((graph, "document"), []).append(edges)
-        del similar, scored
         levels.append((level, ids, chosen))
     return _table(levels)
 
