@@ -14,6 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Literal
 
 import numpy as np
 
@@ -38,9 +39,7 @@ N_READ = 6 * 256  # word pieces: six full chunks
 WORDS = 130
 _SENTENCE = " The budget is four hundred euros."
 _EDITS = 4  # per meeting
-KINDS = {
-    name: CorpusSettings(chunking=ChunkingSettings(borders=name)) for name in ("length", "content")
-}
+KINDS: tuple[Literal["length", "content"], ...] = ("length", "content")
 
 
 def cut(document: Document, settings: CorpusSettings) -> list[Chunk]:
@@ -98,8 +97,8 @@ def measure_quality(n_meetings: int) -> list[Measurement]:
             and query.kind == "specific"
             and query.relevant_spans
         ]
-        for name, settings in KINDS.items():
-            chunks = cut(document, settings)
+        for name in KINDS:
+            chunks = cut(document, CorpusSettings(chunking=ChunkingSettings(borders=name)))
             for retriever, query, order in _ranked(chunks, marked, embedder):
                 read, text = _read([chunks[i] for i in order])
                 side = f"{retriever}, {name}"
