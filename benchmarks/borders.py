@@ -1,6 +1,6 @@
 """Chunk borders by content beside borders by length: what an edit changes, and what is found.
 
-    GSUM_DATASETS=../shared/datasets python -m benchmarks.borders [--meetings 60] [--edits]
+    GSUM_DATASETS=../shared/datasets python -m benchmarks.borders [--meetings 60] [--edits] …
 
 On training meetings of QMSum, cut by the default settings with either kind of border. An edit puts
 one sentence near the middle of a meeting; chunks are changed if their ids are new. For specific
@@ -82,11 +82,18 @@ def _changed(document: Document, settings: CorpusSettings) -> tuple[np.ndarray, 
     return np.array(found), np.array([chunk.n_tokens for chunk in before])
 
 
-def measure_quality(n_meetings: int) -> list[Measurement]:
-    """Return recall and ROUGE by retriever and kind of border."""
+def measure_quality(
+    n_meetings: int, retrievers: Sequence[str] = ("bm25", "dense"), is_answered: bool = True
+) -> list[Measurement]:
+    """Return recall and ROUGE by retriever and kind of border.
+
+    Parameters
+    ----------
+    retrievers : "bm25", "dense".
+    is_answered : whether to measure ROUGE, too, which embeds the sentences that are read.
+    """
     contents = read_qmsum(required("qmsum", "train.jsonl.gz"))
-    known: dict[str, np.ndarray] = {}
-    embedder = Kept(LocalEmbedder(precision="float32"), known)
+    embedder = Kept(LocalEmbedder(precision="float32"), {})
     model = ExtractiveModel(Remembered(LocalEmbedder(precision="float32"), {}))
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for i, document in enumerate(contents.documents[:n_meetings], 1):
@@ -99,15 +106,16 @@ def measure_quality(n_meetings: int) -> list[Measurement]:
         ]
         for name in KINDS:
             chunks = cut(document, CorpusSettings(chunking=ChunkingSettings(borders=name)))
-            for retriever, query, order in _ranked(chunks, marked, embedder):
+            for retriever, query, order in _ranked(chunks, marked, embedder, retrievers):
                 read, text = _read([chunks[i] for i in order])
                 side = f"{retriever}, {name}"
                 values["recall"][side].append(_recall(read, query, document.text))
-                for metric, score in _rouge(model, query, text).items():
+                scores = _rouge(model, query, text) if is_answered else {}
+                for metric, score in scores.items():
                     values[metric][side].append(score)
         if i % 5 == 0:
             print(f"{i} of {n_meetings} meetings", _means(values), file=sys.stderr, flush=True)
-    return [_table(values, retriever, n_meetings) for retriever in ("bm25", "dense")]
+    return [_table(values, retriever, n_meetings) for retriever in retrievers]
 
 
 def _means(values: dict[str, dict[str, list[float]]]) -> str:
@@ -119,18 +127,18 @@ def _means(values: dict[str, dict[str, list[float]]]) -> str:
 
 
 def _ranked(
-    chunks: Sequence[Chunk], queries: Sequence[Query], embedder: Kept
+    chunks: Sequence[Chunk], queries: Sequence[Query], embedder: Kept, retrievers: Sequence[str]
 ) -> Iterator[tuple[str, Query, list[int]]]:
     """Yield retriever, question and chunks, best first."""
     if not queries:
         return
     texts = [chunk.text for chunk in chunks]
     asked = [query.retrieval_text for query in queries]
-    scores = {
-        "bm25": Bm25Index(texts, Bm25Settings(words=Words("en"))).scores(asked),
-        "dense": embedder.embed_queries(asked) @ embedder.embed(texts).T,
-    }
-    for retriever, found in scores.items():
+    for retriever in retrievers:
+        if retriever == "bm25":
+            found = Bm25Index(texts, Bm25Settings(words=Words("en"))).scores(asked)
+        else:
+            found = embedder.embed_queries(asked) @ embedder.embed(texts).T
         for query, own in zip(queries, (-found).argsort(axis=1, kind="stable"), strict=True):
             yield retriever, query, own.tolist()
 
@@ -189,10 +197,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = parser_of(__doc__, "python -m benchmarks.borders")
     parser.add_argument("--meetings", type=int, default=60, help="training meetings, the first")
     parser.add_argument("--edits", action="store_true", help="measure edits only")
+    parser.add_argument("--retrievers", nargs="+", default=["bm25", "dense"])
+    parser.add_argument("--recall", action="store_true", help="measure no ROUGE")
     chosen = parser.parse_args(arguments)
-    publish("borders-edits", measure_edits(chosen.meetings), chosen.store)
-    if not chosen.edits:
-        publish("borders", measure_quality(chosen.meetings), chosen.store)
+    if chosen.edits:
+        publish("borders-edits", measure_edits(chosen.meetings), chosen.store)
+        return
+    found = measure_quality(chosen.meetings, chosen.retrievers, not chosen.recall)
+    publish("borders", found, chosen.store)
 
 
 if __name__ == "__main__":
