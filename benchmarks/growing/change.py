@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks import Measurement, required
 from benchmarks.graphrag.measured import Usage, run_measured
 from benchmarks.results import parser_of, publish
+from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.evaluation.costs import is_of_index
 from gsum_assets.tables import TABLES, table_of
@@ -48,6 +49,7 @@ class Cost(NamedTuple):
     pairs : pairs of passages scored.
     written : materialized partitions, and rows in them, by asset.
     seconds : wall and processor time by step, and between steps.
+    changed : rows with another content than any row before, by table.
     """
 
     usage: Usage
@@ -56,6 +58,7 @@ class Cost(NamedTuple):
     pairs: int
     written: dict[str, tuple[int, int]]
     seconds: dict[str, tuple[float, float]]
+    changed: dict[str, int]
 
     @property
     def n_rows(self) -> int:
@@ -105,7 +108,17 @@ def measure(
         "A change beside the index of all, every method, ODSum-Story",
         f"{_taken(n_documents)}, embedded models. Each row is a process of its own, loading Python "
         "and its libraries included; in brackets percent of the index.",
-        ["", "s", "processor, s", "peak, MiB", "rows", "calls", "embedded", "pairs scored"],
+        [
+            "",
+            "s",
+            "processor, s",
+            "peak, MiB",
+            "rows written",
+            "changed",
+            "calls",
+            "embedded",
+            "pairs scored",
+        ],
         [_row(name, cost, costs[0][1]) for name, cost in costs],
     )
 
@@ -124,6 +137,7 @@ def _row(name: str, cost: Cost, full: Cost) -> list[str]:
         ratio(cost.usage.cpu_s, full.usage.cpu_s),
         f"{cost.usage.peak_mib:,.0f}",
         ratio(cost.n_rows, full.n_rows),
+        ratio(sum(cost.changed.values()), full.n_rows),
         ratio(cost.n_calls, full.n_calls),
         ratio(cost.embeddings, full.embeddings),
         ratio(cost.pairs, full.pairs),
@@ -139,7 +153,9 @@ def _described(name: str, cost: Cost) -> str:
     for step, (wall, processor) in sorted(cost.seconds.items(), key=lambda pair: -pair[1][0]):
         lines.append(f"  {wall:8.1f} s, of the processor {processor:8.1f}  {step}")
     lines += [f"  {n:5} calls  {asset}" for asset, n in cost.calls.most_common()]
-    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.written.items()]
+    for asset, (n, rows) in cost.written.items():
+        changed = cost.changed[table_of(asset.split("/")).name]
+        lines.append(f"  {n:4} partitions {rows:9,} rows, {changed:9,} changed  {asset}")
     return "\n".join(lines)
 
 
@@ -187,7 +203,7 @@ def _run(root: Path) -> Cost:
     environment = {"GSUM_HOME": str(root)}
     os.environ.pop("GSUM_DATASETS", None)
     store = ParquetStore(str(root / "warehouse"))
-    before = _requests(store)
+    before, rows_before = _requests(store), _rows_of(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
     after = _requests(store)
@@ -204,7 +220,24 @@ def _run(root: Path) -> Cost:
         after.pairs - before.pairs,
         written,
         seconds,
+        {
+            name: (rows - rows_before.get(name, Counter())).total()
+            for name, rows in _rows_of(store).items()
+        },
     )
+
+
+def _rows_of(store: ParquetStore) -> dict[str, Counter[int]]:
+    """Return how often each row occurs, by its hash, without measured columns, by table."""
+    found = {}
+    for name, table in TABLES.items():
+        rows = (
+            store.read(table, store.partitions(table, CORPUS))[0] if name not in LEDGERS else None
+        )
+        if rows is not None:
+            columns = [rows[c].to_pylist() for c in rows.column_names if c not in table.measured]
+            found[name] = Counter(hash(repr(row)) for row in zip(*columns, strict=True))
+    return found
 
 
 class _Requests(NamedTuple):
