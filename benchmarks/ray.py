@@ -125,7 +125,7 @@ def row_of(
     ]
 
 
-def measure(n_texts: int = 512, n_rows: int = 32, rounds: int = 5) -> Measurement:
+def measure(n_texts: int = 192, n_rows: int = 8, rounds: int = 5) -> Measurement:
     """Seconds on this process, one node and two nodes, in turn."""
     memoized._BATCH = _BLOCK
     ray_engine._IDLE_S = 1e6  # the actors of all sides stay
@@ -168,8 +168,8 @@ def main() -> None:
         command = [*ALONE, sys.executable, *sys.orig_argv[1:]]
         os.execvpe(command[0], command, {**os.environ, _INSIDE: "1"})
     parser = parser_of(__doc__)
-    parser.add_argument("--texts", type=int, default=512, help="passages to embed")
-    parser.add_argument("--rows", type=int, default=32, help="passages to score")
+    parser.add_argument("--texts", type=int, default=192, help="passages to embed")
+    parser.add_argument("--rows", type=int, default=8, help="passages to score")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each side")
     chosen = parser.parse_args()
     publish("ray", measure(chosen.texts, chosen.rows, chosen.rounds), chosen.store)

@@ -218,6 +218,8 @@ class Method:
     k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
         if there is none.
     without_k : variants that do not use that setting.
+    weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
+        model with `reads_weights` then prefers sentences of likely passages.
     supported_questions : selects the questions that a variant can answer; None: all. An upper
         bound that reads the marked evidence has no answer where none is marked.
     read : returns the texts that answers are based on; None: rows of `answered_from`.
@@ -233,6 +235,7 @@ class Method:
     explain: Callable[[Inputs], str] | None = None
     k: str = ""
     without_k: Collection[str] = ()
+    weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
 
@@ -271,8 +274,9 @@ class Method:
     def answer_steps(self) -> Sequence[Step]:
         """The steps from contexts to answers, in order."""
         purpose = "The answer, and what it cost in calls, tokens and seconds."
+        version = "4" if self.weighted else "3"
         written = Step(
-            self._answered, {"summaries": purpose}, ["language_model"], "llm", code_version="3"
+            self._answered, {"summaries": purpose}, ["language_model"], "llm", code_version=version
         )
         return (*self.refinements, written)
 
@@ -293,6 +297,7 @@ class Method:
             inputs.model("language_model"),
             inputs.settings("answer")["max_words"],
             inputs.prompts("answers"),
+            self.weighted,
         )
         spent = [inputs.table(step.table) for step in spending]
         return Result(with_spent(answers.rows, spent), answers.failures)

@@ -34,6 +34,8 @@ class Request:
     ending : text after passages and question, such as intermediate results. Text from documents
         belongs here and not in the instructions, and so does text that differs between requests
         about the same passages, so that these share a common prefix.
+    weights : probability that each passage holds evidence for the question, `(n_passages,)`; empty
+        if unknown. Only models with `reads_weights` read it; a chat model never sees it.
     """
 
     task: Task
@@ -46,6 +48,7 @@ class Request:
     schema: type[BaseModel] | None = None
     document_id: str = ""
     ending: str = ""
+    weights: tuple[float, ...] = ()
 
     def render(self) -> str:
         """Return the user message: numbered passages, then the question, then the ending."""

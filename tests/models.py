@@ -32,14 +32,19 @@ class HashEmbedder:
 class FirstWords:
     """Answers with the first words of the passages; fails where they hold `refuses`."""
 
-    def __init__(self, name: str = "first-words", refuses: str | None = None) -> None:
+    def __init__(
+        self, name: str = "first-words", refuses: str | None = None, reads_weights: bool = False
+    ) -> None:
         self.identity = name
         self.refuses = refuses
+        self.reads_weights = reads_weights
+        self.requests: list[Request] = []
         self.n_requests = 0
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         replies = []
         for index, request in enumerate(requests):
+            self.requests.append(request)
             self.n_requests += 1
             replies.append(self._one(request))
             if on_reply:

@@ -1,11 +1,11 @@
-"""Meetings of QMSum with the tables that `evidence` reads.
+"""Documents of a benchmark with the tables that `evidence` reads.
 
-Meetings are cut by the default settings. Vectors are kept in the system's folder for temporary
-files, meeting by meeting, so that an interrupted run continues.
+Documents are cut by the default settings. Vectors are kept in the system's folder for temporary
+files, document by document, so that an interrupted run continues.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from benchmarks.odsum import kept
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.embed import embed_questions, vector_column
 from gsum_assets.corpus.evidence import query_rows
+from gsum_assets.corpus.importers.benchmark import Contents
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusSettings
@@ -83,18 +84,19 @@ class Meetings:
         return {query_id: ids for query_id, ids in found.items() if ids}
 
 
-def load(folder: Path, split: str, precision: Precision = "float32") -> Meetings:
-    """Return the meetings of `<split>.jsonl.gz` in a folder.
+def load(
+    file: Path, read: Callable[[Path], Contents] = read_qmsum, precision: Precision = "float32"
+) -> Meetings:
+    """Return the documents and questions of an official file.
 
     Raises
     ------
     MissingDataError
         If the file is not there.
     """
-    file = folder / f"{split}.jsonl.gz"
     if not file.exists():
-        raise MissingDataError(f"needs {file}; name the folder with the official files of QMSum")
-    contents = read_qmsum(file)
+        raise MissingDataError(f"needs {file}; name the folder with the benchmark's official files")
+    contents = read(file)
     embedder = LocalEmbedder(precision=precision)
     known: dict[str, np.ndarray] = {}
     keeping = Kept(embedder, known)
@@ -106,7 +108,7 @@ def load(folder: Path, split: str, precision: Precision = "float32") -> Meetings
         vectors.append(keeping.embed(rows["text"].to_pylist()))
         sentences.append(sentence_rows(rows, keeping))
         if i % 20 == 0:
-            print(f"{i} of {len(contents.documents)} meetings embedded", file=sys.stderr)
+            print(f"{i} of {len(contents.documents)} documents embedded", file=sys.stderr)
     chunks = pa.concat_tables(cut).combine_chunks()
     queries, _ = query_rows(contents.queries, chunks)
     embedded = chunks.select(["chunk_id"]).append_column(

@@ -1,10 +1,12 @@
-"""Evidence and answers of `evidence` on QMSum val, beside dense retrieval of six passages.
+"""Evidence and answers of `evidence` on held-out questions, beside dense retrieval.
 
 To be run once: nothing may be chosen by its figures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,9 @@ from benchmarks import Measurement
 from benchmarks.answers import WORDS
 from benchmarks.evidence.found import HEADER, K, compared_ranks, metrics_of, paired
 from benchmarks.evidence.meetings import Meetings, load
+from gsum_assets.corpus.importers.benchmark import Contents
+from gsum_assets.corpus.importers.qmsum import read_qmsum
+from gsum_assets.corpus.importers.squality import read_squality
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
@@ -33,8 +38,29 @@ from gsum_resources.protocols import LanguageModel
 DENSE, ALONE = "dense", "evidence alone"
 ROUGE = ("rouge1", "rouge2", "rougeL")
 NETWORKS = {"own features": "evidence-no-graph", "with graph": "evidence"}
-BUDGET = Budget(ContextSettings().k_max, K * CorpusSettings().chunking.max_tokens)
-UNBOUND = Budget(ContextSettings().k_max, 10**9)
+LONGER = ContextSettings().k_max
+BUDGET = Budget(LONGER, LONGER * CorpusSettings().chunking.max_tokens, K)
+
+
+class Benchmark(NamedTuple):
+    """An official file with held-out questions, its reader and its name."""
+
+    file: str
+    read: Callable[[Path], Contents]
+    name: str
+
+
+BENCHMARKS = {
+    "val": Benchmark("val.jsonl.gz", read_qmsum, "QMSum val"),
+    "squality": Benchmark("dev.jsonl.gz", read_squality, "SQuALITY dev"),
+}
+
+
+class Side(NamedTuple):
+    """Contexts, and whether the answerer prefers passages by their scores."""
+
+    contexts: pa.Table
+    weighted: bool = False
 
 
 def judged(meetings: Meetings) -> dict[str, Evidence]:
@@ -78,38 +104,61 @@ def ranks(meetings: Meetings, found: Mapping[str, Evidence]) -> Measurement:
     )
 
 
-def contexts_of(meetings: Meetings, found: Mapping[str, Evidence]) -> dict[str, pa.Table]:
-    """Return the passages that each side reads."""
+def sides_of(meetings: Meetings, found: Mapping[str, Evidence]) -> dict[str, Side]:
+    """Return the passages that each side reads; "weighted" are controls without training."""
     chunks, queries, questions = meetings.chunks, meetings.queries, meetings.questions
-    dense = rank_questions(Dense, questions, meetings.collection)
-    own, graph = (found[name].probabilities for name in NETWORKS)
-    oracle = rank_by_oracle("oracle-evidence", queries, questions, meetings.collection)
-    return {
-        DENSE: top_contexts(dense, chunks, K),
-        "evidence": adaptive_contexts(queries, graph, chunks, BUDGET),
-        "evidence-no-graph": adaptive_contexts(queries, own, chunks, BUDGET),
-        "evidence-fixed-k": top_contexts(found["with graph"].rankings, chunks, K),
-        f"evidence, up to {UNBOUND.k_max}": adaptive_contexts(queries, graph, chunks, UNBOUND),
-        ALONE: top_contexts(oracle, chunks, K),
+    dense = rank_questions(Dense, questions, meetings.collection, depth=10**6)
+    own, graph = (found[name] for name in NETWORKS)
+    longer = top_contexts(dense, chunks, LONGER)
+    evidence = adaptive_contexts(queries, graph, chunks, BUDGET)
+    sides = {
+        DENSE: Side(top_contexts(dense, chunks, K)),
+        f"dense, {LONGER} passages": Side(longer),
+        f"dense, {LONGER} passages, weighted": Side(by_similarity(longer, dense), True),
+        "evidence": Side(evidence, True),
+        "evidence, not weighted": Side(evidence),
+        "evidence-no-graph": Side(adaptive_contexts(queries, own, chunks, BUDGET), True),
+        "evidence-fixed-k": Side(top_contexts(graph.rankings, chunks, K), True),
     }
+    if meetings.marked:
+        oracle = rank_by_oracle("oracle-evidence", queries, questions, meetings.collection)
+        sides[ALONE] = Side(top_contexts(oracle, chunks, K))
+    return sides
+
+
+def by_similarity(contexts: pa.Table, rankings: pa.Table) -> pa.Table:
+    """Return contexts whose scores are a sigmoid of the similarity, standardized in the scope."""
+    nodes = rankings.filter(pc.equal(rankings["level"], "node"))
+    scores: dict[str, list[float]] = {}
+    for row in nodes.select(["query_id", "score"]).to_pylist():
+        scores.setdefault(row["query_id"], []).append(row["score"])
+    spread = {i: (float(np.mean(own)), float(np.std(own)) + 1e-9) for i, own in scores.items()}
+    weights = []
+    for row in contexts.select(["query_id", "score"]).to_pylist():
+        mean, deviation = spread[row["query_id"]]
+        weights.append(float(1 / (1 + np.exp(-1.5 * ((row["score"] - mean) / deviation - 1.5)))))
+    index = contexts.schema.get_field_index("score")
+    field = contexts.schema.field(index)
+    return contexts.set_column(index, field, pa.array(weights, field.type))
 
 
 def answers(
-    kind: str, meetings: Meetings, contexts: Mapping[str, pa.Table], model: LanguageModel
+    benchmark: str, kind: str, meetings: Meetings, sides: Mapping[str, Side], model: LanguageModel
 ) -> Measurement:
     """Return ROUGE of the answers to the questions of a kind, paired with dense."""
     queries = meetings.queries.filter(pc.equal(meetings.queries["kind"], kind))
-    if kind == "specific":
+    if kind == "specific" and meetings.marked:
         queries = queries.filter(pc.is_in(queries["query_id"], pa.array(list(meetings.marked))))
     ids = queries["query_id"].to_pylist()
     scored, words, read = {}, {}, {}
-    for name, rows in contexts.items():
-        own = rows.filter(pc.is_in(rows["query_id"], pa.array(ids)))
-        if own.num_rows and set(own["query_id"].to_pylist()) >= set(ids):
-            scored[name], words[name] = _scores(queries, own, model)
+    for name, side in sides.items():
+        own = side.contexts.filter(pc.is_in(side.contexts["query_id"], pa.array(ids)))
+        if set(own["query_id"].to_pylist()) >= set(ids):
+            scored[name], words[name] = _scores(queries, Side(own, side.weighted), model)
             read[name] = own.num_rows / len(ids)
+            print(f"{kind}: {name}", file=sys.stderr)
     return Measurement(
-        f"Answers on QMSum val, {kind} questions",
+        f"Answers on {benchmark}, {kind} questions",
         f"{len(ids)} questions; ROUGE F1 in percent of extractive answers of {WORDS} words; "
         "differences from dense are paired, 95% bootstrap intervals over questions.",
         [
@@ -134,10 +183,11 @@ def _cells(
 
 
 def _scores(
-    queries: pa.Table, contexts: pa.Table, model: LanguageModel
+    queries: pa.Table, side: Side, model: LanguageModel
 ) -> tuple[dict[str, list[float]], float]:
     """Return ROUGE of each question's answer, in the order of `queries`, and the mean length."""
-    rows = answer_questions(queries, contexts, model, WORDS).rows.to_pylist()
+    found = answer_questions(queries, side.contexts, model, WORDS, weighted=side.weighted)
+    rows = found.rows.to_pylist()
     written = {row["query_id"]: row["text"] for row in rows}
     scores: dict[str, list[float]] = {metric: [] for metric in ROUGE}
     for row in queries.select(["query_id", "references"]).to_pylist():
@@ -147,12 +197,13 @@ def _scores(
     return scores, float(np.mean([len(text.split()) for text in written.values()]))
 
 
-def run(folder: Path) -> Iterator[Measurement]:
-    """Yield a table of evidence, and one of answers for each kind of question."""
-    meetings = load(folder, "val")
+def run(benchmark: Benchmark, folder: Path) -> Iterator[Measurement]:
+    """Yield a table of evidence where it is marked, and one of answers for each kind."""
+    meetings = load(folder / benchmark.file, benchmark.read)
     found = judged(meetings)
-    yield ranks(meetings, found)
-    contexts = contexts_of(meetings, found)
+    if meetings.marked:
+        yield ranks(meetings, found)
+    sides = sides_of(meetings, found)
     model = ExtractiveModel(meetings.embedder)
     for kind in ("specific", "general"):
-        yield answers(kind, meetings, contexts, model)
+        yield answers(benchmark.name, kind, meetings, sides, model)

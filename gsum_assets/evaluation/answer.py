@@ -39,6 +39,7 @@ def answer_questions(
     model: LanguageModel,
     max_words: int,
     prompts: Prompts = PROMPTS,
+    weighted: bool = False,
 ) -> Result:
     """Answer every question over its contexts with `model`.
 
@@ -47,6 +48,8 @@ def answer_questions(
     queries : rows of `queries`.
     contexts : rows of `contexts`, in any order.
     max_words : length of a summary, in words; short answers and choices are shorter.
+    weighted : whether the scores of contexts are probabilities, by which models with
+        `reads_weights` prefer passages.
 
     Returns
     -------
@@ -59,9 +62,13 @@ def answer_questions(
         If no question could be answered.
     """
     passages = dict(_passages(contexts))
+    weighted = weighted and getattr(model, "reads_weights", False)
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     keys = sorted(key for key in passages if key[0] in questions)
-    fitted = [_fitted(questions[key[0]], passages[key], max_words, model, prompts) for key in keys]
+    fitted = [
+        _fitted(questions[key[0]], passages[key], max_words, model, prompts, weighted)
+        for key in keys
+    ]
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
@@ -105,7 +112,11 @@ def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
 
 
 def answer_request(
-    question: dict, passages: tuple[str, ...], max_words: int, prompts: Prompts = PROMPTS
+    question: dict,
+    passages: tuple[str, ...],
+    max_words: int,
+    prompts: Prompts = PROMPTS,
+    weights: tuple[float, ...] = (),
 ) -> Request:
     """Return the request for a row of `queries`, over passages in reading order."""
     form = question["form"]
@@ -117,6 +128,7 @@ def answer_request(
         passages=passages,
         max_words=words,
         document_id=question["document_id"] or "",
+        weights=weights,
     )
 
 
@@ -126,6 +138,7 @@ def _fitted(
     max_words: int,
     model: LanguageModel,
     prompts: Prompts,
+    weighted: bool,
 ) -> tuple[Request, int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
@@ -139,8 +152,10 @@ def _fitted(
     """
 
     def request_over(rows: Sequence[dict]) -> Request:
-        texts = tuple(row["text"] for row in reading_order(rows))
-        return answer_request(question, texts, max_words, prompts)
+        ordered = reading_order(rows)
+        texts = tuple(row["text"] for row in ordered)
+        weights = tuple(row["score"] for row in ordered) if weighted else ()
+        return answer_request(question, texts, max_words, prompts, weights)
 
     window, whole = getattr(model, "window", None), request_over(passages)
     if not isinstance(window, Window) or not window.excess(whole):
@@ -196,7 +211,7 @@ def _passages(contexts: pa.Table) -> Iterator[tuple[Key, list[dict]]]:
     Passages that refinement left empty are omitted.
     """
     ordered = contexts.select(
-        ["query_id", "sample", "rank", "document_id", "position", "text"]
+        ["query_id", "sample", "rank", "document_id", "position", "score", "text"]
     ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
     found: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():

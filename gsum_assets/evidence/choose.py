@@ -1,6 +1,4 @@
-"""Which passages are read: the prefix with the largest expected F1, or a spread over everything."""
-
-from itertools import pairwise
+"""Which passages are read: the prefix with the largest expected F1."""
 
 import numpy as np
 
@@ -35,35 +33,3 @@ def prefix_within(tokens: np.ndarray, k_max: int, max_tokens: int) -> int:
     """Return how many passages fit, at least 1 and at most `k_max`."""
     fit = int(np.searchsorted(np.cumsum(tokens), max_tokens, side="right"))
     return min(max(fit, 1), k_max)
-
-
-def spread(
-    probabilities: np.ndarray, tokens: np.ndarray, k_max: int, max_tokens: int
-) -> np.ndarray:
-    """Return passages for a question about everything: one of each stretch of the text.
-
-    The passages are cut into as many stretches as passages may be read, equally long up to one
-    passage. Of each the most probable one is read, the first of equal ones.
-
-    Parameters
-    ----------
-    probabilities, tokens : of the passages in reading order, `(n,)`.
-
-    Returns
-    -------
-    Indices, ascending: the order of reading.
-    """
-    n = len(probabilities)
-    mean = max(1.0, float(np.mean(tokens)))
-    k = int(min(max(max_tokens // mean, 1), k_max, n))
-    while True:
-        borders = np.linspace(0, n, k + 1).round().astype(int)
-        chosen = np.array(
-            [
-                first + int(np.argmax(probabilities[first:end]))
-                for first, end in pairwise(borders.tolist())
-            ]
-        )
-        if k == 1 or tokens[chosen].sum() <= max_tokens:
-            return chosen
-        k -= 1

@@ -5,7 +5,7 @@ import pyarrow as pa
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
-from gsum_assets.evidence.rank import rank
+from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network
@@ -38,15 +38,14 @@ def _contexts(inputs: Inputs) -> pa.Table:
     chunks = inputs.table("chunks")
     if not VARIANTS[inputs.variant].adaptive:
         return top_contexts(inputs.table("rankings"), chunks, _k(inputs))
-    probabilities = inputs.table("probabilities")
-    return adaptive_contexts(inputs.table("queries"), probabilities, chunks, _budget(inputs))
+    found = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
+    return adaptive_contexts(inputs.table("queries"), found, chunks, _budget(inputs))
 
 
 def _budget(inputs: Inputs) -> Budget:
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
-    if settings.max_tokens is not None:
-        return Budget(settings.k_max, settings.max_tokens)
-    return Budget(settings.k_max, _k(inputs) * inputs.settings("chunking")["max_tokens"])
+    longest = settings.max_tokens or settings.k_max * inputs.settings("chunking")["max_tokens"]
+    return Budget(settings.k_max, longest, _k(inputs))
 
 
 def _k(inputs: Inputs) -> int:
@@ -60,6 +59,7 @@ def _explain(inputs: Inputs) -> str:
 METHOD = Method(
     "evidence",
     tuple(VARIANTS),
+    default=("evidence",),
     index=INDEX,
     question=(
         Step(
@@ -70,11 +70,13 @@ METHOD = Method(
                 "each.",
             },
             (*_PASSAGES, "sentences", "query_embeddings"),
+            code_version="2",
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="2"),
     ),
     settings=EvidenceSettings,
     explain=_explain,
     k="retrieval.k",
     without_k=[name for name, one in VARIANTS.items() if one.adaptive],
+    weighted=True,
 )

@@ -16,7 +16,9 @@ from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.ranking import DEPTH, top
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.classical.reading import question_aspects
 
+DENSE = OWN.index("dense")  # column of the features
 NAMES: Mapping[bool, Sequence[str]] = {True: (*OWN, *GRAPH), False: OWN}
 """Names of the features, with and without the graph."""
 
@@ -59,6 +61,9 @@ def rank(
 ) -> Evidence:
     """Return the rankings of all questions, and every probability with its reasons.
 
+    A question without search terms ("Summarize the meeting") has no evidence in particular; its
+    passages are ranked by similarity.
+
     Parameters
     ----------
     sentences : rows of `evidence.sentences`.
@@ -76,12 +81,16 @@ def rank(
         found = network.probabilities(scaled, edges).round(6)
         because = reasons(network, scaled, edges, found)
         order = top(found[None], one.scope.ids, len(found))[0]
+        scores, ranked = found, order
+        if not question_aspects(texts[one.number]):
+            scores = one.features[:, DENSE]
+            ranked = top(scores[None], one.scope.ids, len(scores))[0]
         latency = one.latency_s + clock() - started
         query_id = questions.ids[one.number]
         blocks.append(
             (
                 one.number,
-                _ranking_rows(query_id, one, found, order, latency),
+                _ranking_rows(query_id, one, scores, ranked, latency),
                 {
                     "query_id": [query_id] * len(order),
                     "chunk_id": [one.scope.ids[i] for i in order.tolist()],

@@ -25,8 +25,8 @@ class ContextSettings(_Settings):
     max_tokens: int | None = Field(
         default=None,
         ge=1,
-        description="longest context, word pieces, but at least one passage; unset: k of "
-        "`[retrieval]` times max_tokens of `[chunking]`",
+        description="longest context, word pieces, but at least one passage; unset: "
+        "k_max times max_tokens of `[chunking]`",
     )
 
 

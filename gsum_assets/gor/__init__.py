@@ -13,6 +13,7 @@ Step by step, with the paper's section:
 - `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`, `infer.py`.
 - `rank.py`: questions ranked against node embeddings; the best six nodes are read (2.4).
 - `variants.py`: ablations and encoders (3.4, 3.5), each a separate method on the leaderboard.
+- `learn.py`: what a network learns from; `gor-evidence` has several positives for a question.
 - `node2vec.py`: a baseline over the same responses (3.1).
 
 Differences from the paper: by default a node embedding is its text's embedding plus a learned gate

@@ -5,8 +5,9 @@ run on the device of their weights and graph. Importing torch and dgl takes seco
 module inside functions only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dgl.nn.pytorch import GATConv, GINConv, GraphConv, JumpingKnowledge, SAGECo
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, linear, normalize
 
+from gsum_assets.gor.graphs import FOLLOWS, RECORD
 from gsum_assets.gor.settings import EncoderSettings
 from gsum_resources.checkpoints import CheckpointError
 from gsum_resources.embedding.processor import mkl_has_avx512
@@ -89,7 +91,9 @@ class Layers(nn.Module):
         self.dimension = dimension
         width = dimension * (settings.heads if settings.name == "gat" else 1)
         inputs = [dimension, *[width] * (settings.layers - 1)]
-        self.convs = nn.ModuleList(convolution(settings, n, dimension) for n in inputs)
+        self.convs = nn.ModuleList(
+            by_edge_type(settings, partial(convolution, settings, n, dimension)) for n in inputs
+        )
         self.norms = nn.ModuleList(NodeNorm(width) for _ in inputs)
         self.activations = nn.ModuleList(nn.PReLU(width) for _ in inputs)
         self.dropout = nn.Dropout(settings.dropout)
@@ -111,7 +115,7 @@ class Hops(nn.Module):
     def __init__(self, settings: EncoderSettings, dimension: int) -> None:
         super().__init__()
         self.dropout = nn.Dropout(settings.dropout)
-        self.conv = SGConv(dimension, dimension, k=settings.layers)
+        self.conv = by_edge_type(settings, partial(SGConv, dimension, dimension, k=settings.layers))
 
     def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
         """Return `(n_nodes, dim)` of `(n_nodes, dim)`."""
@@ -165,6 +169,21 @@ def onednn_is_wider() -> bool:
     """Return whether torch's oneDNN uses AVX-512 on this machine and MKL does not."""
     has_avx512 = torch.backends.cpu.get_cpu_capability() == "AVX512"
     return has_avx512 and torch.backends.mkldnn.is_available() and not mkl_has_avx512()
+
+
+class ByEdgeType(nn.ModuleDict):
+    """A layer with weights of its own for each type of edges; their outputs are summed."""
+
+    def forward(self, graph: DGLGraph, nodes: Tensor) -> Tensor:
+        """Return `(n_nodes, ...)` of `(n_nodes, n_inputs)`."""
+        return torch.stack([layer(graph[name], nodes) for name, layer in self.items()]).sum(0)
+
+
+def by_edge_type(settings: EncoderSettings, layer: Callable[[], nn.Module]) -> nn.Module:
+    """Return a layer, or one for each type of edges if neighbours have edges too."""
+    if not settings.neighbours:
+        return layer()
+    return ByEdgeType({name: layer() for name in (RECORD, FOLLOWS)})
 
 
 def convolution(settings: EncoderSettings, n_inputs: int, dimension: int) -> nn.Module:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NO_SOURCE = -1
+RECORD, FOLLOWS = "record", "follows"
+"""Types of edges: of a response and what it used, and of passages that follow one another."""
+
 _NODES = "gor.record_nodes"
 
 
@@ -37,6 +40,9 @@ class RecordGraph:
     sources : source node of each question, int64 `(n_queries,)`; NO_SOURCE for a question without
         one, such as a global question.
     query_ids : ids of the questions, `(n_queries,)`.
+    positives : the nodes to be found for each question, bool `(n_queries, n_nodes)`, one at least;
+        they are ranked among the nodes of those kinds that have a positive. None: the paper's
+        objective, the first of each ranking among all nodes.
     """
 
     document_id: str
@@ -48,6 +54,7 @@ class RecordGraph:
     rankings: np.ndarray
     sources: np.ndarray
     query_ids: np.ndarray
+    positives: np.ndarray | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -59,12 +66,21 @@ class RecordGraph:
         """Number of training questions."""
         return len(self.queries)
 
-    def as_dgl(self, direction: Direction) -> "DGLGraph":
+    @property
+    def is_ranked(self) -> np.ndarray:
+        """Whether a node is of a kind that has a positive, bool `(n_nodes,)`."""
+        if self.positives is None:
+            return np.ones(self.n_nodes, bool)
+        return np.isin(self.kinds, self.kinds[self.positives.any(0)])
+
+    def as_dgl(self, direction: Direction, neighbours: bool = False) -> "DGLGraph":
         """Return the graph with `features` as `feat`, and a self-loop at each node (A.4).
 
         Parameters
         ----------
         direction : direction of messages along an edge.
+        neighbours : whether passages that follow one another have edges, both ways and of the type
+            FOLLOWS; the other edges are then of the type RECORD.
         """
         import dgl
         import torch
@@ -75,6 +91,12 @@ class RecordGraph:
         elif direction == "both":
             graph = dgl.to_bidirected(graph)
         graph = dgl.add_self_loop(graph)
+        if neighbours:
+            before = torch.arange(max(0, int((self.kinds == "chunk").sum()) - 1))
+            loops = torch.arange(self.n_nodes)
+            ends = torch.cat([before, before + 1, loops]), torch.cat([before + 1, before, loops])
+            edges = {("node", RECORD, "node"): graph.edges(), ("node", FOLLOWS, "node"): ends}
+            graph = dgl.convert.heterograph(edges, {"node": self.n_nodes})
         graph.ndata["feat"] = torch.tensor(self.features)
         return graph
 
@@ -90,12 +112,17 @@ class Batch:
     ranked : the nodes of each question's graph, best first, question after question, as flat
         indices into the matrix `(n_queries, n_nodes)`.
     ranked_shapes : numbers of questions and nodes of each graph, by which `ranked` is split.
+    positives : nodes to be found for each question, bool `(n_queries, n_nodes)`; None: the first of
+        each ranking.
+    is_ranked : nodes of a kind that has a positive, bool `(n_nodes,)`.
     """
 
     graph: "DGLGraph"
     queries: "Tensor"
     ranked: "Tensor" = field(repr=False)
     ranked_shapes: tuple[tuple[int, int], ...]
+    positives: "Tensor | None"
+    is_ranked: "Tensor"
 
     @property
     def features(self) -> "Tensor":
@@ -105,11 +132,15 @@ class Batch:
     def to(self, device: "torch.device | str") -> "Batch":
         """Return the batch moved to a device."""
         graph, queries = self.graph.to(device), self.queries.to(device)
-        return Batch(graph, queries, self.ranked.to(device), self.ranked_shapes)
+        positives = None if self.positives is None else self.positives.to(device)
+        ranked, is_ranked = self.ranked.to(device), self.is_ranked.to(device)
+        return Batch(graph, queries, ranked, self.ranked_shapes, positives, is_ranked)
 
 
-def side_by_side(graphs: Sequence[RecordGraph], direction: Direction) -> Batch:
-    """Join several graphs, at least one, into one batch."""
+def side_by_side(
+    graphs: Sequence[RecordGraph], direction: Direction, neighbours: bool = False
+) -> Batch:
+    """Join several graphs, at least one, into one batch; all or none of them have positives."""
     import dgl
     import torch
 
@@ -119,11 +150,14 @@ def side_by_side(graphs: Sequence[RecordGraph], direction: Direction) -> Batch:
         rows = row + np.arange(graph.n_queries)
         flat.append((rows[:, None] * n_nodes + at + graph.rankings).ravel())
         row += graph.n_queries
+    positives = [torch.from_numpy(g.positives) for g in graphs if g.positives is not None]
     return Batch(
-        graph=dgl.batch([graph.as_dgl(direction) for graph in graphs]),
+        graph=dgl.batch([graph.as_dgl(direction, neighbours) for graph in graphs]),
         queries=torch.from_numpy(np.concatenate([graph.queries for graph in graphs])),
         ranked=torch.from_numpy(np.concatenate(flat)),
         ranked_shapes=tuple((graph.n_queries, graph.n_nodes) for graph in graphs),
+        positives=torch.block_diag(*positives) if positives else None,
+        is_ranked=torch.from_numpy(np.concatenate([graph.is_ranked for graph in graphs])),
     )
 
 

@@ -14,6 +14,7 @@ from gsum_assets.gor.learn import (
     learnt_hash,
     trained_tables,
     with_global_questions,
+    with_positives,
 )
 from gsum_assets.gor.node_rankings import node_rankings
 from gsum_assets.gor.plots import graph_picture, training_curves
@@ -23,7 +24,7 @@ from gsum_assets.gor.settings import RankingSettings, SimulationSettings, Traini
 from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
-from gsum_assets.gor.variants import SUPERVISED, WITHOUT_NETWORK, training_settings
+from gsum_assets.gor.variants import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, training_settings
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result
 from gsum_assets.tables import TABLES
@@ -128,6 +129,9 @@ def _model(inputs: Inputs) -> Result:
         tokens = LocalTokenEmbedder(layer=ranking.layer)
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
         graphs = with_global_questions(graphs, nodes, queries, vectors, tokens)
+    if inputs.variant == EVIDENCE:
+        queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
+        graphs = with_positives(graphs, queries, vectors, settings.split)
     model, log = _trained(inputs, graphs, settings, embedder.identity)
 
     def shown() -> Mapping[str, Any]:

@@ -58,7 +58,7 @@ def infer(
     encoder.to(device).eval()
     with torch_threads(threads), torch.inference_mode():
         for record in graphs:
-            graph = record.as_dgl(settings.direction).to(device)
+            graph = record.as_dgl(settings.direction, settings.neighbours).to(device)
             nodes = encoder(graph, graph.ndata["feat"])
             found.append((normalize(nodes) if settings.cosine else nodes).cpu().numpy())
     return found

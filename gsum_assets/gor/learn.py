@@ -114,6 +114,56 @@ def with_global_questions(
     return found
 
 
+def with_positives(
+    graphs: list[RecordGraph], queries: pa.Table, query_embeddings: pa.Table, split: str | None
+) -> list[RecordGraph]:
+    """Return the graphs with several positives for each question, all of them passages.
+
+    Those of a simulated question are its source and what its response used. Questions of the split
+    with marked evidence are added, if there are any, so that no mark of another split is read.
+    """
+    marked: dict[str, list[dict]] = {}
+    for row in queries.to_pylist():
+        if row["split"] == (split or DEFAULT_SPLIT) and row["relevant_chunk_ids"]:
+            marked.setdefault(row["document_id"], []).append(row)
+    return [
+        _with_marked(
+            replace(graph, positives=_used(graph)),
+            marked.get(graph.document_id, []),
+            query_embeddings,
+        )
+        for graph in graphs
+    ]
+
+
+def _used(graph: RecordGraph) -> np.ndarray:
+    """Return the source of each question and the passages that its response used."""
+    is_chunk = graph.kinds == "chunk"
+    found = np.zeros((graph.n_queries, graph.n_nodes), bool)
+    used, response = graph.edges  # responses follow the chunks, one for each question in order
+    found[response - is_chunk.sum(), used] = True
+    found[np.arange(graph.n_queries), graph.sources] = True
+    return found & is_chunk
+
+
+def _with_marked(graph: RecordGraph, rows: list[dict], query_embeddings: pa.Table) -> RecordGraph:
+    """Return the graph with the questions of `rows` added that have marked passages in it."""
+    marks = {row["query_id"]: np.isin(graph.node_ids, row["relevant_chunk_ids"]) for row in rows}
+    ids = [query_id for query_id, found in marks.items() if found.any()]
+    if not ids or graph.positives is None:
+        return graph
+    positives = np.stack([marks[query_id] for query_id in ids])
+    ranked = np.argsort(~positives, axis=1, kind="stable")
+    return replace(
+        graph,
+        queries=np.concatenate([graph.queries, vectors_of(query_embeddings, ids, "query")]),
+        rankings=np.concatenate([graph.rankings, ranked]),
+        sources=np.append(graph.sources, np.full(len(ids), NO_SOURCE)),
+        query_ids=np.append(graph.query_ids, ids),
+        positives=np.concatenate([graph.positives, positives]),
+    )
+
+
 def trained_tables(
     graphs: list[RecordGraph],
     settings: TrainingSettings,

@@ -27,7 +27,8 @@ class Losses(NamedTuple):
     Attributes
     ----------
     total : the loss that is minimized.
-    contrastive, ranking : its two terms, before alpha; reported also where switched off.
+    contrastive, ranking : its two terms, before alpha; reported also where switched off. With
+        several positives the first is `listwise_loss`.
     entropy : entropy of the softmax over a question's similarities to its own graph's nodes,
         reported and not minimized (3.5).
     """
@@ -49,7 +50,10 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
     scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
     ranked = ranked_scores(scores, batch)
     zero = scores.new_zeros(())
-    contrastive = contrastive_loss(scores, ranked, settings.in_batch)
+    if batch.positives is None:
+        contrastive = contrastive_loss(scores, ranked, settings.in_batch)
+    else:
+        contrastive = listwise_loss(scores, batch.positives, _candidates(batch, settings.in_batch))
     ranking = ranking_loss(ranked, settings.pairs)
     return Losses(
         total=(contrastive if settings.contrastive else zero)
@@ -74,6 +78,31 @@ def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -
     best = torch.cat([own[:, 0] for own in ranked])
     every = scores.logsumexp(1) if in_batch else torch.cat([own.logsumexp(1) for own in ranked])
     return (every - best).mean()
+
+
+def listwise_loss(scores: "Tensor", positives: "Tensor", candidates: "Tensor") -> "Tensor":
+    """Return the cross-entropy of the softmax over candidates with equal shares of the positives.
+
+    Parameters
+    ----------
+    scores : similarities, `(n_queries, n_nodes)`.
+    positives, candidates : bool of that shape; each question has a positive, and positives are
+        candidates. With one positive, and all nodes as candidates, this is L_CL.
+    """
+    import torch
+
+    every = scores.masked_fill(~candidates, -torch.inf).logsumexp(1)
+    shares = positives / positives.sum(1, keepdim=True)
+    return (every - (shares * scores).sum(1)).mean()
+
+
+def _candidates(batch: Batch, in_batch: bool) -> "Tensor":
+    """Return the nodes that each question ranks, bool `(n_queries, n_nodes)`."""
+    import torch
+
+    own = torch.block_diag(*[torch.ones(shape, dtype=torch.bool) for shape in batch.ranked_shapes])
+    own = own.to(batch.is_ranked.device)
+    return batch.is_ranked & (torch.ones_like(own) if in_batch else own)
 
 
 def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":

@@ -7,6 +7,7 @@ authors' code, `gor-paper` the paper.
 """
 
 import json
+from operator import not_
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -78,6 +79,12 @@ class EncoderSettings(_Settings):
         default=False,
         description="train by inner product, retrieve by cosine (authors' code); no effect with "
         "unit_length",
+    )
+    neighbours: bool = Field(
+        default=False,
+        exclude_if=not_,  # so that models trained without it keep their settings
+        description="messages also between passages that follow one another, with weights of their "
+        "own; ours",
     )
 
 

@@ -130,6 +130,8 @@ def training_key(graphs: Sequence[RecordGraph], settings: TrainingSettings) -> s
         digest.update(f"{graph.document_id}:{graph.n_nodes}:{graph.n_queries};".encode())
         for array in (graph.features, graph.edges, graph.queries, graph.rankings):
             digest.update(array.tobytes())
+        if graph.positives is not None:
+            digest.update(graph.positives.tobytes())
     return digest.hexdigest()
 
 
@@ -200,7 +202,8 @@ def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings)
     device = next(encoder.parameters()).device
     with seeded(int(random.integers(2**63))):  # dropout
         for drawn in _batches(graphs, settings.batch_graphs, random):
-            batch = side_by_side(drawn, settings.encoder.direction).to(device)
+            encoding = settings.encoder
+            batch = side_by_side(drawn, encoding.direction, encoding.neighbours).to(device)
             found = losses(encoder(batch.graph, batch.features), batch, settings.loss)
             run.optimizer.zero_grad()
             found.total.backward()

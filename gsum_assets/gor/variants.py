@@ -12,6 +12,7 @@ WITHOUT_NETWORK = ("thought-retriever", "node2vec")
 """Baselines that use the records without training a network."""
 
 SUPERVISED = "gor-supervised"
+EVIDENCE = "gor-evidence"
 
 _CHANGES: Mapping[str, Change] = MappingProxyType(
     {
@@ -21,6 +22,10 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
         "gor-no-rank": {"loss": {"ranking": False}},
         "gor-no-in-batch": {"loss": {"in_batch": False}},
         SUPERVISED: {},
+        EVIDENCE: {
+            "encoder": {"neighbours": True},
+            "loss": {"contrastive": True, "ranking": False},
+        },
         "gor-published": {
             "encoder": {
                 "direction": "to_response",

@@ -32,7 +32,7 @@ from gsum_resources.protocols import (
 )
 
 NAME = "extractive"
-VERSION = "5"  # raise it with every change of a reply, so that memos of old replies expire
+VERSION = "6"  # raise it with every change of a reply, so that memos of old replies expire
 _BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,
@@ -77,6 +77,8 @@ class ExtractiveModel:
         """Version, and a hash of the settings and the embedder."""
         content = f"{self._settings}\n{self._embedder.identity}"
         return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+    reads_weights = True
 
     @property
     def structure(self) -> str:

@@ -64,6 +64,11 @@ class LedgeredModel:
         """Identity of the wrapped model."""
         return self._model.identity
 
+    @property
+    def reads_weights(self) -> bool:
+        """Whether the wrapped model prefers sentences of passages by `Request.weights`."""
+        return getattr(self._model, "reads_weights", False)
+
     @cached_property
     def window(self) -> Window | None:
         """The model's context window; None if it is unknown."""

@@ -29,6 +29,17 @@ def test_passages_are_ordered_by_best_document_then_reading_order() -> None:
     assert answers.rows["text"].to_pylist() == ["b1 b3 a2 a7"]
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_scores_reach_only_models_that_read_them(reads: bool) -> None:
+    model = FirstWords(reads_weights=reads)
+    found = contexts(("q", 0, 1, "a", 7, "likely"), ("q", 0, 2, "a", 2, "unlikely"))
+    scores = pa.array([0.9, 0.2], found.schema.field("score").type)
+    found = found.set_column(found.schema.get_field_index("score"), "score", scores)
+    answer_questions(queries("q"), found, model, 100)
+    answer_questions(queries("q"), found, model, 100, weighted=True)
+    assert [one.weights for one in model.requests] == [(), (0.2, 0.9) if reads else ()]
+
+
 def test_nodes_without_position_keep_their_rank() -> None:
     found = contexts(("q", 0, 2, "a", None, "second"), ("q", 0, 1, "a", None, "first"))
     answers = answer_questions(queries("q"), found, FirstWords(), 100)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gsum_assets.evidence.choose import best_prefix, expected_f1, prefix_within, spread
+from gsum_assets.evidence.choose import best_prefix, expected_f1, prefix_within
 
 TENS = np.full(10, 10)
 
@@ -40,18 +40,3 @@ def test_certain_evidence_is_read_up_to_the_limits() -> None:
 def test_prefix_within_counts_each_length() -> None:
     assert prefix_within(np.array([5, 20, 1]), 12, 25) == 2
     assert prefix_within(np.array([5, 20, 1]), 12, 26) == 3
-
-
-def test_spread_takes_the_best_of_each_stretch() -> None:
-    found = np.array([0.1, 0.9, 0.2, 0.2, 0.0, 0.3])
-    assert spread(found, TENS[:6], 3, 1000).tolist() == [1, 2, 5]
-    assert spread(found, TENS[:6], 12, 25).tolist() == [1, 5]  # room for two passages
-    assert spread(found, TENS[:6], 12, 1).tolist() == [1]
-    assert spread(found[:1], TENS[:1], 12, 1000).tolist() == [0]
-
-
-def test_spread_keeps_within_the_budget_when_the_best_are_long() -> None:
-    tokens = np.array([10, 90, 10, 90])
-    found = np.array([0.0, 1.0, 0.0, 1.0])
-    chosen = spread(found, tokens, 12, 100)
-    assert tokens[chosen].sum() <= 100

@@ -20,7 +20,7 @@ TEXTS = {
     "mill": [f"The mill at landing {i} ground flour in May." for i in range(5)],
 }
 VECTORS = random_units(14)
-BUDGET = Budget(12, 60)
+BUDGET = Budget(12, 60, 6)
 
 
 def spoken(ids: list[str]) -> pa.Table:
@@ -103,7 +103,7 @@ def test_any_question_is_answered(text: str) -> None:
     values = found.probabilities["probability"].to_numpy()
     assert np.isfinite(values).all()
     queries = pa.table({"query_id": ["q0"], "text": [text]})
-    contexts = adaptive_contexts(queries, found.probabilities, tables(TEXTS, VECTORS)[1], BUDGET)
+    contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
     assert 1 <= contexts.num_rows <= 6
     assert contexts["rank"].to_pylist() == list(range(1, contexts.num_rows + 1))
 
@@ -123,7 +123,7 @@ def test_one_passage_without_a_sentence() -> None:
     )
     assert found.rankings["item_id"].to_pylist() == ["a", "a-00000"]
     queries = pa.table({"query_id": ["q0"], "text": ["Only?"]})
-    contexts = adaptive_contexts(queries, found.probabilities, chunks, BUDGET)
+    contexts = adaptive_contexts(queries, found, chunks, BUDGET)
     assert contexts["text"].to_pylist() == ["Only this."]
 
 
@@ -147,20 +147,22 @@ def test_twenty_thousand_passages() -> None:
     assert nodes.num_rows == 100
 
 
-def test_general_questions_read_everything_in_order() -> None:
+def test_general_questions_read_the_most_similar_passages() -> None:
     text = "Summarize the whole meeting."
-    found = ranked([text], ["ferry"]).probabilities
+    found = ranked([text], ["ferry"])
+    nodes = found.rankings.filter(pc.equal(found.rankings["level"], "node"))
     chunks = tables(TEXTS, VECTORS)[1]
+    cosine = VECTORS[:9] @ random_units(1, seed=2)[0]  # of the ferry's passages, first in TEXTS
+    expected = [chunks["chunk_id"][i].as_py() for i in np.argsort(-cosine).tolist()]
+    assert nodes["item_id"].to_pylist() == expected
     queries = pa.table({"query_id": ["q0"], "text": [text]})
-    contexts = adaptive_contexts(queries, found, chunks, Budget(12, 30))
-    positions = contexts["position"].to_pylist()
-    assert len(positions) == 3
-    assert [position // 3 for position in positions] == [0, 1, 2]
-    assert contexts["rank"].to_pylist() == [1, 2, 3]
+    budget = Budget(12, 1000, 3)
+    contexts = adaptive_contexts(queries, found, chunks, budget)
+    assert contexts["node_id"].to_pylist() == expected[:3]
 
 
 def test_an_unknown_passage_is_named() -> None:
-    found = ranked(["Who?"], ["mill"]).probabilities
+    found = ranked(["Who?"], ["mill"])
     queries = pa.table({"query_id": ["q0"], "text": ["Who?"]})
     chunks = tables({"ferry": TEXTS["ferry"]}, VECTORS[:9])[1]
     with pytest.raises(ValueError, match=r"5 ranked chunks are not in the corpus .*'mill-0000"):
@@ -198,10 +200,10 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
 
 
 def test_the_explanation_names_every_passage_read() -> None:
-    found = ranked(["Who broke the pump?"]).probabilities
+    found = ranked(["Who broke the pump?"])
     queries = pa.table({"query_id": ["q0"], "text": ["Who broke the pump?"]})
     contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
-    text = explained(found, contexts)
+    text = explained(found.probabilities, contexts)
     assert text.startswith(f"passages read: {contexts.num_rows} of 14 judged")
     for row in contexts.to_pylist():
         assert f"passage {row['position']} ({row['node_id']}): " in text

@@ -255,6 +255,26 @@ def test_question_is_answered_within_its_scope(survivor: Survivor, method: str) 
             assert passage["text"] == texts[passage["node_id"]]
 
 
+def test_evidence_ranks_passages_and_leaves_the_method_unchanged(
+    indexed: House, tmp_path: Path
+) -> None:
+    with copy_of(indexed, tmp_path) as house:
+        assert house.run(["gor-evidence"]).is_complete
+        assert versions(house, "gor") == versions(indexed, "gor")
+        kinds = {n["node_id"]: n["kind"] for n in house.table("gor.record_nodes").to_pylist()}
+        ranked = {
+            method: {
+                kinds[row["item_id"]]
+                for row in of_method(house.table("rankings"), method)
+                if row["level"] == "node"
+            }
+            for method in ("gor", "gor-evidence")
+        }
+        assert ranked == {"gor": {"chunk", "response"}, "gor-evidence": {"chunk"}}
+        network = load_encoder(weights(house, "gor-evidence"), house.embedder.identity, 8)
+        assert network.settings.neighbours
+
+
 def test_settings_table_affects_only_the_assets_that_read_it(
     indexed: House, tmp_path: Path
 ) -> None:

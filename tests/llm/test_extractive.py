@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from gsum_resources.llm import results
-from gsum_resources.llm.classical.reading import question_aspects
+from gsum_resources.llm.classical.reading import question_aspects, words_of_answer
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
 from tests.llm.embedders import WordEmbedder
@@ -53,6 +53,50 @@ def test_question_finds_its_sentence():
         "inclining test" in complete(answer("Which test do the shelves need?", max_words=12)).text
     )
     assert "6,000" in complete(answer("What was paid to Mrs Aldous?", max_words=14)).text
+
+
+@pytest.mark.parametrize(
+    ("question", "n_words"),
+    [
+        ("Who was made responsible?", 40),
+        ("How many pounds did the county give?", 40),
+        ("which boat did they buy", 40),
+        ("Who was made responsible, and why?", 130),
+        ("Who was considered and who was chosen?", 130),
+        ("How was the boat repaired?", 130),
+        ("Where is it? Summarize what was said about it.", 130),
+        ("What did Ines say about the boat?", 130),
+        ("", 130),
+    ],
+)
+def test_a_fact_gets_a_short_answer(question, n_words):
+    assert words_of_answer(question, 130) == n_words
+    assert words_of_answer(question, 20) == 20
+
+
+def test_answers_keep_the_length_of_their_question():
+    many = "\n".join(
+        f"Dov: The boat carried cargo{i} and ropes{i} to harbour{i} for dealer{i} in week{i}."
+        for i in range(40)
+    )
+    lengths = [
+        len(complete(answer(question, (many,), max_words=130)).text.split())
+        for question in ("Who bought the boat?", "Who bought the boat, and why?")
+    ]
+    assert lengths[0] <= 44 < 80 < lengths[1]
+
+
+def test_sentences_of_likely_passages_are_preferred():
+    passages = (
+        "Dov: The engine of the boat was repaired in Lowick by the firm of Brandt.",
+        "Ines: The engine of the boat was repaired in Marsh End by the firm of Keel.",
+    )
+    question = "Where was the engine of the boat repaired?"
+    for weights, place in [((0.9, 0.1), "Lowick"), ((0.1, 0.9), "Marsh End")]:
+        assert place in complete(answer(question, passages, max_words=16, weights=weights)).text
+    general = answer("Summarize the whole meeting.", passages, max_words=16)
+    weighted = answer("Summarize the whole meeting.", passages, max_words=16, weights=(0.1, 0.9))
+    assert complete(general).text == complete(weighted).text
 
 
 def test_every_sentence_comes_from_the_passages_in_order():

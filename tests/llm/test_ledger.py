@@ -306,6 +306,7 @@ def test_malformed_text_breaks_neither_memo_nor_ledger(tmp_path, text):
         Request("answer", "go", "q", ("a", "bc"), temperature=0.5),
         Request("answer", "go", "q", ("a", "bc"), seed=1),
         Request("answer", "go", "q", ("a", "bc"), schema=Verdict),
+        Request("answer", "go", "q", ("a", "bc"), weights=(0.5, 0.5)),
     ],
 )
 def test_memo_key_covers_everything_a_reply_depends_on(other):

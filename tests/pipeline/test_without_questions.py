@@ -108,9 +108,9 @@ def test_defaults_of_a_new_corpus(tmp_path: Path) -> None:
     (folder / "queries.jsonl").write_text("\n \n")
     assert defaults() == [DEFAULT_METHOD]
     (folder / "queries.jsonl").write_text(json.dumps(QUESTION))
-    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk"]
+    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk", "evidence"]
     (folder / "queries.jsonl").unlink()
     (folder / "corpus.toml").write_text('[questions]\nn = 1\ndescription = "Boats."\n')
-    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk"]
+    assert defaults() == ["bm25", "dense", "hybrid", "passage_walk", "evidence"]
     (folder / "corpus.toml").write_text('methods = ["gor", "lightpal"]\n')
     assert defaults() == ["gor", "lightpal"]

@@ -33,6 +33,12 @@ CONTENTLESS = frozenset(
     )
 )
 
+_FACT = re.compile(
+    r"(?:who|whom|whose|when|where|which|how (?:many|much|long|old|far|often))\b", re.IGNORECASE
+)
+_FURTHER = re.compile(r",|;|\b(?:and|or|why|how)\b|\?\s*\S", re.IGNORECASE)
+_LONGEST_FACT = 40  # words of an answer: one or two sentences
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -66,6 +72,17 @@ def question_aspects(question: str) -> list[str]:
     """
     sections = [p.strip() for p in re.split(r"[\n;•]|(?<=[.?!])\s", question)]
     return [section for section in sections if _searchable(section)]
+
+
+def words_of_answer(question: str, max_words: int) -> int:
+    """Return the length of an answer, in words: that of a single fact is short.
+
+    "Who was made responsible?" requests a fact; "Who was made responsible, and why?" does not.
+    """
+    text = question.strip()
+    begins = _FACT.match(text)
+    is_fact = begins is not None and not _FURTHER.search(text, begins.end())
+    return min(max_words, _LONGEST_FACT) if is_fact else max_words
 
 
 def _searchable(section: str) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from gsum_resources.llm.classical.element_relations import relate_elements
 from gsum_resources.llm.classical.entities import extract_entities
 from gsum_resources.llm.classical.facts import extract_facts
@@ -13,7 +15,7 @@ from gsum_resources.llm.classical.keywords import keywords
 from gsum_resources.llm.classical.pauses import least_alike
 from gsum_resources.llm.classical.question import write_question
 from gsum_resources.llm.classical.ranking import centrality, relevance
-from gsum_resources.llm.classical.reading import Reading
+from gsum_resources.llm.classical.reading import Reading, words_of_answer
 from gsum_resources.llm.classical.relevance import helpfulness
 from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.summarize import SummarySettings, choose_sentences
@@ -70,7 +72,12 @@ class Replies:
     @cached_property
     def chosen(self) -> Any:
         """Sentences of the summary."""
-        return choose_sentences(self._reading, self._request.max_words, self._settings)
+        weights = np.array(self._request.weights)
+        known = weights[np.array(self._passages_of_sentences) - 1] if len(weights) else None
+        request, n_words = self._request, self._request.max_words
+        if request.task == "answer":
+            n_words = words_of_answer(request.question, n_words)
+        return choose_sentences(self._reading, n_words, self._settings, known)
 
     @cached_property
     def summary(self) -> str:

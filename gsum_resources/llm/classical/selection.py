@@ -80,6 +80,7 @@ def select_sentences(
     centrality: np.ndarray,
     max_words: int,
     settings: SelectionSettings,
+    prior: np.ndarray | None = None,
 ) -> list[int]:
     """Return the indices of the selected sentences, ascending.
 
@@ -91,6 +92,7 @@ def select_sentences(
     centrality : `(n_sentences,)` in 0..1.
     max_words : requested length, speakers' names included.
     settings : weights of sentences.
+    prior : further factor of each sentence, `(n_sentences,)`.
 
     Returns
     -------
@@ -101,6 +103,8 @@ def select_sentences(
     worth *= np.clip(centrality, 0.01, 1) ** settings.centrality
     if relevance is not None:
         worth *= np.clip(relevance, 0.01, 1) ** settings.relevance
+    if prior is not None:
+        worth *= prior
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     weights = word_weights(stems, settings.word_power)
     sizes = [count_words(s.text) for s in sentences]
