@@ -35,7 +35,7 @@ from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import LanguageModel
 
-DENSE, ALONE = "dense", "evidence alone"
+DENSE, ALONE, BOTH = "dense", "evidence alone", "evidence less evidence-no-graph"
 ROUGE = ("rouge1", "rouge2", "rougeL")
 NETWORKS = {"own features": "evidence-no-graph", "with graph": "evidence"}
 LONGER = ContextSettings().k_max
@@ -100,8 +100,16 @@ def ranks(meetings: Meetings, found: Mapping[str, Evidence]) -> Measurement:
         f"{len(marked)} questions with marked evidence, each over its meeting; percent; "
         "differences are paired, 95% bootstrap intervals over questions.",
         HEADER,
-        compared_ranks(metrics, DENSE),
+        [
+            *compared_ranks(metrics, DENSE),
+            ["with graph less own features", *[""] * 5, _gain(metrics)],
+        ],
     )
+
+
+def _gain(metrics: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+    own, graph = NETWORKS
+    return paired(metrics[graph]["ap"], metrics[own]["ap"], 1)
 
 
 def sides_of(meetings: Meetings, found: Mapping[str, Evidence]) -> dict[str, Side]:
@@ -170,8 +178,15 @@ def answers(
         [
             [name, f"{read[name]:.1f}", f"{words[name]:.0f}", *_cells(own, scored[DENSE], name)]
             for name, own in scored.items()
-        ],
+        ]
+        + [[BOTH, "", "", *_differences(scored["evidence"], scored["evidence-no-graph"])]],
     )
+
+
+def _differences(
+    own: Mapping[str, Sequence[float]], other: Mapping[str, Sequence[float]]
+) -> list[str]:
+    return [cell for metric in ROUGE for cell in ("", paired(own[metric], other[metric]))]
 
 
 def _cells(

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks import Measurement, required
 from benchmarks.graphrag.measured import Usage, run_measured
 from benchmarks.results import parser_of, publish
+from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.evaluation.costs import is_of_index
 from gsum_assets.tables import TABLES, table_of
@@ -43,37 +44,51 @@ class Cost(NamedTuple):
     Attributes
     ----------
     usage : of its process, loading included.
-    calls : requests that the language model answered.
+    calls : requests that the language model answered, by asset.
     embeddings : texts embedded.
     pairs : pairs of passages scored.
     written : materialized partitions, and rows in them, by asset.
-    seconds : of the runs of an asset, by the names of the assets materialized together.
+    seconds : wall and processor time by step, and between steps.
+    changed : rows with another content than any row before, by table.
     """
 
     usage: Usage
-    calls: int
+    calls: Counter[str]
     embeddings: int
     pairs: int
     written: dict[str, tuple[int, int]]
-    seconds: dict[str, float]
+    seconds: dict[str, tuple[float, float]]
+    changed: dict[str, int]
 
     @property
     def n_rows(self) -> int:
         """Rows written."""
         return sum(rows for _, rows in self.written.values())
 
+    @property
+    def n_calls(self) -> int:
+        """Requests that the language model answered."""
+        return self.calls.total()
 
-def measure(home: Path | None = None, n_documents: int | None = None) -> Measurement:
+
+def measure(
+    home: Path | None = None,
+    n_documents: int | None = None,
+    is_edit_only: bool = False,
+    settings: str = "",
+) -> Measurement:
     """Return one row per change, after the full index.
 
     Parameters
     ----------
     n_documents : of ODSum-Story, the first; None: all.
     home : where to work and what to leave there; None: in a temporary folder.
+    is_edit_only : whether to leave out all changes but the edit of a document.
+    settings : lines for `corpus.toml`.
     """
     with tempfile.TemporaryDirectory() as temporary:
         root = home or Path(temporary)
-        _import(root)
+        _import(root, settings)
         changes: list[tuple[str, Callable[[list[dict]], list[dict]]]] = [
             ("index of all", lambda rows: rows[:n_documents]),
             ("nothing changed", lambda rows: rows),
@@ -82,6 +97,8 @@ def measure(home: Path | None = None, n_documents: int | None = None) -> Measure
             (f"{_N} added", lambda rows: [*rows, *_added(root)]),
             (f"{_N} deleted", lambda rows: rows[_N:]),
         ]
+        if is_edit_only:
+            changes = [changes[0], changes[3]]
         costs = []
         for name, change in changes:
             _rewrite(root, change)
@@ -91,7 +108,17 @@ def measure(home: Path | None = None, n_documents: int | None = None) -> Measure
         "A change beside the index of all, every method, ODSum-Story",
         f"{_taken(n_documents)}, embedded models. Each row is a process of its own, loading Python "
         "and its libraries included; in brackets percent of the index.",
-        ["", "s", "processor, s", "peak, MiB", "rows", "calls", "embedded", "pairs scored"],
+        [
+            "",
+            "s",
+            "processor, s",
+            "peak, MiB",
+            "rows written",
+            "changed",
+            "calls",
+            "embedded",
+            "pairs scored",
+        ],
         [_row(name, cost, costs[0][1]) for name, cost in costs],
     )
 
@@ -110,7 +137,8 @@ def _row(name: str, cost: Cost, full: Cost) -> list[str]:
         ratio(cost.usage.cpu_s, full.usage.cpu_s),
         f"{cost.usage.peak_mib:,.0f}",
         ratio(cost.n_rows, full.n_rows),
-        ratio(cost.calls, full.calls),
+        ratio(sum(cost.changed.values()), full.n_rows),
+        ratio(cost.n_calls, full.n_calls),
         ratio(cost.embeddings, full.embeddings),
         ratio(cost.pairs, full.pairs),
     ]
@@ -118,18 +146,25 @@ def _row(name: str, cost: Cost, full: Cost) -> list[str]:
 
 def _described(name: str, cost: Cost) -> str:
     """Where the time of a run went."""
-    requests = f"{cost.calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
-    lines = [f"{name}: {cost.usage.wall_s:.0f} s, {requests}"]
-    for assets, seconds in sorted(cost.seconds.items(), key=lambda pair: -pair[1]):
-        lines.append(f"  {seconds:8.1f} s  {assets}")
-    lines += [f"  {n:4} partitions {rows:9,} rows  {a}" for a, (n, rows) in cost.written.items()]
+    requests = f"{cost.n_calls} calls, {cost.embeddings} texts embedded, {cost.pairs} pairs scored"
+    lines = [
+        f"{name}: {cost.usage.wall_s:.0f} s, of the processor {cost.usage.cpu_s:.0f}, {requests}"
+    ]
+    for step, (wall, processor) in sorted(cost.seconds.items(), key=lambda pair: -pair[1][0]):
+        lines.append(f"  {wall:8.1f} s, of the processor {processor:8.1f}  {step}")
+    lines += [f"  {n:5} calls  {asset}" for asset, n in cost.calls.most_common()]
+    for asset, (n, rows) in cost.written.items():
+        changed = cost.changed[table_of(asset.split("/")).name]
+        lines.append(f"  {n:4} partitions {rows:9,} rows, {changed:9,} changed  {asset}")
     return "\n".join(lines)
 
 
-def _import(root: Path) -> None:
+def _import(root: Path, settings: str) -> None:
     corpora = root / "corpora"
     if not (corpora / CORPUS).exists():
         import_benchmark("odsum-story", required("odsum", "story"), corpora, CORPUS)
+        with (corpora / CORPUS / "corpus.toml").open("a") as file:
+            file.write(f"\n{settings}\n")
         import_benchmark("qmsum", required("qmsum"), root / "imported", "qmsum")
 
 
@@ -168,34 +203,65 @@ def _run(root: Path) -> Cost:
     environment = {"GSUM_HOME": str(root)}
     os.environ.pop("GSUM_DATASETS", None)
     store = ParquetStore(str(root / "warehouse"))
-    before = _requests(store)
+    before, rows_before = _requests(store), _rows_of(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    calls, texts, pairs = (now - then for now, then in zip(_requests(store), before, strict=True))
-    runs: list[dict[str, Any]] = json.loads((root / _MADE).read_text())
+    after = _requests(store)
+    made: dict[str, Any] = json.loads((root / _MADE).read_text())
     written: dict[str, tuple[int, int]] = {}
-    seconds: Counter[str] = Counter()
-    for run in runs:
-        seconds[", ".join(run["assets"])] += run["seconds"]
-        for asset, (partitions, rows) in run["rows"].items():
-            known = written.get(asset, (0, 0))
-            written[asset] = known[0] + partitions, known[1] + rows
-    return Cost(usage, calls, texts, pairs, written, dict(seconds))
+    for asset, partitions, rows in made["rows"]:
+        known = written.get(asset, (0, 0))
+        written[asset] = known[0] + partitions, known[1] + rows
+    seconds = {step: (spent["wall_s"], spent["cpu_s"]) for step, spent in made["steps"].items()}
+    return Cost(
+        usage,
+        after.calls - before.calls,
+        after.embeddings - before.embeddings,
+        after.pairs - before.pairs,
+        written,
+        seconds,
+        {
+            name: (rows - rows_before.get(name, Counter())).total()
+            for name, rows in _rows_of(store).items()
+        },
+    )
 
 
-def _requests(store: ParquetStore) -> tuple[int, int, int]:
-    """Requests answered by a model, texts embedded and pairs scored, since the ledgers began."""
-    calls = read_appended(store, TABLES["llm_calls"], CORPUS)["cached"].to_pylist()
+def _rows_of(store: ParquetStore) -> dict[str, Counter[int]]:
+    """Return how often each row occurs, by its hash, without measured columns, by table."""
+    found = {}
+    for name, table in TABLES.items():
+        rows = (
+            store.read(table, store.partitions(table, CORPUS))[0] if name not in LEDGERS else None
+        )
+        if rows is not None:
+            columns = [rows[c].to_pylist() for c in rows.column_names if c not in table.measured]
+            found[name] = Counter(hash(repr(row)) for row in zip(*columns, strict=True))
+    return found
+
+
+class _Requests(NamedTuple):
+    """Requests answered by a model by asset, texts embedded, pairs scored, since the beginning."""
+
+    calls: Counter[str]
+    embeddings: int
+    pairs: int
+
+
+def _requests(store: ParquetStore) -> _Requests:
+    calls = read_appended(store, TABLES["llm_calls"], CORPUS).to_pylist()
     batches = read_appended(store, TABLES["embedding_calls"], CORPUS).to_pylist()
     counts = Counter[bool]()
     for batch in batches:
         counts[batch["asset"] == _SCORES_PAIRS] += batch["n_texts"]
-    return calls.count(False), counts[False], counts[True]
+    answered = Counter(call["asset"] for call in calls if not call["cached"])
+    return _Requests(answered, counts[False], counts[True])
 
 
 def _index() -> None:
     """In the child: make what is due of the indexes, and leave word of it."""
     # these read the environment when imported
+    from benchmarks.growing.meter import StepMeter
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.run import refresh
     from gsum_resources.instance import open_instance
@@ -203,19 +269,19 @@ def _index() -> None:
     home = Home.from_environment()
     pipeline = pipeline_for(home)
     keys = _index_keys(pipeline.definitions.resolve_asset_graph().materializable_asset_keys)
-    with open_instance(home) as instance:
+    meter = StepMeter()
+    with open_instance(home) as instance, meter.watching(instance):
         report = refresh(pipeline, instance, CORPUS, _METHODS, only=keys)
     if report.errors:
         raise RuntimeError(report.errors[0])
-    records = []
+    rows = []
     for written in report.results:
-        rows = {}
         for asset in written.assets:
             table = table_of(asset.split("/"))
             footers = [pipeline.store.provenance(table, p) for p in written.partitions]
-            rows[asset] = len(footers), sum(footer.rows for footer in footers if footer)
-        records.append({"assets": written.assets, "seconds": written.seconds, "rows": rows})
-    (home.root / _MADE).write_text(json.dumps(records))
+            rows.append((asset, len(footers), sum(footer.rows for footer in footers if footer)))
+    recorded = {"rows": rows, "steps": meter.report()}
+    (home.root / _MADE).write_text(json.dumps(recorded))
 
 
 def _index_keys(keys: Iterable[Any]) -> set[Any]:
@@ -234,11 +300,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--index", action="store_true", help="in a child: run, and tell of it")
     parser.add_argument("--home", type=Path, help="work here and leave it")
     parser.add_argument("--documents", type=int, help="take the first of them")
+    parser.add_argument("--edit", action="store_true", help="measure the edit of a document only")
+    parser.add_argument("--settings", default="", help="lines for corpus.toml, separated by ';'")
     chosen = parser.parse_args(arguments)
     if chosen.index:
         _index()
     else:
-        publish("growing-change", measure(chosen.home, chosen.documents), chosen.store)
+        lines = chosen.settings.replace(";", "\n")
+        found = measure(chosen.home, chosen.documents, chosen.edit, lines)
+        publish("growing-change", found, chosen.store)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Chunking of documents: a sliding window of word pieces, or whole lines.
 
 Both pack as many units (words or lines, with a size in word pieces) into a chunk as fit, then step
-back by the overlap. A chunk is always an exact slice of its document.
+back by the overlap. With `borders = "content"`, a chunk ends earlier, at the end of a sentence or
+line that the text around it selects (`borders.py`). A chunk is always an exact slice of its
+document.
 """
 
 import hashlib
@@ -14,11 +16,17 @@ from functools import lru_cache
 import numpy as np
 from tokenizers import Tokenizer
 
+from gsum_assets.corpus.borders import border_ranks
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
 
 _PLAIN = re.compile(r"[\t-\r -~]*")  # the tokenizer drops none of these
+# Least filled share of a chunk that ends by content. On 60 training meetings of QMSum a sentence
+# put in changes 1.4, 1.9, 2.4 and 2.9 chunks on average with 0.5, 0.65, 0.7 and 0.75 (25 by
+# length); BM25 reads 2.1, 1.3, 0.1 and 0.1 points less of the evidence than by length, because
+# shorter chunks repeat more overlap: 193, 211, 218 and 223 word pieces (254).
+_LEAST_FILLED = 0.7
 
 
 @dataclass(frozen=True)
@@ -123,34 +131,76 @@ def _chunks(document_id: str, pieces: Pieces, settings: ChunkingSettings) -> lis
         return []
     if settings.chunker == "lines":
         units = _lines(pieces, settings.max_tokens)
-        windows = _pack(units, settings.max_tokens, lambda end: end - settings.overlap_lines)
     else:
         units = _words(pieces, 0, pieces.n, settings.max_tokens)
-        before = np.concatenate([[0], np.cumsum(units.sizes)])
-        windows = _pack(
-            units,
-            settings.max_tokens,
-            lambda end: int(np.searchsorted(before, before[end] - settings.overlap_tokens)),
-        )
+    before = np.concatenate([[0], np.cumsum(units.sizes)])
+
+    def overlap(end: int) -> int:
+        if settings.chunker == "lines":
+            return end - settings.overlap_lines
+        return int(np.searchsorted(before, before[end] - settings.overlap_tokens))
+
+    if settings.borders == "content":
+        ending = _by_content(before, border_ranks(pieces.text, units.starts), settings.max_tokens)
+    else:
+        ending = _by_length(before, units.breaks, settings.max_tokens)
+    windows = _pack(before, settings.max_tokens, overlap, ending)
     return _slice(document_id, pieces.text, units, windows)
 
 
-def _pack(units: _Units, max_tokens: int, overlap: Callable[[int], int]) -> list[tuple[int, int]]:
+Ending = Callable[[int, int, int], int]
+"""Unit before which a window ends, from its first unit, the end of the previous window, and the
+last unit before which it may end."""
+
+
+def _by_length(before: np.ndarray, breaks: np.ndarray, max_tokens: int) -> Ending:
+    """End as late as possible, or at the last preferred break if half of the window is filled."""
+    preferred = np.flatnonzero(breaks)
+
+    def ending(first: int, covered: int, end: int) -> int:
+        upto = int(np.searchsorted(preferred, end, side="right"))
+        last = int(preferred[upto - 1]) if upto else 0
+        is_late = last > covered and 2 * (before[last] - before[first]) >= max_tokens
+        return last if is_late else end
+
+    return ending
+
+
+def _by_content(before: np.ndarray, ranks: np.ndarray, max_tokens: int) -> Ending:
+    """End at the unit of lowest rank, the last of equals, in the last part of the window.
+
+    Parameters
+    ----------
+    before : word pieces before each unit, `(n_units + 1,)`.
+    ranks : rank of a border before each unit, `(n_units,)`.
+    """
+
+    def ending(first: int, covered: int, end: int) -> int:
+        least = int(np.searchsorted(before, before[first] + _LEAST_FILLED * max_tokens))
+        least = min(max(least, covered + 1), end)
+        return end - int(np.argmin(ranks[least : end + 1][::-1]))
+
+    return ending
+
+
+def _pack(
+    before: np.ndarray, max_tokens: int, overlap: Callable[[int], int], ending: Ending
+) -> list[tuple[int, int]]:
     """Return windows `(first, end)` over units; each ends after the previous one.
 
     `overlap(end)` is the unit at which the window after one that ended before `end` would begin.
     It begins later if that window would have no room for a new unit.
+
+    Parameters
+    ----------
+    before : word pieces before each unit, `(n_units + 1,)`.
     """
-    before = np.concatenate([[0], np.cumsum(units.sizes)])
-    preferred = np.flatnonzero(units.breaks)
-    n, first, covered, windows = len(units.starts), 0, 0, []
+    n, first, covered, windows = len(before) - 1, 0, 0, []
     while first < n:
         end = int(np.searchsorted(before, before[first] + max_tokens, side="right")) - 1
         end = min(max(end, first + 1), n)
-        upto = int(np.searchsorted(preferred, end, side="right"))
-        last = int(preferred[upto - 1]) if upto else 0
-        if end < n and last > covered and 2 * (before[last] - before[first]) >= max_tokens:
-            end = last
+        if end < n:
+            end = ending(first, covered, end)
         windows.append((first, end))
         covered = end
         if end == n:

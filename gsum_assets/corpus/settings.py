@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
@@ -42,6 +50,19 @@ class ChunkingSettings(BaseModel):
     overlap_lines: int = Field(
         default=0, ge=0, description="lines shared by neighbours, chunker 'lines'"
     )
+    borders: Literal["length", "content"] = Field(
+        default="length",
+        description="'length': chunks are as full as can be; 'content': they end at sentences or "
+        "lines selected by their text, so that an edit changes the chunks near it only",
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before_borders(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the default out: chunks of corpora that have no such key remain current."""
+        values = dump(self)
+        if self.borders == "length":
+            values.pop("borders", None)
+        return values
 
     @model_validator(mode="after")
     def _window_advances(self) -> "ChunkingSettings":

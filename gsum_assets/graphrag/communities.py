@@ -3,8 +3,9 @@
 1. Components are processed one by one, so that a change in one does not affect the others.
 2. A component of at most `max_size` entities is one community, also a single entity.
 3. A larger one is split by Leiden (Traag et al., 2019) with modularity, a seed, and edges in order
-   of ids; each community of over `max_size` entities is split again from its own edges.
-4. A community that Leiden does not split further is a leaf.
+   of ids, or by Louvain in the order of ids (`louvain.py`); each community of over `max_size`
+   entities is split again from its own edges.
+4. A community that is not split further is a leaf.
 """
 
 from collections import defaultdict
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.graphrag.louvain import Edge, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
@@ -22,7 +24,6 @@ from gsum_resources.content_hash import hash_texts
 # left out, with one trial 50%, with fifty 59%; each changed community needs a new report.
 _RANDOMNESS, _ITERATIONS, _TRIALS = 0.001, 3, 20
 _TITLED = 3  # entities in a title
-Edge = tuple[str, str, float]
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _split(
     found: list[tuple[Community, int]],
 ) -> None:
     """Append the subsets of a large set, recursively, or a whole component that is small enough."""
-    subsets = [members] if len(members) <= settings.max_size else _leiden(edges, settings)
+    subsets = [members] if len(members) <= settings.max_size else _partition(edges, settings)
     if level and len(subsets) == 1:
         return  # a leaf, which is in the list already
     for subset in subsets:
@@ -124,6 +125,13 @@ def _split(
             own = set(subset)
             inside = [edge for edge in edges if edge[0] in own and edge[1] in own]
             _split(subset, inside, settings, level + 1, index, found)
+
+
+def _partition(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:
+    """Return the entities of a connected graph in communities."""
+    if settings.method == "louvain":
+        return louvain(edges, settings.resolution)
+    return _leiden(edges, settings)
 
 
 def _leiden(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:

@@ -5,9 +5,16 @@ Microsoft's package where that is named, and are ours otherwise. Lengths are in 
 pipeline's own tokenizer.
 """
 
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
 OTHER = "other"  # type of entities that have none of the configured types
 
@@ -70,7 +77,7 @@ class MergingSettings(_Settings):
 
 
 class CommunitySettings(_Settings):
-    """Table `[graphrag.communities]`: hierarchical Leiden (2.4)."""
+    """Table `[graphrag.communities]`: hierarchical communities (2.4)."""
 
     max_size: int = Field(
         default=20,
@@ -82,6 +89,19 @@ class CommunitySettings(_Settings):
         default=1.0, gt=0, description="of modularity; higher: smaller communities"
     )
     seed: int = Field(default=0, description="seed of Leiden")
+    method: Literal["leiden", "louvain"] = Field(
+        default="leiden",
+        description="'louvain': in the order of ids, so that an edit changes few communities and "
+        "requests few reports again (ours)",
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before_method(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the default out: communities of corpora that have no such key remain current."""
+        values = dump(self)
+        if self.method == "leiden":
+            values.pop("method", None)
+        return values
 
 
 class ReportSettings(_Settings):

@@ -28,10 +28,15 @@ def _texts(chunks):
     return [chunk.text for chunk in chunks]
 
 
+def _cut(text, document_id="d", **settings):
+    chosen = CorpusSettings(chunking=ChunkingSettings(**settings))
+    return chunk_documents([Document(document_id, "", text)], chosen, TOKENIZER)
+
+
 def _by_lines(document_id, text, max_tokens, overlap_lines=0):
-    settings = ChunkingSettings(chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines)
-    document = Document(document_id, "", text)
-    return chunk_documents([document], CorpusSettings(chunking=settings), TOKENIZER)
+    return _cut(
+        text, document_id, chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines
+    )
 
 
 def _count(text):

@@ -114,11 +114,15 @@ class Growing(RuleBasedStateMachine):
         left=st.sampled_from(METHODS),
         right=st.sampled_from(FAMILIES["retrieval"]),
         questions=st.sampled_from(QUESTIONS),
+        borders=st.sampled_from(("length", "content")),
     )
-    def begin(self, left: str, right: str, questions: list) -> None:
-        self._count("begin", left=left, right=right)
+    def begin(self, left: str, right: str, questions: list, borders: str = "length") -> None:
+        self._count("begin", left=left, right=right, borders=borders)
         for name, method in zip(CORPORA, (left, right), strict=True):
             self._furnish(name, questions)
+            if borders != "length":
+                self.tables[name]["chunking"]["borders"] = borders
+                self.folders[name].settings(self.tables[name])
             self._ask(name, method)
 
     @change(name=corpora, entry=entries, text=texts)

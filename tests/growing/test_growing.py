@@ -54,6 +54,25 @@ def test_every_family_follows_an_edit_a_move_and_a_kill() -> None:
     machine._compare("left")
 
 
+def test_borders_by_content_and_louvain_follow_edits() -> None:
+    machine = Growing()
+    machine.begin(left="graphrag-c0", right="bm25", questions=QUESTIONS[0])
+    left = machine.folders["left"]
+    for table, key in (("chunking", "borders"), ("graphrag.communities", "method")):
+        value = "content" if key == "borders" else "louvain"
+        machine.tables["left"].setdefault(table, {})[key] = value
+    left.settings(machine.tables["left"])
+    text = tale(5, 6)
+    left.put(Entry("txt", "tale-5"), text)
+    machine._bring_up_to_date("left", "by hand")
+    half = text.index(". ", len(text) // 2) + 1
+    left.put(Entry("txt", "tale-5"), f"{text[:half]} Marit Olsen paid Dov Hallam.{text[half:]}")
+    machine._bring_up_to_date("left", "by hand")
+    machine._remove("left", Entry("row", "tale-2"))
+    machine._bring_up_to_date("left", "by hand")
+    machine._compare("left")
+
+
 def test_document_without_effect_on_answers_is_counted() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1][1:])  # all on one document
