@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.tables import TABLES, table_of
+from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
 from gsum_resources.lineage import code_version_of
 from gsum_resources.parquet_store import Partition, Provenance
 from tests.checks.indexed import Change, failing, indexed, plant, verdicts, with_column
@@ -313,6 +313,7 @@ def test_empty_tables_pass(tmp_path: Path) -> None:
         versions = {
             table_of(key.path): graph.get(key).code_version
             for key in graph.materializable_asset_keys
+            if key.path[0] == "retrieval" or key.path[-1] not in RESULT_TABLES  # those of bm25
         }
         for table in TABLES.values():
             bucket = "00" if "bucket" in table.dimensions else None
