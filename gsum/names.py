@@ -36,7 +36,7 @@ def methods() -> "pd.DataFrame":
     >>> import gsum
     >>> found = gsum.methods()
     >>> found[found["is_default"]]["method"].tolist()
-    ['bm25', 'dense', 'hybrid', 'passage_walk']
+    ['bm25', 'dense', 'hybrid', 'passage_walk', 'evidence']
     """
     import pandas as pd
 
