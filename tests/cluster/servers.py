@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -49,8 +50,10 @@ def object_store(served: Counter[str] | None = None) -> Iterator[str]:
     ----------
     served : receives the number of requests by operation, counted at the server, see `operation`.
     """
-    import boto3  # pyright: ignore[reportMissingImports] - make test-cluster installs it
+    # make test-cluster installs these
+    import boto3  # pyright: ignore[reportMissingImports]
     from moto.server import ThreadedMotoServer  # pyright: ignore[reportMissingImports]
+    from s3fs import S3FileSystem  # pyright: ignore[reportMissingImports]
 
     port = free_port()
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
@@ -63,6 +66,9 @@ def object_store(served: Counter[str] | None = None) -> Iterator[str]:
             patch.setenv("AWS_ACCESS_KEY_ID", "test")
             patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
             patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+            # the objects of an earlier server of this process, and clients that point at it
+            urlopen(Request(f"http://127.0.0.1:{port}/moto-api/reset", method="POST")).close()
+            S3FileSystem.clear_instance_cache()
             boto3.client("s3").create_bucket(Bucket=BUCKET)
             yield f"s3://{BUCKET}/warehouse"
     finally:
