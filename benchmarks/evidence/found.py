@@ -44,5 +44,7 @@ def compared_ranks(
 def paired(values: Sequence[float], baseline: Sequence[float], decimals: int = 2) -> str:
     """Return a mean difference with its bootstrap interval over questions, in percent."""
     differences = np.asarray(values) - np.asarray(baseline)
+    if not differences.any():
+        return "equal"
     low, high = intervals(differences)[0]
     return interval(float(differences.mean()), low, high, 100, decimals, sign="+")

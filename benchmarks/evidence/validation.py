@@ -35,10 +35,11 @@ from gsum_resources.arrow import pc
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import LanguageModel
 
-DENSE, ALONE, BOTH = "dense", "evidence alone", "evidence less evidence-no-graph"
+DENSE, ALONE = "dense", "evidence alone"
 ROUGE = ("rouge1", "rouge2", "rougeL")
 NETWORKS = {"own features": "evidence-no-graph", "with graph": "evidence"}
 LONGER = ContextSettings().k_max
+WEIGHTED = f"dense, {LONGER} passages, weighted"
 BUDGET = Budget(LONGER, LONGER * CorpusSettings().chunking.max_tokens, K)
 
 
@@ -122,7 +123,7 @@ def sides_of(meetings: Meetings, found: Mapping[str, Evidence]) -> dict[str, Sid
     sides = {
         DENSE: Side(top_contexts(dense, chunks, K)),
         f"dense, {LONGER} passages": Side(longer),
-        f"dense, {LONGER} passages, weighted": Side(by_similarity(longer, dense), True),
+        WEIGHTED: Side(by_similarity(longer, dense), True),
         "evidence": Side(evidence, True),
         "evidence, not weighted": Side(evidence),
         "evidence-no-graph": Side(adaptive_contexts(queries, own, chunks, BUDGET), True),
@@ -179,7 +180,10 @@ def answers(
             [name, f"{read[name]:.1f}", f"{words[name]:.0f}", *_cells(own, scored[DENSE], name)]
             for name, own in scored.items()
         ]
-        + [[BOTH, "", "", *_differences(scored["evidence"], scored["evidence-no-graph"])]],
+        + [
+            [f"evidence less {other}", "", "", *_differences(scored["evidence"], scored[other])]
+            for other in (WEIGHTED, "evidence-no-graph")
+        ],
     )
 
 
