@@ -39,7 +39,7 @@ from gsum_assets.tables import TABLES, table_of
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.leases import Leases
-from gsum_resources.lineage import Lineage
+from gsum_resources.lineage import Lineage, magnitude
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore
@@ -124,6 +124,8 @@ def pipeline_for(
         name, _, corpus = rest.partition("/corpus=")
         if kind == "rows":
             return str(store.count(TABLES[name], corpus))
+        if kind == "magnitude":
+            return magnitude(store.count(TABLES[name], corpus))
         try:
             return section_version(section(corpus, name))
         except CorpusError:

@@ -1,15 +1,14 @@
 """Arrays derived from the texts of a corpus, kept so that no process computes them again.
 
 `<root>/_memo/arrays/corpus=<corpus>/<name>/<version>/` holds one file for each array, which readers
-map into memory. The version is a hash of everything that the arrays are computed from; a new
-version replaces the others of its name, and `forget_arrays` removes all of a corpus.
+map into memory. The version is a hash of everything that the arrays are computed from; `keep_only`
+removes versions that nothing needs, and `forget_arrays` all of a corpus.
 """
 
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +35,7 @@ class ArrayCache:
             return None
 
     def write(self, name: str, version: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep arrays under a version, in one step, and remove the other versions of `name`."""
+        """Keep arrays, none of them empty, under a version, in one step."""
         if self._folder is None:
             return
         folder = self._folder / name
@@ -44,10 +43,17 @@ class ArrayCache:
         beside.mkdir(parents=True)
         for array_name, array in arrays.items():
             np.save(beside / f"{array_name}.npy", array, allow_pickle=False)
-        with suppress(OSError):  # another process wrote or replaced it
+        try:
             os.rename(beside, folder / version)  # noqa: PTH104
+        except OSError:  # another process wrote it
+            shutil.rmtree(beside, ignore_errors=True)
+
+    def keep_only(self, name: str, versions: Collection[str]) -> None:
+        """Remove all other versions of `name`, and what killed writers left."""
+        if self._folder is None or not (folder := self._folder / name).exists():
+            return
         for other in folder.iterdir():  # a mapped file stays readable until it is closed
-            if other.name != version:
+            if other.name not in versions:
                 shutil.rmtree(other, ignore_errors=True)
 
 

@@ -22,6 +22,7 @@ PASSAGES = (*_TEXTS, "chunk_embeddings")
 EDGE = ("graph", "level", "scope", "source_id", "target_id")
 """Text columns of `lightpal.passage_edges`, of which there are many rows."""
 
+_MODELS = ("embedding_model", "passage_scorer")
 _PAIR = ("level", "passage_id", "candidate_id")
 
 
@@ -76,6 +77,11 @@ def _passage_edges(inputs: Inputs) -> Result:
 
 def _walk_trust(inputs: Inputs) -> Result:
     language = inputs.settings("language")
+    # what the graph is computed from, besides texts
+    _graph_settings(inputs)
+    inputs.track_magnitude("lightpal.passage_edges")
+    for model in _MODELS:
+        inputs.model(model)
     collection = collection_of(inputs, with_vectors=False, keep_indexes=True)
     keep_index(collection, language)
     rows = walk_trust(
@@ -121,8 +127,12 @@ INDEX = (
     ),
     Step(
         _walk_trust,
-        {"walk_trust": "Estimated without labels, with held-out passages as queries."},
-        (*PASSAGES, "passage_edges", "corpus_settings"),
+        {
+            "walk_trust": "Estimated without labels, with held-out passages as queries; again when "
+            "the graph has grown or shrunk by 41%, or models or settings change."
+        },
+        (*PASSAGES, "passage_edges", *_MODELS, "corpus_settings"),
+        untracked=(*PASSAGES, "passage_edges"),
         dictionaries={"passage_edges": EDGE},
     ),
 )

@@ -5,19 +5,20 @@ from 0.6 to 3 and b from 0.2 to 0.9 gained at most 0.6 of P@3 (74.1 there) and n
 (48.6); on QMSum train k1 of 1.2 to 2 and b of 0.4 to 0.75 changed P@6 by 0.1. See `words.py` for
 the tokenization and the data it was chosen on.
 
-The index of a large collection is kept in the collection's cache, if it has one, so that a later
-process maps it into memory instead of splitting all texts again. Terms are kept as hashes, and no
-word can be read from them.
+A large collection is indexed by segments (`bm25_segments.py`), which are kept in the collection's
+cache, if it has one, so that a later process maps them into memory, and an edit computes one
+segment. Terms are kept as hashes, and no word can be read from them.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import pairwise
 
 import numpy as np
 
-from gsum_assets.retrieval.bm25_arrays import bm25_arrays, hash_of
+from gsum_assets.retrieval.bm25_segments import Hashes, Segment, SegmentedIndex, segment_starts
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
@@ -27,8 +28,7 @@ from gsum_resources.content_hash import hash_texts
 KEPT_FROM = 2**20
 """Characters of texts whose index is kept; fewer are split within half a second."""
 
-_FORMAT = "2"  # changes when the same texts and settings give other arrays
-_ARRAYS = ("data", "indices", "indptr")  # of bm25s
+_FORMAT = "3"  # changes when the same texts give other arrays
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ class Bm25:
 
     def __init__(self, collection: Collection, settings: Bm25Settings | None = None) -> None:
         settings, cache = settings or Bm25Settings(), collection.cache
-        self._nodes = indexed("chunks", collection.chunk_texts, settings, cache)
-        self._documents = indexed("documents", collection.document_texts, settings, cache)
+        starts = segment_starts(collection.document_ids, len(collection.chunk_texts))
+        of_chunks = collection.starts[starts].tolist()
+        self._nodes = indexed("chunks", collection.chunk_texts, of_chunks, settings, cache)
+        self._documents = indexed("documents", collection.document_texts, starts, settings, cache)
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores that are not negative; 0 if text and question share no term."""
@@ -67,22 +69,10 @@ class Bm25Index:
             [number_of.setdefault(term, len(number_of)) for term in terms]
             for terms in map(settings.words.split, texts)
         ]
-        self._number_of: Callable[[str], int | None] = number_of.get
-        self._words, self._n_texts, self._index = settings.words, len(texts), _bm25(settings)
+        self._number_of, self._words, self._n_texts = number_of.get, settings.words, len(texts)
+        self._index = _bm25(settings)
         if number_of:  # the mean length of texts without any term is 0
             self._index.index((numbers, number_of), create_empty_token=False, show_progress=False)
-
-    @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], n_texts: int, settings: Bm25Settings
-    ) -> "Bm25Index":
-        """Return the index of `n_texts` texts whose `arrays` were kept."""
-        found = cls.__new__(cls)
-        found._number_of = _HashedTerms(arrays["hashes"]).get
-        found._words, found._n_texts, found._index = settings.words, n_texts, _bm25(settings)
-        found._index.scores = {name: arrays[name] for name in _ARRAYS} | {"num_docs": n_texts}
-        found._index.nonoccurrence_array = None  # of other forms of BM25
-        return found
 
     def scores(self, queries: Sequence[str]) -> np.ndarray:
         """Return BM25 of each query in each text, float32, `(n_queries, n_texts)`."""
@@ -94,60 +84,55 @@ class Bm25Index:
         return scores
 
 
-class _HashedTerms:
-    """Numbers of terms by the hashes of the terms, which ascend."""
-
-    def __init__(self, hashes: np.ndarray) -> None:
-        self._hashes = hashes
-
-    def get(self, term: str) -> int | None:
-        """Return the number of a term; None if no text has it."""
-        wanted = np.uint64(hash_of(term))
-        position = int(np.searchsorted(self._hashes, wanted))
-        if position == len(self._hashes) or self._hashes[position] != wanted:
-            return None
-        return position
-
-
 def indexed(
-    name: str, texts: Sequence[str], settings: Bm25Settings, cache: ArrayCache | None
-) -> Bm25Index:
-    """Return the index of `texts`; that of many is kept in the cache, if there is one.
+    name: str,
+    texts: Sequence[str],
+    starts: Sequence[int],
+    settings: Bm25Settings,
+    cache: ArrayCache | None,
+) -> Bm25Index | SegmentedIndex:
+    """Return the index of `texts`; the segments of many are kept in the cache, if there is one.
 
     Parameters
     ----------
-    name : what the texts are; a new version replaces the kept index of this name.
+    name : what the texts are; segments kept under this name for other texts are removed.
+    starts : index of each segment's first text, and the number of texts.
     """
     if sum(map(len, texts)) < KEPT_FROM:
         return Bm25Index(texts, settings)
+    words, hashes = settings.words, Hashes()
+
+    def made(texts: Sequence[str]) -> Segment:
+        return Segment.of(texts, words.terms, words.bigrams, hashes)
+
+    parts = [texts[first:last] for first, last in pairwise(starts)]
     if cache is None:
-        return _large(texts, settings)
-    name = f"bm25-{name}{'-bigrams' if settings.words.bigrams else ''}"
-    made_from = [_FORMAT, *map(version, ("bm25s", "nltk", "numpy")), repr(settings)]
-    key = hash_texts([*made_from, *texts])
-    if arrays := cache.read(name, key):
-        return Bm25Index.from_arrays(arrays, len(texts), settings)
-    arrays = _arrays(texts, settings)
-    if arrays:
-        cache.write(name, key, arrays)
-        arrays = cache.read(name, key) or arrays  # mapped, so that they need not stay in memory
-    return _large(texts, settings, arrays)
+        segments = [made(part) for part in parts]
+    else:
+        name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"
+        made_from = [_FORMAT, *map(version, ("nltk", "numpy")), repr(words)]
+        versions = [hash_texts([*made_from, *part]) for part in parts]
+        pairs = zip(versions, parts, strict=True)
+        segments = [_kept(cache, name, version, part, made) for version, part in pairs]
+        cache.keep_only(name, versions)
+    return SegmentedIndex(segments, words.split, settings.k1, settings.b)
 
 
-def _arrays(texts: Sequence[str], settings: Bm25Settings) -> dict[str, np.ndarray]:
-    words = settings.words
-    return bm25_arrays(texts, words.terms, words.bigrams, settings.k1, settings.b)
-
-
-def _large(
-    texts: Sequence[str], settings: Bm25Settings, arrays: Mapping[str, np.ndarray] | None = None
-) -> Bm25Index:
-    """Return the index of many texts, from its arrays if they are given."""
-    if arrays is None:
-        arrays = _arrays(texts, settings)
-    if not arrays:  # no text has a term
-        return Bm25Index(texts, settings)
-    return Bm25Index.from_arrays(arrays, len(texts), settings)
+def _kept(
+    cache: ArrayCache,
+    name: str,
+    version: str,
+    texts: Sequence[str],
+    made: Callable[[Sequence[str]], Segment],
+) -> Segment:
+    """Return a segment that the cache has, or has from now on; one without terms is not kept."""
+    if arrays := cache.read(name, version):
+        return Segment(**arrays)
+    found = made(texts)
+    if len(found.hashes):
+        cache.write(name, version, found._asdict())
+        arrays = cache.read(name, version)  # mapped, so that it need not stay in memory
+    return Segment(**arrays) if arrays else found
 
 
 def _bm25(settings: Bm25Settings):

@@ -1,7 +1,6 @@
 """Contexts from rankings: the passages that the language model reads."""
 
-from collections.abc import Iterator
-
+import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.full_context import spans
@@ -52,32 +51,41 @@ def full_contexts(queries: pa.Table, chunks: pa.Table, settings: RetrievalSettin
 
     Spans are drawn if the scope is too long. Each is a separate context (column `sample`).
     """
-    ordered = chunks.sort_by([("document_id", "ascending"), ("position", "ascending")]).to_pylist()
-    by_document: dict[str | None, list[dict]] = {None: ordered}
-    for chunk in ordered:
-        by_document.setdefault(chunk["document_id"], []).append(chunk)
-    rows = [
-        row
-        for query in queries.sort_by("query_id").to_pylist()
-        for row in _whole(query["query_id"], by_document.get(query["document_id"], []), settings)
-    ]
-    return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-
-
-def _whole(query_id: str, chunks: list[dict], settings: RetrievalSettings) -> Iterator[dict]:
-    tokens = [chunk["n_tokens"] for chunk in chunks]
-    scope = chunks[0]["document_id"] if chunks else ""
-    seed = int(hash_texts([scope, query_id], 4), 16)
-    for sample, span in enumerate(spans(tokens, settings.window_tokens, settings.n_spans, seed)):
-        for rank, chunk in enumerate((chunks[i] for i in span), start=1):
-            yield {
-                "query_id": query_id,
-                "sample": sample,
-                "rank": rank,
-                "node_id": chunk["chunk_id"],
-                "node_kind": "chunk",
-                "document_id": chunk["document_id"],
-                "position": chunk["position"],
-                "score": 0.0,
-                "text": chunk["text"],
-            }
+    keys = [("document_id", "ascending"), ("position", "ascending")]
+    order = (
+        pc.sort_indices(chunks.select(["document_id", "position"]), keys)
+        .to_numpy()
+        .astype(np.int64)
+    )
+    owners = chunks["document_id"].to_numpy()[order]
+    documents, starts = np.unique(owners, return_index=True)
+    ends = np.append(starts[1:], len(order))
+    scopes: dict[str | None, tuple[int, int]] = {None: (0, len(order))}
+    for document_id, first, last in zip(documents, starts.tolist(), ends.tolist(), strict=True):
+        scopes[document_id] = first, last
+    tokens = chunks["n_tokens"].to_numpy()[order]
+    found: list[tuple[str, int, np.ndarray]] = []
+    for query in queries.select(["query_id", "document_id"]).sort_by("query_id").to_pylist():
+        query_id, scope = query["query_id"], slice(*scopes.get(query["document_id"], (0, 0)))
+        first = owners[scope.start] if scope.stop else ""
+        seed = int(hash_texts([first, query_id], 4), 16)
+        runs = spans(tokens[scope], settings.window_tokens, settings.n_spans, seed)
+        found += [(query_id, i, order[scope][run.start : run.stop]) for i, run in enumerate(runs)]
+    rows = np.concatenate([np.empty(0, np.int64), *(rows for *_, rows in found)])
+    chosen, n = rows_at(chunks, rows), len(rows)
+    return pa.table(
+        {
+            "query_id": pa.array([q for q, _, read in found for _ in read], pa.string()),
+            "sample": pa.array([i for _, i, read in found for _ in read], pa.int32()),
+            "rank": pa.array(
+                [r for *_, read in found for r in range(1, len(read) + 1)], pa.int32()
+            ),
+            "node_id": chosen["chunk_id"],
+            "node_kind": pa.repeat("chunk", n),
+            "document_id": chosen["document_id"],
+            "position": chosen["position"],
+            "score": np.zeros(n),
+            "text": chosen["text"],
+        },
+        schema=TABLES["contexts"].schema,
+    )

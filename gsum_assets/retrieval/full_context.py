@@ -26,7 +26,7 @@ class FullContext:
 
 
 def spans(
-    chunk_tokens: Sequence[int],
+    chunk_tokens: Sequence[int] | np.ndarray,
     window_tokens: int,
     n_spans: int,
     seed: int,
@@ -55,26 +55,25 @@ def spans(
     """
     if n_spans < 1:
         raise ValueError(f"full_context: n_spans is {n_spans}; use at least 1")
-    if max(chunk_tokens, default=0) > window_tokens:
+    longest = np.max(chunk_tokens, initial=0)
+    if longest > window_tokens:
         raise ValueError(
-            f"full_context: a chunk of {max(chunk_tokens)} tokens exceeds the window of "
+            f"full_context: a chunk of {longest} tokens exceeds the window of "
             f"{window_tokens}; cut shorter chunks or use a model with a longer window"
         )
-    runs = _longest_runs(chunk_tokens, window_tokens, overlap_tokens)
-    if len(runs) <= n_spans:
-        return runs
-    chosen = np.random.default_rng(seed).choice(len(runs), size=n_spans, replace=False)
-    return [runs[i] for i in sorted(chosen)]
+    stops = _longest_runs(chunk_tokens, window_tokens, overlap_tokens)
+    chosen = np.arange(len(stops))
+    if len(stops) > n_spans:
+        chosen = np.random.default_rng(seed).choice(len(stops), size=n_spans, replace=False)
+    return [range(start, int(stops[start])) for start in sorted(chosen.tolist())]
 
 
-def _longest_runs(chunk_tokens: Sequence[int], window: int, overlap: int) -> list[range]:
-    """Return the longest run from each chunk, up to the first run that reaches the end."""
-    added = np.maximum(np.asarray(chunk_tokens, dtype=np.int64) - overlap, 0)
-    before = np.concatenate([[0], np.cumsum(added)])  # tokens added by all chunks before number i
-    runs: list[range] = []
-    for start, tokens in enumerate(chunk_tokens):  # the first chunk of a run counts in full
-        room = before[start + 1] + window - tokens
-        runs.append(range(start, int(np.searchsorted(before, room, side="right")) - 1))
-        if runs[-1].stop == len(chunk_tokens):
-            break
-    return runs
+def _longest_runs(
+    chunk_tokens: Sequence[int] | np.ndarray, window: int, overlap: int
+) -> np.ndarray:
+    """Return the end of the longest run from each chunk, up to the first that reaches the end."""
+    tokens = np.asarray(chunk_tokens, dtype=np.int64)
+    before = np.append(0, np.cumsum(np.maximum(tokens - overlap, 0)))  # added by earlier chunks
+    room = before[1:] + window - tokens  # the first chunk of a run counts in full
+    stops = np.searchsorted(before, room, side="right") - 1
+    return stops[: np.append(stops == len(tokens), True).argmax() + 1]

@@ -1,7 +1,9 @@
 """Passage graphs as assets: materialized on request, and after a change only what it affects."""
 
 import re
+import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,8 +151,29 @@ def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPath
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
+        trust = Path("lightpal.walk_trust")  # not estimated again for a small change
+        shutil.copytree(house.home.warehouse / trust, fresh.home.warehouse / trust)
         assert fresh.run(METHODS).is_complete
         assert contents(fresh) == contents(house)
+
+
+@pytest.mark.usefixtures("only_tables_here")
+def test_trust_is_estimated_again_when_the_graph_grows_or_settings_change(
+    changeable: House,
+) -> None:
+    house, trust = changeable, "lightpal/walk_trust[]"
+    house.write_document(DOCUMENTS[2], text_of("another", 6))
+    edited = materialized_by(house.run())
+    assert "lightpal/passage_edges[]" in edited
+    assert trust not in edited
+    for number in range(5):
+        house.write_document(f"{NEW}-{number}", text_of(f"{NEW}-{number}", 5))
+    assert trust in materialized_by(house.run())
+    file = house.folder / "corpus.toml"
+    file.write_text(file.read_text().replace("n_probes = 20", "n_probes = 21"))
+    assert trust in materialized_by(house.run())
+    house.scorer = CountingScorer(mu=50.0)
+    assert trust in materialized_by(house.run())
 
 
 @pytest.mark.usefixtures("only_tables_here")

@@ -12,7 +12,7 @@ def files(store: ParquetStore) -> set[str]:
     return {path.relative_to(store.root).as_posix() for path in Path(store.root).rglob("*.npy")}
 
 
-def test_a_version_is_mapped_and_replaces_the_others(tmp_path: Path):
+def test_a_version_is_mapped_and_others_are_removed(tmp_path: Path):
     store = ParquetStore(str(tmp_path))
     cache = ArrayCache(store, "tales")
     assert cache.read("index", "1") is None
@@ -23,6 +23,11 @@ def test_a_version_is_mapped_and_replaces_the_others(tmp_path: Path):
     cache.write("other", "1", {"a": np.arange(1)})
     cache.write("index", "2", {"a": np.arange(4), "b": np.zeros(2)})
     cache.write("index", "2", {"a": np.arange(4), "b": np.zeros(2)})  # by another process
+    assert len(files(store)) == 4
+    (tmp_path / "_memo/arrays/corpus=tales/index/.killed").mkdir()
+    cache.keep_only("index", ["2"])
+    cache.keep_only("never kept", [])
+    assert not (tmp_path / "_memo/arrays/corpus=tales/index/.killed").exists()
     assert cache.read("index", "1") is None
     assert first["a"].tolist() == [0, 1, 2]  # its reader keeps it
     found = cache.read("index", "2")
@@ -45,4 +50,5 @@ def test_one_corpus_is_forgotten(tmp_path: Path):
 def test_an_object_store_keeps_none():
     cache = ArrayCache(ParquetStore("memory://home"), "tales")
     cache.write("index", "1", {"a": np.arange(3)})
+    cache.keep_only("index", [])
     assert cache.read("index", "1") is None

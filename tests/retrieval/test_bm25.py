@@ -1,14 +1,22 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.retrieval import bm25
+from gsum_assets.retrieval import bm25, bm25_segments
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings, indexed
+from gsum_assets.retrieval.bm25_segments import (
+    Hashes,
+    Segment,
+    SegmentedIndex,
+    hash_of,
+    segment_starts,
+)
 from gsum_assets.retrieval.words import Words
 from gsum_resources.array_cache import ArrayCache
 from gsum_resources.parquet_store import ParquetStore
@@ -80,6 +88,7 @@ QUERIES = ["the red fox", "boats in the harbour at night", "zyzzyva", ""]
 @pytest.mark.parametrize("words", [Words(), Words(bigrams=True)])
 def test_kept_index_has_equal_scores_and_no_words(tmp_path, monkeypatch, words):
     monkeypatch.setattr(bm25, "KEPT_FROM", 1)
+    monkeypatch.setattr(bm25_segments, "_CHUNKS", 1)
     cache, settings = ArrayCache(ParquetStore(str(tmp_path)), "tales"), Bm25Settings(words=words)
     here = replace(collection(), cache=cache)
     fresh = Bm25(collection(), settings).scores(toy_question(*QUERIES))
@@ -88,10 +97,61 @@ def test_kept_index_has_equal_scores_and_no_words(tmp_path, monkeypatch, words):
         np.testing.assert_array_equal(found.nodes, fresh.nodes)
         np.testing.assert_array_equal(found.documents, fresh.documents)
         # from now on nothing is split but questions
-        monkeypatch.setattr(Bm25Index, "__init__", None)
+        monkeypatch.setattr(Segment, "of", None)
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*.npy"))
     assert kept
     assert not any(term.encode() in kept for text in here.chunk_texts for term in words.split(text))
+
+
+@given(
+    texts=st.lists(text, min_size=1, max_size=12),
+    query=text,
+    cuts=st.sets(st.integers(1, 11), max_size=4),
+    words=st.sampled_from([PLAIN, replace(PLAIN, bigrams=True)]),
+)
+def test_segments_have_the_scores_of_one_index_to_the_last_bit(texts, query, cuts, words):
+    starts = [0, *sorted(cut for cut in cuts if cut < len(texts)), len(texts)]
+    segments = [
+        Segment.of(texts[first:last], words.terms, words.bigrams, Hashes())
+        for first, last in pairwise(starts)
+    ]
+    settings = Bm25Settings(words=words)
+    found = SegmentedIndex(segments, words.split, settings.k1, settings.b).scores([query, query])
+    np.testing.assert_array_equal(found, Bm25Index(texts, settings).scores([query, query]))
+
+
+def test_hash_of_a_pair_follows_from_its_terms():
+    (first, second, both) = Segment.of(["fox wolf"], str.split, True, Hashes()).hashes.tolist()
+    assert {first, second, both} == {hash_of("fox"), hash_of("wolf"), hash_of("fox wolf")}
+
+
+def test_another_document_changes_one_segment(monkeypatch):
+    monkeypatch.setattr(bm25_segments, "_CHUNKS", 20)
+    ids = [f"document {i:03}" for i in range(300)]
+
+    def groups(ids):
+        starts = segment_starts(ids, 2 * len(ids))
+        assert starts == sorted({0, *starts, len(ids)})
+        return {tuple(ids[first:last]) for first, last in pairwise(starts)}
+
+    before = groups(ids)
+    assert 10 < len(before) < 100
+    added = groups([*ids[:100], "document 099b", *ids[100:]])
+    assert len(before - added) == 1
+    assert len(added - before) in (1, 2)
+
+
+def test_an_edit_computes_one_segment(tmp_path, monkeypatch):
+    monkeypatch.setattr(bm25, "KEPT_FROM", 1)
+    cache, settings = ArrayCache(ParquetStore(str(tmp_path)), "tales"), Bm25Settings()
+    texts = ["red fox", "grey wolf", "old owl", "green elm"]
+    indexed("chunks", texts, [0, 2, 3, 4], settings, cache)
+    before = {path.parent for path in tmp_path.rglob("hashes.npy")}
+    texts[2] = "old oak"
+    found = indexed("chunks", texts, [0, 2, 3, 4], settings, cache).scores(["old grey oak"])
+    np.testing.assert_array_equal(found, Bm25Index(texts, settings).scores(["old grey oak"]))
+    after = {path.parent for path in tmp_path.rglob("hashes.npy")}
+    assert (len(before), len(after), len(before & after)) == (3, 3, 2)
 
 
 def test_kept_index_is_replaced_when_a_text_or_setting_changes(tmp_path, monkeypatch):
@@ -103,10 +163,10 @@ def test_kept_index_is_replaced_when_a_text_or_setting_changes(tmp_path, monkeyp
         (["red fox", "grey owl"], Bm25Settings(b=0.2)),
         (["grey owl"], Bm25Settings()),
     ):
-        found = indexed("chunks", texts, settings, cache).scores(["grey fox wolf"])
+        found = indexed("chunks", texts, [0, len(texts)], settings, cache).scores(["grey fox wolf"])
         expected = Bm25Index(texts, settings).scores(["grey fox wolf"])
         np.testing.assert_array_equal(found, expected)
-        assert len(list(tmp_path.rglob("data.npy"))) == 1
+        assert len(list(tmp_path.rglob("hashes.npy"))) == 1
 
 
 def test_indexes_of_documents_and_small_corpora_are_not_kept(tmp_path, monkeypatch):
@@ -121,6 +181,5 @@ def test_texts_without_terms_are_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     cache = ArrayCache(ParquetStore(str(tmp_path)), "tales")
     for _ in range(2):
-        assert indexed("chunks", ["the of"], Bm25Settings(), cache).scores(["fox"]).tolist() == [
-            [0]
-        ]
+        found = indexed("chunks", ["the of"], [0, 1], Bm25Settings(), cache)
+        assert found.scores(["fox"]).tolist() == [[0]]
