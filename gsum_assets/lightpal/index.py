@@ -2,9 +2,11 @@
 
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
-from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import note, read_earlier
-from gsum_assets.lightpal.passage_edges import edges_among, lists_of
+from gsum_assets.lightpal.earlier_scores import known_scores, note_scores
+from gsum_assets.lightpal.lists import lists_of
+from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.settings import GraphSettings, NeighbourSettings, WalkSettings
@@ -51,9 +53,12 @@ def _candidates(inputs: Inputs) -> Result:
 def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
-    candidates = inputs.tables["candidates"].columns(_PAIR)
-    rows = context_scores(candidates, collection, scorer)
-    counts = {"pairs_scored": scorer.n_scored, "pairs_remembered": scorer.n_remembered}
+    lists = lists_of(inputs.tables["candidates"].columns(_PAIR), collection)
+    place = inputs.warehouse, inputs.corpus
+    known = known_scores(*place, lists, collection, scorer.identity)
+    rows = scores_of(lists, collection, scorer, known)
+    note_scores(*place, rows, collection, scorer.identity)
+    counts = {"pairs_scored": scorer.n_scored, "pairs": rows.num_rows}
     return Result(rows, shown=lambda: {"context_scores": counts})
 
 

@@ -1,11 +1,12 @@
 """Tables of passages and candidates as matrices with a row per passage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.retrieval.collection import Collection
 from gsum_resources.arrow import pc
 
 
@@ -22,6 +23,16 @@ class CandidateLists(NamedTuple):
     ids: Sequence[str]
     indices: np.ndarray
     values: np.ndarray
+
+
+Lists = Mapping[str, CandidateLists]
+"""Candidates by level."""
+
+
+def lists_of(pairs: pa.Table, collection: Collection, column: str | None = None) -> Lists:
+    """Return the candidates of documents and of chunks, with the values of a column if named."""
+    levels = {"document": collection.document_ids, "node": collection.chunk_ids}
+    return {level: candidate_lists(pairs, level, ids, column) for level, ids in levels.items()}
 
 
 def candidate_lists(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.lists import CandidateLists, candidate_lists
+from gsum_assets.lightpal.lists import Lists, lists_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import named, repeated, with_dictionaries
@@ -38,10 +38,6 @@ class _Edges(NamedTuple):
 
 _Level = tuple[str, Sequence[str], Mapping[tuple[str, str], list[_Edges]]]
 """A level, the ids of its passages, and blocks of its edges by graph and scope."""
-
-
-Lists = Mapping[str, CandidateLists]
-"""Candidates by level."""
 
 
 class _Values(NamedTuple):
@@ -66,12 +62,6 @@ def passage_edges(
     """
     similar = lists_of(candidates, collection, "similarity")
     return edges_among(similar, lists_of(context_scores, collection, "score"), collection, n_edges)
-
-
-def lists_of(pairs: pa.Table, collection: Collection, column: str) -> Lists:
-    """Return the candidates of documents and of chunks, with the values of a column."""
-    levels = {"document": collection.document_ids, "node": collection.chunk_ids}
-    return {level: candidate_lists(pairs, level, ids, column) for level, ids in levels.items()}
 
 
 def edges_among(similar: Lists, scores: Lists, collection: Collection, n_edges: int) -> pa.Table:
