@@ -14,11 +14,18 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
-from gsum_assets.automation.retrain import TRAINED, retraining
+from gsum_assets.automation.retrain import (
+    RETRAIN_CORPUS_MODELS,
+    RETRAIN_MODELS,
+    TRAINED,
+    Retraining,
+    retraining,
+)
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
+from gsum_assets.columns import RESULT
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
@@ -43,6 +50,7 @@ from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.settings import AutomationSettings
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
@@ -122,8 +130,9 @@ def pipeline_for(
             name, _, asset = rest.partition("/asset=")
             return models.version(work_of(asset) if name == "language_model" else name)
         name, _, corpus = rest.partition("/corpus=")
-        if kind == "rows":
-            return str(store.count(TABLES[name], corpus))
+        if kind in ("rows", "size"):
+            n_rows = store.count(TABLES[name], corpus)
+            return str(n_rows if kind == "rows" else n_rows.bit_length())
         try:
             return section_version(section(corpus, name))
         except CorpusError:
@@ -145,12 +154,7 @@ def pipeline_for(
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
-    retrain_job, retrain_weekly = retraining(
-        dg.AssetSelection.assets(*TRAINED),
-        lambda: [variant_key(p) for p in store.partitions(table_of(TRAINED[0].path))],
-        automation.retrain,
-        automation.timezone,
-    )
+    retrainings = _retrainings(store, automation)
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
@@ -167,8 +171,8 @@ def pipeline_for(
             ),
             confirm_results(snapshot),
         ],
-        jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
-        schedules=[*schedules(automation), retrain_weekly],
+        jobs=[*jobs(dg.AssetSelection.assets(*observed)), *(one.job for one in retrainings)],
+        schedules=[*schedules(automation), *(one.schedule for one in retrainings)],
         executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
             "io_manager": warehouse,
@@ -179,6 +183,29 @@ def pipeline_for(
     return Pipeline(
         home, store, models, warehouse, requests, buckets, snapshot, forgetting, definitions
     )
+
+
+def _retrainings(store: ParquetStore, automation: AutomationSettings) -> list[Retraining]:
+    """Return the retraining of the models by variant, and of those by corpus."""
+
+    def present(model: dg.AssetKey) -> list[str]:
+        table = table_of(model.path)
+        partitions = store.partitions(table)
+        return [variant_key(p) if table.dimensions == RESULT else p.corpus for p in partitions]
+
+    names = {
+        True: (RETRAIN_MODELS, "retrain_weekly"),
+        False: (RETRAIN_CORPUS_MODELS, "retrain_corpora_weekly"),
+    }
+    at = present, automation.retrain, automation.timezone
+    return [
+        retraining(
+            *name,
+            [k for k in TRAINED if (table_of(k.path).dimensions == RESULT) == by_variant],
+            *at,
+        )
+        for by_variant, name in names.items()
+    ]
 
 
 @cache

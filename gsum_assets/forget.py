@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets.automation.retrain import TRAINED
+from gsum_assets.automation.retrain import MODEL_KEYS
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
@@ -29,7 +29,6 @@ from gsum_resources.progress import reporter
 from gsum_resources.suggest import did_you_mean
 
 _WAIT_S = 2.0
-_MODEL = table_of(TRAINED[0].path)
 
 
 @dataclass
@@ -57,7 +56,7 @@ class ForgetReport:
     leftovers: Sequence[Leftover] = ()
     unsearched: Sequence[str] = ()
     questions: Sequence[str] = ()
-    trained: Sequence[str] = ()
+    trained: list[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
@@ -94,12 +93,13 @@ def forget(
     done = ForgetReport(
         n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
     )
-    models = pipeline.store.partitions(_MODEL, corpus)
-    if retrain:
-        for model in models:
-            pipeline.store.delete(_MODEL, model)
-    else:
-        done.trained = [str(model.method) for model in models]
+    for key in MODEL_KEYS:
+        table = table_of(key.path)
+        for model in pipeline.store.partitions(table, corpus):
+            if retrain:
+                pipeline.store.delete(table, model)
+            else:
+                done.trained.append(model.method or key.path[0])
     watch = on_start, on_end, on_wait
     done.report = refresh(
         pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step

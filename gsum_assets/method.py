@@ -123,6 +123,15 @@ class Inputs:
         self.note(f"rows:{table}/corpus={self.corpus}", str(n))
         return n
 
+    def size(self, table: str) -> int:
+        """Return the binary digits of the number of rows of a table, and note it as an input.
+
+        A result that depends on it is computed again when the corpus has grown past a power of two.
+        """
+        n = self.warehouse.count(TABLES[table], self.corpus).bit_length()
+        self.note(f"size:{table}/corpus={self.corpus}", str(n))
+        return n
+
     @property
     def title(self) -> str:
         """Corpus with variant or buckets, as the title of a plot."""

@@ -5,6 +5,8 @@ Importing torch and dgl takes seconds, so import this module inside functions on
 
 from itertools import pairwise
 
+import numpy as np
+import torch
 from dgl import DGLGraph
 from dgl.nn.pytorch import GraphConv
 from torch import Tensor, nn
@@ -36,3 +38,12 @@ class GraphEncoder(nn.Module):
         for conv, activation in zip(self.convs, [*self.activations, nn.Identity()], strict=True):
             nodes = activation(conv(graph, nodes))  # (n_nodes, width)
         return nodes - nodes.mean(0) if self.centred else nodes
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the weights for `autoencoder.encode`; batch norm is one scale and shift."""
+        found = {f"weight.{i}": conv.weight.numpy(force=True) for i, conv in enumerate(self.convs)}
+        for i, (norm, *_) in enumerate(self.activations):
+            scale = norm.weight.double() / torch.sqrt(norm.running_var.double() + norm.eps)
+            shift = norm.bias.double() - norm.running_mean.double() * scale
+            found |= {f"scale.{i}": scale.numpy(force=True), f"shift.{i}": shift.numpy(force=True)}
+        return found
