@@ -33,8 +33,8 @@ from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
 
-GIVEN = ("gor.model", "gor.training_log")
-"""Not retrained for every document: a rebuild copies it."""
+GIVEN = ("gor.model", "gor.training_log", "gae.model", "gae.training_log", "gae.clusterings")
+"""Trained state, which does not follow every document: a rebuild copies it."""
 
 
 class Chosen(NamedTuple):
