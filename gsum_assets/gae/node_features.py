@@ -164,14 +164,14 @@ def _word_basis(words: "csr_matrix", dim: int) -> tuple[np.ndarray, np.ndarray]:
     left, lengths, right = np.linalg.svd(small, full_matrices=False)
     left, right = (basis @ left, right) if of_passages else (left, right @ basis.T)
     _, right = svd_flip(left, right, u_based_decision=False)
-    return means, _without_noise(right, lengths).T
+    return means, _without_noise(np.asarray(right), lengths).T
 
 
 def _vector_basis(vectors: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.decomposition import PCA
 
     found = PCA(dim, svd_solver="covariance_eigh").fit(vectors.astype(np.float64))
-    return found.mean_, _without_noise(found.components_, found.singular_values_).T
+    return found.mean_, _without_noise(np.asarray(found.components_), found.singular_values_).T
 
 
 def _without_noise(components: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from gsum_resources.appended import read_appended
 from gsum_resources.array_cache import ArrayCache
 from gsum_resources.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.parquet_store import Partition, Provenance
 from gsum_resources.protocols import ModelUnavailableError
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
@@ -121,6 +122,21 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
         assert said.exit_code == 1
         assert f"no document '{document_id}'; " in said.output
         assert "Delete document" not in said.output  # no confirmation before the check
+
+
+@pytest.mark.parametrize("retrain", [False, True])
+def test_models_are_reported_or_removed_for_training(indexed: House, retrain: bool) -> None:
+    provenance = Provenance(content_hash="", code_version="1", asset="")
+    for name, partition in (
+        ("gor.model", Partition(CORPUS, method="gor-gcn")),
+        ("gae.model", Partition(CORPUS)),
+    ):
+        table = TABLES[name]
+        indexed.store.write(table, partition, table.empty(), provenance)
+    done = forgotten(indexed, SECRET, retrain)
+    assert done.trained == ([] if retrain else ["gor-gcn", "gae"])
+    if retrain:  # neither method is requested here, so that nothing trains them again
+        assert indexed.store.partitions(TABLES["gae.model"], CORPUS) == []
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(
