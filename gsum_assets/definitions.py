@@ -14,13 +14,7 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
-from gsum_assets.automation.retrain import (
-    RETRAIN_CORPUS_MODELS,
-    RETRAIN_MODELS,
-    TRAINED,
-    Retraining,
-    retraining,
-)
+from gsum_assets.automation.retrain import MODEL_KEYS, retraining
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
@@ -50,7 +44,6 @@ from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.settings import AutomationSettings
 from gsum_resources.settings_io import SettingsIO, section_version
 from gsum_resources.warehouse_io import WarehouseIO
 
@@ -110,6 +103,14 @@ def _wrong_section(folder: Path) -> str | None:
     return "wrong"
 
 
+def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
+    """Return the partition keys of a method's models; variants that train nothing have no row."""
+    table = table_of(model.path)
+    footers = store.footers(table, store.stamped(table))
+    found = [partition for partition, footer in footers.items() if footer.rows]
+    return [variant_key(one) if table.dimensions == RESULT else one.corpus for one in found]
+
+
 def pipeline_for(
     home: Home,
     models: Models | None = None,
@@ -154,7 +155,10 @@ def pipeline_for(
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
-    retrainings = _retrainings(store, automation)
+    retrained = [
+        retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)
+        for key in MODEL_KEYS
+    ]
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
@@ -171,8 +175,8 @@ def pipeline_for(
             ),
             confirm_results(snapshot),
         ],
-        jobs=[*jobs(dg.AssetSelection.assets(*observed)), *(one.job for one in retrainings)],
-        schedules=[*schedules(automation), *(one.schedule for one in retrainings)],
+        jobs=[*jobs(dg.AssetSelection.assets(*observed)), *(job for job, _ in retrained)],
+        schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
         executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
             "io_manager": warehouse,
@@ -183,29 +187,6 @@ def pipeline_for(
     return Pipeline(
         home, store, models, warehouse, requests, buckets, snapshot, forgetting, definitions
     )
-
-
-def _retrainings(store: ParquetStore, automation: AutomationSettings) -> list[Retraining]:
-    """Return the retraining of the models by variant, and of those by corpus."""
-
-    def present(model: dg.AssetKey) -> list[str]:
-        table = table_of(model.path)
-        partitions = store.partitions(table)
-        return [variant_key(p) if table.dimensions == RESULT else p.corpus for p in partitions]
-
-    names = {
-        True: (RETRAIN_MODELS, "retrain_weekly"),
-        False: (RETRAIN_CORPUS_MODELS, "retrain_corpora_weekly"),
-    }
-    at = present, automation.retrain, automation.timezone
-    return [
-        retraining(
-            *name,
-            [k for k in TRAINED if (table_of(k.path).dimensions == RESULT) == by_variant],
-            *at,
-        )
-        for by_variant, name in names.items()
-    ]
 
 
 @cache

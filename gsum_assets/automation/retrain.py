@@ -1,15 +1,10 @@
 """Scheduled retraining, since new documents do not make a trained model out of date."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import dagster as dg
 
 from gsum_resources.dagster_private import UnresolvedAssetJobDefinition
-
-RETRAIN_MODELS = "retrain_models"
-RETRAIN_CORPUS_MODELS = "retrain_corpus_models"
-
 
 TRAINED = (
     dg.AssetKey(["gor", "model"]),
@@ -21,36 +16,31 @@ TRAINED = (
 
 MODEL_KEYS = tuple(key for key in TRAINED if key.path[-1] == "model")
 
-
-class Retraining(NamedTuple):
-    """A job that retrains one model, and the schedule that starts it for every model."""
-
-    job: UnresolvedAssetJobDefinition
-    schedule: dg.ScheduleDefinition
+_NAMES = {
+    "gor": ("retrain_models", "retrain_weekly"),
+    "gae": ("retrain_gae", "retrain_gae_weekly"),
+}
+"""Job and schedule of each method; the assets of a job must have the same partitions."""
 
 
 def retraining(
-    job_name: str,
-    schedule_name: str,
-    trained: Sequence[dg.AssetKey],
-    present: Callable[[dg.AssetKey], Sequence[str]],
-    cron: str,
-    timezone: str,
-) -> Retraining:
+    model: dg.AssetKey, present: Callable[[], Sequence[str]], cron: str, timezone: str
+) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:
     """Return the job that retrains one model, and the schedule that starts it for every model.
 
-    On one processor the same corpus gives bitwise equal weights; then nothing that depends on them
+    On one processor the same graphs give bitwise equal weights; then nothing that depends on them
     is recomputed.
 
     Parameters
     ----------
-    trained : the assets that trainings write, of one kind of partitions, which a job must have.
-    present : returns the partition keys in which a model exists.
+    model : one of `MODEL_KEYS`.
+    present : returns the partition keys of the existing models of the method.
     cron, timezone : time of the schedule.
     """
+    job_name, schedule_name = _NAMES[model.path[0]]
     job = dg.define_asset_job(
         job_name,
-        dg.AssetSelection.assets(*trained),
+        dg.AssetSelection.assets(*(key for key in TRAINED if key.path[0] == model.path[0])),
         description="Retrains the chosen models on all current documents; what depends on them "
         "is then recomputed.",
     )
@@ -65,13 +55,9 @@ def retraining(
         "models unchanged. Set its time in gsum.toml, [automation].",
     )
     def retrain(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        for model in (key for key in trained if key in MODEL_KEYS):
-            family = [key for key in trained if key.path[0] == model.path[0]]
-            for key in present(model):
-                yield dg.RunRequest(
-                    run_key=f"{context.scheduled_execution_time}/{model.path[0]}/{key}",
-                    partition_key=key,
-                    asset_selection=family,
-                )
+        for key in present():
+            yield dg.RunRequest(
+                run_key=f"{context.scheduled_execution_time}/{key}", partition_key=key
+            )
 
-    return Retraining(job, retrain)
+    return job, retrain

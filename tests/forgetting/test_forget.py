@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +20,7 @@ from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.array_cache import ArrayCache
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.parquet_store import Partition, Provenance
@@ -125,18 +127,20 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
 
 
 @pytest.mark.parametrize("retrain", [False, True])
-def test_models_are_reported_or_removed_for_training(indexed: House, retrain: bool) -> None:
-    provenance = Provenance(content_hash="", code_version="1", asset="")
-    for name, partition in (
-        ("gor.model", Partition(CORPUS, method="gor-gcn")),
-        ("gae.model", Partition(CORPUS)),
-    ):
-        table = TABLES[name]
-        indexed.store.write(table, partition, table.empty(), provenance)
+def test_model_of_a_corpus_is_reported_or_removed_for_training(
+    indexed: House, retrain: bool
+) -> None:
+    table = TABLES["gae.model"]
+    provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
+    empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
+    row: dict = {field.name: empty.get(field.type) for field in table.schema}
+    row["learnt_from"] = [learnt_hash(SECRET)]
+    rows = pa.Table.from_pylist([row], table.schema)
+    indexed.store.write(table, Partition(CORPUS), rows, provenance)
     done = forgotten(indexed, SECRET, retrain)
-    assert done.trained == ([] if retrain else ["gor-gcn", "gae"])
-    if retrain:  # neither method is requested here, so that nothing trains them again
-        assert indexed.store.partitions(TABLES["gae.model"], CORPUS) == []
+    assert list(done.trained) == ([] if retrain else ["gae"])
+    if retrain:  # the method is not requested here, so that nothing trains it again
+        assert indexed.store.partitions(table, CORPUS) == []
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(

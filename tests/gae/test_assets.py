@@ -205,6 +205,16 @@ def test_corpus_that_has_doubled_is_trained_again(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("only_tables_here")
+def test_retraining_on_the_same_corpus_changes_nothing(changeable: House) -> None:
+    before = changeable.table("gae.model").to_pylist()
+    with changeable.instance() as instance:
+        job = changeable.pipeline().definitions.resolve_job_def("retrain_gae")
+        assert job.execute_in_process(partition_key=CORPUS, instance=instance).success
+    assert changeable.table("gae.model").to_pylist() == before
+    assert materialized_by(changeable.run(METHODS)) == []
+
+
+@pytest.mark.usefixtures("only_tables_here")
 def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file = changeable.folder / "corpus.toml"
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
