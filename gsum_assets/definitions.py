@@ -14,11 +14,12 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
-from gsum_assets.automation.retrain import TRAINED, retraining
+from gsum_assets.automation.retrain import MODEL_KEYS, retraining
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
+from gsum_assets.columns import RESULT
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
@@ -39,7 +40,7 @@ from gsum_assets.tables import TABLES, table_of
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.leases import Leases
-from gsum_resources.lineage import Lineage, magnitude
+from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
 from gsum_resources.parquet_store import ParquetStore
@@ -102,6 +103,14 @@ def _wrong_section(folder: Path) -> str | None:
     return "wrong"
 
 
+def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
+    """Return the partition keys of a method's models; variants that train nothing have no row."""
+    table = table_of(model.path)
+    footers = store.footers(table, store.stamped(table))
+    found = [partition for partition, footer in footers.items() if footer.rows]
+    return [variant_key(one) if table.dimensions == RESULT else one.corpus for one in found]
+
+
 def pipeline_for(
     home: Home,
     models: Models | None = None,
@@ -122,10 +131,9 @@ def pipeline_for(
             name, _, asset = rest.partition("/asset=")
             return models.version(work_of(asset) if name == "language_model" else name)
         name, _, corpus = rest.partition("/corpus=")
-        if kind == "rows":
-            return str(store.count(TABLES[name], corpus))
-        if kind == "magnitude":
-            return magnitude(store.count(TABLES[name], corpus))
+        if kind in ("rows", "size"):
+            n_rows = store.count(TABLES[name], corpus)
+            return str(n_rows if kind == "rows" else n_rows.bit_length())
         try:
             return section_version(section(corpus, name))
         except CorpusError:
@@ -147,12 +155,10 @@ def pipeline_for(
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
-    retrain_job, retrain_weekly = retraining(
-        dg.AssetSelection.assets(*TRAINED),
-        lambda: [variant_key(p) for p in store.partitions(table_of(TRAINED[0].path))],
-        automation.retrain,
-        automation.timezone,
-    )
+    retrained = [
+        retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)
+        for key in MODEL_KEYS
+    ]
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
@@ -169,8 +175,8 @@ def pipeline_for(
             ),
             confirm_results(snapshot),
         ],
-        jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
-        schedules=[*schedules(automation), retrain_weekly],
+        jobs=[*jobs(dg.AssetSelection.assets(*observed)), *(job for job, _ in retrained)],
+        schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
         executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
             "io_manager": warehouse,

@@ -22,7 +22,6 @@ from gsum_resources.array_cache import ArrayCache
 from gsum_resources.arrow import pc
 from gsum_resources.blocks import LOCAL, Engine
 from gsum_resources.lazy import Lazy
-from gsum_resources.lineage import magnitude
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.progress import Report, reporter
@@ -124,13 +123,14 @@ class Inputs:
         self.note(f"rows:{table}/corpus={self.corpus}", str(n))
         return n
 
-    def track_magnitude(self, table: str) -> None:
-        """Note the order of magnitude of a table of the corpus as an input (`magnitude`).
+    def size(self, table: str) -> int:
+        """Return the binary digits of the number of rows of a table, and note it as an input.
 
-        For an estimate that a small change does not put out of date.
+        A result that depends on it is computed again when the corpus has grown past a power of two.
         """
-        n = self.warehouse.count(TABLES[table], self.corpus)
-        self.note(f"magnitude:{table}/corpus={self.corpus}", magnitude(n))
+        n = self.warehouse.count(TABLES[table], self.corpus).bit_length()
+        self.note(f"size:{table}/corpus={self.corpus}", str(n))
+        return n
 
     @property
     def title(self) -> str:

@@ -78,15 +78,19 @@ class Checkpoint:
             raise CheckpointError(f"checkpoint: its description lacks {missing}; train it again")
         return cls(**{name: description[name] for name in names}, weights=weights)
 
-    def require(self, embedding_model: str, dimension: int) -> None:
+    def require(self, embedding_model: str, dimension: int, asset: str = "gor/model") -> None:
         """Raise an error if the checkpoint does not fit the embeddings.
+
+        Parameters
+        ----------
+        asset : the asset that trains it, for the message.
 
         Raises
         ------
         CheckpointError
             If the checkpoint was trained on vectors of another model or dimension.
         """
-        remedy = "materialize gor/model again, or set the embedding model back"
+        remedy = f"materialize {asset} again, or set the embedding model back"
         if self.dimension != dimension:
             raise CheckpointError(
                 f"checkpoint: encoder '{self.encoder}' takes vectors of dimension "
@@ -98,6 +102,14 @@ class Checkpoint:
                 f"checkpoint: encoder '{self.encoder}' was trained on embeddings of "
                 f"'{self.embedding_model}', these come from '{embedding_model}'; {remedy}"
             )
+
+
+def learnt_hash(document_id: str) -> str:
+    """Return the hash of a document id that a trained model stores.
+
+    The model outlives its documents, so it must not reveal the name of a deleted one.
+    """
+    return hash_texts([document_id], 8)
 
 
 def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> bytes:

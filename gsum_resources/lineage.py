@@ -6,7 +6,6 @@ The automation condition, the command line and the check `lineage_is_current` al
 `Lineage.changes`.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -62,11 +61,6 @@ class Reads:
             )
             inputs[f"table:{name}/{shared.path}"] = version_of(matching)
         return inputs
-
-
-def magnitude(n_rows: int) -> str:
-    """Return the order of magnitude of a number of rows, which changes when it grows by 41%."""
-    return str(int(2 * math.log2(n_rows + 1)))
 
 
 def feeds(source: Partition, target: Partition) -> bool:

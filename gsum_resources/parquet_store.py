@@ -79,8 +79,8 @@ class Provenance:
     code_version : code version of the asset that wrote the file.
     inputs : version of each input by its key: `table:chunks/corpus=qmsum`,
         `settings:chunking/corpus=qmsum`, `model:embedding_model`, and where only the number of rows
-        counts `rows:documents/corpus=qmsum`, or its order of magnitude
-        `magnitude:lightpal.passage_edges/corpus=qmsum`.
+        counts `rows:documents/corpus=qmsum`, or its binary digits
+        `size:lightpal.passage_edges/corpus=qmsum`.
     asset, run_id, time : asset and run that wrote the file, and when (ISO 8601, UTC).
     rows : number of rows.
     failed : number of model requests without a valid reply, so that rows are missing; they are

@@ -20,7 +20,7 @@ from gsum_assets.gae.clusterings import clusterings, clusters
 from gsum_assets.gae.clusters import dbscan
 from gsum_assets.gae.graph_edges import edges_of, graph_edges
 from gsum_assets.gae.levels import level_vectors, levels, vector_rows
-from gsum_assets.gae.node_features import node_features
+from gsum_assets.gae.node_features import fitted_bases, node_features
 from gsum_assets.gae.rank import Tables
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.retrieval.collection import Collection, Questions
@@ -85,8 +85,10 @@ def trained(name: str, settings: GaeSettings) -> tuple[pa.Table, pa.Table]:
     A level whose graph has no edge has nothing to learn from, and gets its features.
     """
     collection = corpus(name).collection
-    edges = graph_edges(collection, {}, LANGUAGE, settings.graph)
-    features = node_features(collection, LANGUAGE, settings.graph)
+    bases = fitted_bases(collection, LANGUAGE, settings.graph)
+    known = {level: found.words for level, found in bases.items()}
+    edges = graph_edges(collection, {}, LANGUAGE, settings.graph, known)
+    features = node_features(collection, LANGUAGE, settings.graph, bases)
     parts = []
     for level in levels(collection):
         known = level_vectors(features, level, "gae/node_features")

@@ -6,15 +6,25 @@ import dagster as dg
 
 from gsum_resources.dagster_private import UnresolvedAssetJobDefinition
 
-RETRAIN_MODELS = "retrain_models"
+TRAINED = (
+    dg.AssetKey(["gor", "model"]),
+    dg.AssetKey(["gor", "training_log"]),
+    dg.AssetKey(["gae", "model"]),
+    dg.AssetKey(["gae", "training_log"]),
+)
+"""Assets that a training writes; those named `model` are the models."""
 
+MODEL_KEYS = tuple(key for key in TRAINED if key.path[-1] == "model")
 
-TRAINED = (dg.AssetKey(["gor", "model"]), dg.AssetKey(["gor", "training_log"]))
-"""Assets that a training writes; the first is the model."""
+_NAMES = {
+    "gor": ("retrain_models", "retrain_weekly"),
+    "gae": ("retrain_gae", "retrain_gae_weekly"),
+}
+"""Job and schedule of each method; the assets of a job must have the same partitions."""
 
 
 def retraining(
-    trained: dg.AssetSelection, present: Callable[[], Sequence[str]], cron: str, timezone: str
+    model: dg.AssetKey, present: Callable[[], Sequence[str]], cron: str, timezone: str
 ) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:
     """Return the job that retrains one model, and the schedule that starts it for every model.
 
@@ -23,19 +33,20 @@ def retraining(
 
     Parameters
     ----------
-    trained : the assets that a training writes.
-    present : returns the partition keys of the existing models.
+    model : one of `MODEL_KEYS`.
+    present : returns the partition keys of the existing models of the method.
     cron, timezone : time of the schedule.
     """
+    job_name, schedule_name = _NAMES[model.path[0]]
     job = dg.define_asset_job(
-        RETRAIN_MODELS,
-        trained,
+        job_name,
+        dg.AssetSelection.assets(*(key for key in TRAINED if key.path[0] == model.path[0])),
         description="Retrains the chosen models on all current documents; what depends on them "
         "is then recomputed.",
     )
 
     @dg.schedule(
-        name="retrain_weekly",
+        name=schedule_name,
         job=job,
         cron_schedule=cron,
         execution_timezone=timezone,

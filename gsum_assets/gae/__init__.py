@@ -7,6 +7,7 @@ Step by step, with the paper's section; `index.py` and `method.py` define the as
 - `encoders.py`: graph convolutions of `dgl.nn` (3.1.2, equations 4 and 5); `autoencoder.py`:
   training; `reconstruction.py`: the loss over all pairs, in blocks or from a sample (equations 6
   and 7).
+- `model.py`: the trained state, word statistics, bases and encoders, which later documents use.
 - `clusters.py`: DBSCAN (eps 0.5 on raw embeddings, C.3) and K-Means (3.1.2), HDBSCAN and Leiden
   (ours); `choose.py`, `clusterings.py`: choice and weight of a clustering without labels (ours).
 - `rerank.py`: re-ranking of candidates by the scores of their cluster (3.1.3, equations 8 to 10);

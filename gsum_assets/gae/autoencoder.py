@@ -1,6 +1,6 @@
 """A graph auto-encoder: graph convolutions trained to reconstruct the edges (paper, 3.1.2)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from gsum_resources.embedding.processor import torch_threads
 if TYPE_CHECKING:
     import torch
     from dgl import DGLGraph
+    from scipy.sparse import csr_matrix
 
 
 def embed_graph(
@@ -21,7 +22,17 @@ def embed_graph(
     settings: TrainingSettings,
     on_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
 ) -> np.ndarray:
-    """Return the embeddings of the nodes of a graph, float32 `(n_nodes, dim)`.
+    """Return the embeddings of a graph by an encoder trained on it (see `train`, `encode`)."""
+    return encode(train(features, edges, settings, on_epoch), features, edges)
+
+
+def train(
+    features: np.ndarray,
+    edges: Edges,
+    settings: TrainingSettings,
+    on_epoch: Callable[[int, float], None] = lambda epoch, loss: None,
+) -> dict[str, np.ndarray]:
+    """Return the weights of an encoder for `encode`, trained on a graph of at least two nodes.
 
     Up to `exact_nodes` nodes, the loss is over every pair; beyond, every epoch samples `n_sampled`
     nodes that represent all nodes as the second of a pair. Torch uses `threads` threads meanwhile.
@@ -37,8 +48,6 @@ def embed_graph(
     from gsum_assets.gae.encoders import GraphEncoder
 
     n = len(features)
-    if n < 2:  # batch norm needs a variance
-        return np.zeros((n, settings.dim), np.float32)
     graph = passage_graph(n, edges)
     adjacency = adjacency_of(graph)
     with torch_threads(settings.threads), torch.random.fork_rng(devices=[]):
@@ -55,9 +64,45 @@ def embed_graph(
             loss.backward()
             step.step()
             on_epoch(epoch, loss.item() / n)
-        encoder.eval()
-        with torch.inference_mode():
-            return encoder(graph, x).numpy()
+    weights = encoder.arrays()
+    if settings.centred:  # on the mean at training: that of other graphs would change all nodes
+        weights["centre"] = encode(weights, features, edges).mean(0, dtype=np.float64)
+    return weights
+
+
+def encode(weights: Mapping[str, np.ndarray], features: np.ndarray, edges: Edges) -> np.ndarray:
+    """Return the embeddings of the nodes of any graph, float32 `(n_nodes, dim)`.
+
+    A node's embedding depends on the nodes within as many edges as there are layers, and to the
+    last bit on nothing else: products of sparse matrices sum each row in one order.
+    """
+    from scipy.sparse import csr_matrix
+
+    n_layers = sum(name.startswith("weight.") for name in weights)
+    spread = _normalized(len(features), edges)
+    nodes = features.astype(np.float64)
+    for layer in range(n_layers):
+        nodes = spread @ (csr_matrix(nodes) @ weights[f"weight.{layer}"].astype(np.float64))
+        if layer < n_layers - 1:  # batch norm with the statistics of the training, and ReLU
+            scale, shift = weights[f"scale.{layer}"], weights[f"shift.{layer}"]
+            nodes = np.maximum(nodes * scale + shift, 0)
+    return (nodes - weights.get("centre", 0)).astype(np.float32)
+
+
+def _normalized(n_nodes: int, edges: Edges) -> "csr_matrix":
+    """Return D^(-1/2) A D^(-1/2) of the undirected graph with self-loops (equation 5)."""
+    from scipy.sparse import csr_matrix
+
+    own = np.arange(n_nodes)
+    rows, columns = (
+        np.concatenate([*ends, own])
+        for ends in ((edges.sources, edges.targets), (edges.targets, edges.sources))
+    )
+    adjacency = csr_matrix((np.ones(len(rows)), (rows, columns)), (n_nodes, n_nodes))
+    adjacency.sum_duplicates()
+    roots = np.diff(adjacency.indptr) ** -0.5
+    adjacency.data = np.repeat(roots, np.diff(adjacency.indptr)) * roots[adjacency.indices]
+    return adjacency
 
 
 def passage_graph(n_nodes: int, edges: Edges) -> "DGLGraph":

@@ -8,7 +8,9 @@ import numpy as np
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.settings import ClusterSettings
 
-_MOST_EXACT = 20_000  # nodes, beyond which comparing all pairs takes minutes
+# Comparing all pairs of more nodes takes minutes. It is below a power of two, since passing one
+# trains the model again: a chosen clustering exists until then.
+_MOST_EXACT = 2**14 - 1
 _BATCH, _PASSES = 4096, 10  # of mini-batch K-Means: nodes per batch, passes over the nodes
 
 Clusterer = Callable[[np.ndarray], np.ndarray]
@@ -20,7 +22,7 @@ def clusterers(
 ) -> Mapping[str, Clusterer]:
     """Return a function for each clustering by name, which can be applied to a subset of nodes.
 
-    DBSCAN and HDBSCAN are left out beyond 20,000 nodes. DBSCAN, as published, uses unscaled
+    DBSCAN and HDBSCAN are left out beyond 16,383 nodes. DBSCAN, as published, uses unscaled
     embeddings regardless of `unit_length`.
 
     Parameters
@@ -110,7 +112,7 @@ def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
     """Return K-Means clusters (MacQueen, 1967), `(n_nodes,)`, at most one per distinct embedding.
 
-    Beyond 20,000 nodes it is mini-batch K-Means (Sculley, 2010).
+    Beyond 16,383 nodes it is mini-batch K-Means (Sculley, 2010).
     """
     from sklearn.cluster import KMeans, MiniBatchKMeans
 

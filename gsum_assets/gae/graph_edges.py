@@ -5,20 +5,23 @@ which are ours, join passages of different documents.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gae.levels import indices_of, of_level
+from gsum_assets.gae.levels import indices_of, levels, of_level
 from gsum_assets.gae.settings import GraphSettings
-from gsum_assets.gae.word_vectors import word_vectors
+from gsum_assets.gae.word_vectors import NO_WORDS, WordStatistics, word_vectors
 from gsum_assets.graphs.nearest import nearest_by_product
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import repeated, taken
 from gsum_resources.blocks import LOCAL, Engine
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Edges(NamedTuple):
@@ -40,6 +43,7 @@ def graph_edges(
     cites: Mapping[str, Sequence[str]],
     language: str,
     settings: GraphSettings,
+    known: Mapping[str, WordStatistics],
     engine: Engine = LOCAL,
 ) -> pa.Table:
     """Return the rows of `gae.graph_edges`, for documents and for chunks.
@@ -49,9 +53,14 @@ def graph_edges(
     cites : ids of the documents that a document cites, by its id. The first chunks of both, which
         say what they are about, are joined; cited documents outside of the corpus are ignored.
     language : BCP 47 code.
+    known : statistics of words by level; those of a trained model, so that the edges of other
+        passages stay when a document changes.
     engine : compares texts by their words.
     """
-    words = Words(language)
+    document_words, chunk_words = (
+        word_vectors(level.texts, Words(language), known.get(level.name, NO_WORDS))
+        for level in levels(collection)
+    )
     cited = citations(collection, cites)
     first = collection.starts
     tables = [
@@ -59,7 +68,7 @@ def graph_edges(
         _rows(
             "document",
             "nearest",
-            nearest_by_words(collection.document_texts, words, settings.n_nearest, engine),
+            nearest_by_words(document_words, settings.n_nearest, engine),
             collection.document_ids,
         ),
         _rows(
@@ -71,7 +80,7 @@ def graph_edges(
         _rows(
             "node",
             "nearest",
-            nearest_by_words(collection.chunk_texts, words, settings.n_nearest, engine),
+            nearest_by_words(chunk_words, settings.n_nearest, engine),
             collection.chunk_ids,
         ),
     ]
@@ -105,12 +114,12 @@ def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edg
     return Edges(ends[:, 0], ends[:, 1], np.ones(len(ends)))
 
 
-def nearest_by_words(texts: Sequence[str], words: Words, k: int, engine: Engine = LOCAL) -> Edges:
-    """Return edges from each text to the `k` of greatest TF-IDF cosine, their weight (ours).
+def nearest_by_words(words: "csr_matrix", k: int, engine: Engine = LOCAL) -> Edges:
+    """Return edges from each TF-IDF vector to the `k` of greatest cosine, their weight (ours).
 
     Texts without a common word have no edge.
     """
-    found = nearest_by_product(word_vectors(texts, words), k, engine)
+    found = nearest_by_product(words, k, engine)
     row, column = np.nonzero(found.similarities > 0)
     weights = found.similarities[row, column].astype(np.float64)
     return Edges(row, found.indices[row, column].astype(np.int64), weights)

@@ -6,16 +6,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gae.autoencoder import embed_graph
 from gsum_assets.gae.clusterings import clusterings, clusters, labels_of
-from gsum_assets.gae.graph_edges import edges_of, graph_edges
-from gsum_assets.gae.levels import Level, level_vectors, levels, vector_rows
+from gsum_assets.gae.graph_edges import graph_edges
+from gsum_assets.gae.levels import Level, level_vectors, levels
+from gsum_assets.gae.model import OnEpoch, embeddings, load_model, model_rows, trained_model
 from gsum_assets.gae.node_features import node_features
 from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result
 from gsum_assets.retrieval.collection import Collection
+from gsum_assets.tables import TABLES
+from gsum_resources.progress import Report
 
 _LOG_EVERY = 50  # epochs
 TEXTS = ("documents", "chunks")
@@ -27,68 +29,101 @@ def collection_of(inputs: Inputs, *vectors: str) -> Collection:
     return Collection.from_tables(*map(inputs.table, (*TEXTS, *vectors)))
 
 
+def _cites(documents: pa.Table) -> dict[str, Sequence[str]]:
+    """Return the ids of the documents that a document cites, by its id."""
+    named = (documents[column].to_pylist() for column in ("document_id", "cites"))
+    return {document_id: cited for document_id, cited in zip(*named, strict=True) if cited}
+
+
+def _graph_settings(inputs: Inputs) -> GraphSettings:
+    return GraphSettings.model_validate(inputs.settings("gae.graph"))
+
+
+def _training(inputs: Inputs) -> TrainingSettings:
+    return TrainingSettings.model_validate(inputs.settings("gae.training"))
+
+
+def _model(inputs: Inputs) -> Result:
+    for table in TEXTS:
+        inputs.size(table)  # bases of few passages do not fit many: train again when it doubles
+    collection = collection_of(inputs, "chunk_embeddings")
+    graph, training = _graph_settings(inputs), _training(inputs)
+    losses: dict[str, list[float]] = {}
+    model = trained_model(
+        collection,
+        _cites(inputs.table("documents")),
+        inputs.settings("language"),
+        graph,
+        training,
+        _reporter(inputs, training.epochs, losses),
+        inputs.engine,
+    )
+    embedder = inputs.model("embedding_model").identity
+    rows = model_rows(model, collection, embedder, graph, training)
+    log = pa.Table.from_pylist(
+        [
+            {"level": level, "epoch": epoch, "loss": loss}
+            for level, of_level in losses.items()
+            for epoch, loss in enumerate(of_level, 1)
+        ],
+        TABLES["gae.training_log"].schema,
+    )
+
+    def shown() -> Mapping[str, Any]:
+        learnt = f"learnt from {len(collection.document_ids)} documents"
+        png = loss_picture(losses, inputs.title)
+        plot = {"plot": Picture(png, "loss of the auto-encoder")}
+        return {"model": {"documents": learnt}, "training_log": plot if losses else {}}
+
+    return Result(rows, beside={"training_log": log}, shown=shown)
+
+
+def _reporter(inputs: Inputs, n_epochs: int, losses: dict[str, list[float]]) -> OnEpoch:
+    """Return the function that reports an epoch, and adds its loss to those of its level."""
+
+    def on_epoch(level: str, epoch: int, loss: float) -> None:
+        if level not in losses:
+            losses[level] = []
+            shows[level] = inputs.progress(f"epochs, level {level}")
+        losses[level].append(loss)
+        shows[level](epoch, n_epochs)
+        if epoch in (1, n_epochs) or epoch % _LOG_EVERY == 0:
+            inputs.log(f"level {level}, epoch {epoch} of {n_epochs}: loss {loss:.5f}")
+
+    shows: dict[str, Report] = {}
+    return on_epoch
+
+
 def _graph_edges(inputs: Inputs) -> pa.Table:
     documents, chunks = map(inputs.table, TEXTS)
-    named = (documents[column].to_pylist() for column in ("document_id", "cites"))
     return graph_edges(
         Collection.from_tables(documents, chunks),
-        {document_id: cited for document_id, cited in zip(*named, strict=True) if cited},
+        _cites(documents),
         inputs.settings("language"),
-        GraphSettings.model_validate(inputs.settings("gae.graph")),
+        _graph_settings(inputs),
+        load_model(inputs.table("model")).words,
         inputs.engine,
     )
 
 
 def _node_features(inputs: Inputs) -> pa.Table:
+    collection = collection_of(inputs, "chunk_embeddings")
     return node_features(
-        collection_of(inputs, "chunk_embeddings"),
+        collection,
         inputs.settings("language"),
-        GraphSettings.model_validate(inputs.settings("gae.graph")),
+        _graph_settings(inputs),
+        load_model(inputs.table("model"), collection).bases,
     )
 
 
-def _embeddings(inputs: Inputs) -> Result:
-    settings = TrainingSettings.model_validate(inputs.settings("gae.training"))
-    tables = inputs.table("graph_edges"), inputs.table("node_features")
-    trained = {
-        level.name: _trained(inputs, level, *tables, settings)
-        for level in levels(collection_of(inputs))
-    }
-    rows = pa.concat_tables(rows for rows, _ in trained.values()).combine_chunks()
-
-    def shown() -> Mapping[str, Any]:
-        if not rows.num_rows:
-            return {}
-        png = loss_picture({name: losses for name, (_, losses) in trained.items()}, inputs.title)
-        return {"embeddings": {"plot": Picture(png, "loss of the auto-encoder")}}
-
-    return Result(rows, shown=shown)
-
-
-def _trained(
-    inputs: Inputs,
-    level: Level,
-    edges: pa.Table,
-    features: pa.Table,
-    settings: TrainingSettings,
-) -> tuple[pa.Table, list[float]]:
-    """Return the rows of `gae.embeddings` of one level, and the loss of every epoch."""
-    show = inputs.progress(f"epochs, level {level.name}")
-    losses: list[float] = []
-
-    def on_epoch(epoch: int, loss: float) -> None:
-        losses.append(loss)
-        show(epoch, settings.epochs)
-        if epoch in (1, settings.epochs) or epoch % _LOG_EVERY == 0:
-            inputs.log(f"level {level.name}, epoch {epoch} of {settings.epochs}: loss {loss:.5f}")
-
-    vectors = embed_graph(
-        level_vectors(features, level, "gae/node_features"),
-        edges_of(edges, level.name, level.ids),
-        settings,
-        on_epoch,
+def _embeddings(inputs: Inputs) -> pa.Table:
+    return embeddings(
+        load_model(inputs.table("model")),
+        collection_of(inputs),
+        inputs.table("graph_edges"),
+        inputs.table("node_features"),
+        _training(inputs).dim,
     )
-    return vector_rows(level.name, level.ids, vectors), losses
 
 
 def _clusters(inputs: Inputs) -> pa.Table:
@@ -101,6 +136,7 @@ def _clusters(inputs: Inputs) -> pa.Table:
 
 
 def _clusterings(inputs: Inputs) -> Result:
+    inputs.column("model", "epochs")  # the choice is part of the trained state: it depends on this
     found, embeddings = inputs.table("clusters"), inputs.table("embeddings")
     collection = collection_of(inputs, "chunk_embeddings")
     judged = clusterings(
@@ -162,24 +198,39 @@ def _names(level: Level, collection: Collection) -> Sequence[str]:
 
 INDEX = (
     Step(
+        _model,
+        {
+            "model": "It is applied to new documents unchanged, and trained again when code, "
+            "settings or embedding model change, or the number of documents or chunks passes a "
+            "power of two.",
+            "training_log": "Loss of each epoch.",
+        },
+        (*TEXTS, "chunk_embeddings", "corpus_settings", "embedding_model"),
+        untracked=(*TEXTS, "chunk_embeddings"),  # a change of a document does not train again
+    ),
+    Step(
         _graph_edges,
         {
             "graph_edges": "Neighbours, citations, and the nearest by TF-IDF; the auto-encoder "
             "reconstructs them, and Leiden clusters them."
         },
-        (*TEXTS, "corpus_settings"),
+        (*TEXTS, "model", "corpus_settings"),
+        code_version="2",
     ),
     Step(
         _node_features,
         {"node_features": "Input of the auto-encoder besides the edges."},
-        (*TEXTS, "chunk_embeddings", "corpus_settings"),
-        code_version="2",
+        (*TEXTS, "chunk_embeddings", "model", "corpus_settings"),
+        code_version="3",
     ),
     Step(
         _embeddings,
-        {"embeddings": "The auto-encoder is retrained whenever the graph changes."},
-        (*TEXTS, "graph_edges", "node_features", "corpus_settings"),
-        code_version="2",
+        {
+            "embeddings": "Output of the auto-encoder for each passage, including those of "
+            "documents that it was not trained on."
+        },
+        (*TEXTS, "model", "graph_edges", "node_features", "corpus_settings"),
+        code_version="3",
     ),
     Step(
         _clusters,
@@ -188,17 +239,20 @@ INDEX = (
             "noise point is a cluster of its own."
         },
         (*TEXTS, "graph_edges", "embeddings", "corpus_settings"),
-        code_version="2",
+        code_version="3",
     ),
     Step(
         _clusterings,
         {
             "clusterings": "One is chosen without labels, by the results of re-ranking for "
-            "held-out passages, and by its stability when a tenth of the passages is left out."
+            "held-out passages, and by its stability when a tenth of the passages is left out. "
+            "The choice is kept until the auto-encoder is trained again."
         },
         (
-            *(*TEXTS, "chunk_embeddings", "queries"),
+            *(*TEXTS, "chunk_embeddings", "queries", "model"),
             *("graph_edges", "embeddings", "clusters", "corpus_settings"),
         ),
+        code_version="2",
+        untracked=(*TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "clusters"),
     ),
 )

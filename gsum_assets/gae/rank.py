@@ -77,7 +77,7 @@ class ChosenClusters:
             wanted = _PUBLISHED if published else "chosen"
             raise ValueError(
                 f"gae/clusterings: no clustering '{wanted}' of level '{level}'; DBSCAN is left "
-                "out beyond 20,000 passages, use the method gae instead"
+                "out beyond 16,383 passages, use the method gae instead"
             )
         name, weight = rows["clustering"][0].as_py(), rows["weight"][0].as_py()
         clusters = of_level(self._tables.clusters, level)

@@ -11,11 +11,39 @@ from gsum_assets.columns import (
     RESULT,
     SPENT,
     TEXT,
+    TEXTS,
     VECTOR,
 )
 from gsum_resources.table import Column, Table
 
 TABLES = (
+    Table(
+        "gae.model",
+        "trained auto-encoder with the statistics and bases of its features",
+        (
+            Column("encoder", TEXT, "name of the architecture"),
+            Column("dimension", INT, "length of the embeddings of its training data"),
+            Column("embedding_model", TEXT, "identity of the embedder of its training data"),
+            Column("epochs", INT, "number of steps of the training"),
+            Column("n_documents", INT, "number of training documents"),
+            Column("n_chunks", INT, "number of training chunks"),
+            Column("learnt_from", TEXTS, "hashes of the ids of the training documents"),
+            Column("settings", TEXT, "settings of graph and training, JSON"),
+            Column("weights", pa.binary(), "the checkpoint, safetensors; words are hashed"),
+        ),
+        ("corpus",),
+    ),
+    Table(
+        "gae.training_log",
+        "level and epoch of a training",
+        (
+            LEVEL,
+            Column("epoch", INT, "from 1"),
+            Column("loss", FLOAT, "squared error of the reconstruction, mean over pairs"),
+        ),
+        ("corpus",),
+        ("level", "epoch"),
+    ),
     Table(
         "gae.graph_edges",
         "undirected edge of the graph that the auto-encoder reconstructs",

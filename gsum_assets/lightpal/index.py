@@ -84,7 +84,7 @@ def _walk_trust(inputs: Inputs) -> Result:
     language = inputs.settings("language")
     # what the graph is computed from, besides texts
     _graph_settings(inputs)
-    inputs.track_magnitude("lightpal.passage_edges")
+    inputs.size("lightpal.passage_edges")
     for model in _MODELS:
         inputs.model(model)
     collection = collection_of(inputs, with_vectors=False, keep_indexes=True)
@@ -134,7 +134,7 @@ INDEX = (
         _walk_trust,
         {
             "walk_trust": "Estimated without labels, with held-out passages as queries; again when "
-            "the graph has grown or shrunk by 41%, or models or settings change."
+            "its edges pass a power of two, or models or settings change."
         },
         (*PASSAGES, "passage_edges", *_MODELS, "corpus_settings"),
         untracked=(*PASSAGES, "passage_edges"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -19,8 +20,10 @@ from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.array_cache import ArrayCache
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.parquet_store import Partition, Provenance
 from gsum_resources.protocols import ModelUnavailableError
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
@@ -121,6 +124,23 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
         assert said.exit_code == 1
         assert f"no document '{document_id}'; " in said.output
         assert "Delete document" not in said.output  # no confirmation before the check
+
+
+@pytest.mark.parametrize("retrain", [False, True])
+def test_model_of_a_corpus_is_reported_or_removed_for_training(
+    indexed: House, retrain: bool
+) -> None:
+    table = TABLES["gae.model"]
+    provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
+    empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
+    row: dict = {field.name: empty.get(field.type) for field in table.schema}
+    row["learnt_from"] = [learnt_hash(SECRET)]
+    rows = pa.Table.from_pylist([row], table.schema)
+    indexed.store.write(table, Partition(CORPUS), rows, provenance)
+    done = forgotten(indexed, SECRET, retrain)
+    assert list(done.trained) == ([] if retrain else ["gae"])
+    if retrain:  # the method is not requested here, so that nothing trains it again
+        assert indexed.store.partitions(table, CORPUS) == []
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(

@@ -1,6 +1,7 @@
 """Graph, clusters and every method as assets: materialized on request, and equal to a rebuild."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,7 @@ n_probes = 20
 [gae.contexts]
 k = 4
 """
+TRAINED_STATE = {"gae/model[]", "gae/training_log[]", "gae/clusterings[]"}
 METHODS = ["gae", "gae-no-graph", "gae-no-reflection"]
 
 
@@ -137,13 +139,79 @@ def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempP
     house.write_document(NEW, text_of(NEW, 5))
     house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
     (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
-    assert house.run(["gae"]).is_complete
+    report = house.run(["gae"])
+    assert report.is_complete
+    assert not TRAINED_STATE & set(materialized_by(report))
     with house_at(tmp_path_factory.mktemp("anew")) as fresh:
         fresh.model = house.model
         for file in house.folder.iterdir():
             (fresh.folder / file.name).write_bytes(file.read_bytes())
-        assert fresh.run(METHODS).is_complete
+        for name in ("gae.model", "gae.training_log", "gae.clusterings"):
+            shutil.copytree(Path(house.store.root, name), Path(fresh.store.root, name))
+        again = fresh.run(METHODS)
+        assert again.is_complete
+        assert not TRAINED_STATE & set(materialized_by(again))
         assert contents(fresh) == contents(house)
+
+
+def vectors(house: House, table: str) -> dict[str, list[float]]:
+    return {row["passage_id"]: row["embedding"] for row in house.table(table).to_pylist()}
+
+
+def edges_of(house: House) -> set[tuple[str, str]]:
+    rows = house.table("gae.graph_edges").to_pylist()
+    return {(row["source_id"], row["target_id"]) for row in rows}
+
+
+@pytest.mark.usefixtures("only_tables_here")
+def test_edit_keeps_distant_embeddings_and_trains_nothing(changeable: House) -> None:
+    house = changeable
+    (house.folder / "corpus.toml").write_text(f"{SETTINGS}[gae.graph]\nn_nearest = 1\n")
+    assert house.run(["gae"]).is_complete
+    features, embeddings = vectors(house, "gae.node_features"), vectors(house, "gae.embeddings")
+    before = edges_of(house)
+    file = house.folder / f"{DOCUMENTS[0]}.txt"
+    file.write_text(f"{file.read_text()} A ferry left.")
+    report = house.run(["gae"])
+    assert report.is_complete
+    materialized = set(materialized_by(report))
+    assert "gae/embeddings[]" in materialized
+    assert not TRAINED_STATE & materialized
+    now = vectors(house, "gae.node_features")
+    near = {passage for passage, vector in now.items() if features.get(passage) != vector}
+    assert {passage for passage in near if passage in DOCUMENTS} == {DOCUMENTS[0]}
+    near.update(*(before ^ edges_of(house)))
+    for _ in range(2):  # layers of the encoder
+        near.update(*(pair for pair in before | edges_of(house) if near.intersection(pair)))
+    far = embeddings.keys() - near
+    assert far
+    now = vectors(house, "gae.embeddings")
+    assert {passage: now[passage] for passage in far} == {p: embeddings[p] for p in far}
+
+
+@pytest.mark.usefixtures("only_tables_here")
+def test_corpus_that_has_doubled_is_trained_again(changeable: House) -> None:
+    house = changeable
+    for bucket in range(6, 8):
+        house.write_document(document_in(bucket), text_of(document_in(bucket), 8))
+    report = house.run(["gae"])  # the eighth document
+    assert report.is_complete
+    assert {"gae/model[]", "gae/clusterings[]"} <= set(materialized_by(report))
+    (row,) = house.table("gae.model").to_pylist()
+    assert row["n_documents"] == len(row["learnt_from"]) == 8
+    assert all(document_id not in str(row) for document_id in DOCUMENTS)
+    levels = house.table("gae.training_log")["level"].to_pylist()
+    assert levels == ["document"] * 5 + ["node"] * 5
+
+
+@pytest.mark.usefixtures("only_tables_here")
+def test_retraining_on_the_same_corpus_changes_nothing(changeable: House) -> None:
+    before = changeable.table("gae.model").to_pylist()
+    with changeable.instance() as instance:
+        job = changeable.pipeline().definitions.resolve_job_def("retrain_gae")
+        assert job.execute_in_process(partition_key=CORPUS, instance=instance).success
+    assert changeable.table("gae.model").to_pylist() == before
+    assert materialized_by(changeable.run(METHODS)) == []
 
 
 @pytest.mark.usefixtures("only_tables_here")

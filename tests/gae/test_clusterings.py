@@ -13,6 +13,7 @@ from gsum_assets.gae.levels import levels, vector_rows
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from tests.gae.toy_words import known_words
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import topic_tables
 
@@ -30,7 +31,7 @@ def topics() -> Collection:
 def index() -> tuple[pa.Table, pa.Table, pa.Table]:
     """Clusters, edges and embeddings; these lie where the topics are, so that all ways agree."""
     here = topics()
-    edges = graph_edges(here, {}, "en", GraphSettings())
+    edges = graph_edges(here, {}, "en", GraphSettings(), known_words(here))
     random = np.random.default_rng(0)
     tables_of_levels = []
     for level in levels(here):

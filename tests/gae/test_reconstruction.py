@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import reconstruction
-from gsum_assets.gae.autoencoder import adjacency_of, embed_graph, passage_graph
+from gsum_assets.gae.autoencoder import (
+    adjacency_of,
+    embed_graph,
+    encode,
+    passage_graph,
+    train,
+)
 from gsum_assets.gae.encoders import GraphEncoder
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.reconstruction import reconstruction_loss
@@ -87,6 +93,38 @@ def test_encoder_equals_dense_matrices() -> None:
     expected = spread @ hidden @ second
     found = encoder(graph, torch.from_numpy(x)).detach()
     np.testing.assert_allclose(found, expected - expected.mean(0), atol=1e-9)
+    uncentred = encode(encoder.arrays(), x, drawn_edges())
+    np.testing.assert_allclose(uncentred, expected, atol=1e-6)
+
+
+def test_weights_embed_as_the_trained_encoder_does() -> None:
+    import torch
+
+    settings = TrainingSettings(hidden=5, dim=3)
+    encoder = GraphEncoder(6, settings)
+    graph = passage_graph(N, drawn_edges())
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((N, 6)).astype(np.float32))
+    for _ in range(3):  # moves the statistics of batch norm
+        encoder(graph, x)
+    encoder.eval()
+    encoder.centred = False
+    expected = encoder(graph, x).detach().numpy()
+    found = encode(encoder.arrays(), x.numpy(), drawn_edges())
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_nodes_out_of_reach_of_a_change_are_embedded_bitwise_equally() -> None:
+    random = np.random.default_rng(0)
+    n = 40
+    path = Edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
+    features = random.standard_normal((n, 6)).astype(np.float32)
+    weights = train(features, path, TrainingSettings(hidden=5, dim=3, epochs=3))
+    before = encode(weights, features, path)
+    changed = features.copy()
+    changed[0] += 1
+    after = encode(weights, np.vstack([changed, features[:5]]), path)  # and five nodes more
+    assert np.array_equal(after[3:n], before[3:])  # two layers reach two nodes
+    assert not np.allclose(after[:3], before[:3])
 
 
 def test_small_graph_is_learnt_from_the_first_epochs() -> None:

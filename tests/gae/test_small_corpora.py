@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gae.autoencoder import embed_graph
 from gsum_assets.gae.clusterings import clusterings, clusters
-from gsum_assets.gae.graph_edges import edges_of, graph_edges
-from gsum_assets.gae.levels import level_vectors, levels, vector_rows
+from gsum_assets.gae.graph_edges import graph_edges
+from gsum_assets.gae.model import embeddings as model_embeddings
+from gsum_assets.gae.model import load_model, model_rows, trained_model
 from gsum_assets.gae.node_features import node_features
 from gsum_assets.gae.rank import Tables, rank
 from gsum_assets.gae.settings import (
@@ -32,21 +32,13 @@ def test_every_step_runs(n_documents: int, n_chunks: int) -> None:
         for rows in (documents, chunks)
     )
     here = Collection.from_tables(documents, chunks, vectors)
-    edges = graph_edges(here, {}, "en", GraphSettings())
-    features = node_features(here, "en", GraphSettings())
-    per_level = [
-        vector_rows(
-            level.name,
-            level.ids,
-            embed_graph(
-                level_vectors(features, level, "gae/node_features"),
-                edges_of(edges, level.name, level.ids),
-                TrainingSettings(epochs=2),
-            ),
-        )
-        for level in levels(here)
-    ]
-    embeddings = pa.concat_tables(per_level)
+    settings, training = GraphSettings(), TrainingSettings(epochs=2)
+    trained = trained_model(here, {}, "en", settings, training)
+    rows = model_rows(trained, here, "hash", settings, training)
+    model = load_model(rows, here)  # as it is stored
+    edges = graph_edges(here, {}, "en", settings, model.words)
+    features = node_features(here, "en", settings, model.bases)
+    embeddings = model_embeddings(model, here, edges, features, training.dim)
     assert embeddings.num_rows == n_documents * (1 + n_chunks)
     found = clusters(edges, embeddings, here, ClusterSettings())
     judged = clusterings(found, edges, embeddings, here, QUERIES, "en", ClusterSettings())

@@ -33,8 +33,8 @@ from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
 
-GIVEN = ("gor.model", "gor.training_log", "lightpal.walk_trust")
-"""Not trained or estimated again for every document: a rebuild copies it."""
+GIVEN = ("gor.model", "gor.training_log", "gae.model", "gae.training_log", "gae.clusterings", "lightpal.walk_trust")
+"""Trained state, which does not follow every document: a rebuild copies it."""
 
 
 class Chosen(NamedTuple):
@@ -181,10 +181,7 @@ def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) 
     """Empty `target` and rebuild the requested tables of a corpus of `grown` there."""
     target.wipe()
     shutil.copytree(grown.home.corpora / corpus, target.home.corpora / corpus)
-    for name in GIVEN:
-        given = Path(grown.home.warehouse, name, f"corpus={corpus}")
-        if given.exists():
-            shutil.copytree(given, Path(target.home.warehouse, name, given.name))
+    copy_given(target, grown, corpus)
     pipeline, requested = target.pipeline(chosen), grown.pipeline(chosen).requests.of(corpus)
     pipeline.requests.add(corpus, requested or ())
     observe_folder(pipeline, corpus)
@@ -196,6 +193,14 @@ def rebuild(target: HomeFolder, grown: HomeFolder, chosen: Chosen, corpus: str) 
         if wanted and table_of(node.key.path).name not in GIVEN:
             for partitions in [wanted] if wanted[0].bucket else [[one] for one in wanted]:
                 workshop.materialize(asset, partitions)
+
+
+def copy_given(target: HomeFolder, grown: HomeFolder, corpus: str) -> None:
+    """Copy the trained state of a corpus of `grown`."""
+    for name in GIVEN:
+        given = Path(grown.home.warehouse, name, f"corpus={corpus}")
+        if given.exists():
+            shutil.copytree(given, Path(target.home.warehouse, name, given.name))
 
 
 def contents(target: HomeFolder, corpus: str) -> dict[str, str]:

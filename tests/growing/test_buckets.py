@@ -11,7 +11,7 @@ from gsum_resources.content_hash import content_hash
 from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS, SMALL
 from tests.growing.folders import Entry, Folder
-from tests.growing.home import Chosen, HomeFolder, due_assets, materialize_due
+from tests.growing.home import Chosen, HomeFolder, copy_given, due_assets, materialize_due
 from tests.pipeline.homes import LEDGERS
 from tests.tales import tale
 
@@ -27,16 +27,22 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def grown(root: Path, n_buckets: int, is_edited: bool = False) -> tuple[HomeFolder, Folder]:
-    """Return a home with the tables of one variant of each family, and its corpus folder."""
+def grown(
+    root: Path, n_buckets: int, trained_by: HomeFolder | None = None
+) -> tuple[HomeFolder, Folder]:
+    """Return a home with the tables of one variant of each family, and its corpus folder.
+
+    With the trained state of an edited home, its folder is edited, too.
+    """
     target = HomeFolder(root)
     folder = Folder(target.home.corpora / CORPUS)
     for i in range(N_DOCUMENTS):
         folder.put(Entry("row" if i % 3 == 2 else "txt", f"tale-{i}"), tale(i, 3))
     folder.questions(QUESTIONS[1])
     folder.settings({"": {"buckets": n_buckets}, **SMALL})
-    if is_edited:
+    if trained_by:
         edit(folder)
+        copy_given(target, trained_by, CORPUS)
     pipeline = target.pipeline(Chosen())
     pipeline.requests.add(CORPUS, VARIANTS)
     materialize_due(pipeline, CORPUS)
@@ -70,7 +76,7 @@ def test_edited_tables_are_those_of_a_rebuild_with_8_buckets(tmp_path: Path) -> 
     assert not due_assets(pipeline, CORPUS)
     edit(folder)
     materialize_due(pipeline, CORPUS)
-    few, _ = grown(tmp_path / "few", 8, is_edited=True)
+    few, _ = grown(tmp_path / "few", 8, many)
     assert len(few.store.partitions(chunks, CORPUS)) == 8
     assert without_buckets(many) == without_buckets(few)
     shutil.rmtree(tmp_path)
