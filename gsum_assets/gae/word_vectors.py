@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gsum_assets.retrieval.bm25_arrays import hash_of
+from gsum_assets.retrieval.bm25_segments import hash_of
 from gsum_assets.retrieval.words import Words
 
 if TYPE_CHECKING:

@@ -33,7 +33,14 @@ from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
 
-GIVEN = ("gor.model", "gor.training_log", "gae.model", "gae.training_log", "gae.clusterings", "lightpal.walk_trust")
+GIVEN = (
+    "gor.model",
+    "gor.training_log",
+    "gae.model",
+    "gae.training_log",
+    "gae.clusterings",
+    "lightpal.walk_trust",
+)
 """Trained state, which does not follow every document: a rebuild copies it."""
 
 

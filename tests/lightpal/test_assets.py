@@ -158,7 +158,7 @@ def test_update_equals_rebuild(indexed: House, tmp_path_factory: pytest.TempPath
 
 
 @pytest.mark.usefixtures("only_tables_here")
-def test_trust_is_estimated_again_when_the_graph_grows_or_settings_change(
+def test_trust_is_estimated_again_when_the_graph_doubles_or_settings_change(
     changeable: House,
 ) -> None:
     house, trust = changeable, "lightpal/walk_trust[]"
