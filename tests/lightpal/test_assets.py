@@ -166,7 +166,7 @@ def test_trust_is_estimated_again_when_the_graph_doubles_or_settings_change(
     edited = materialized_by(house.run())
     assert "lightpal/passage_edges[]" in edited
     assert trust not in edited
-    for number in range(5):
+    for number in range(9):
         house.write_document(f"{NEW}-{number}", text_of(f"{NEW}-{number}", 5))
     assert trust in materialized_by(house.run())
     file = house.folder / "corpus.toml"
