@@ -287,10 +287,14 @@ class ParquetStore:
         for changes in self.fs.glob(f"{self.root}/*/corpus={corpus}/{CHANGES_NAME}"):
             path = changes.removesuffix(CHANGES_NAME) + FILE_NAME
             with suppress(FileNotFoundError):
-                rows, provenance, is_base = self._read_rows(path, True)
-                if not is_base:
-                    provenance = replace(provenance, written=provenance.rows)
-                    self._write_rows(path, rows, provenance, file=uuid.uuid4().hex)
+                base = _provenance(_footer(self._metadata(path).metadata))
+                newest = self._newest(path, has_changes=True)
+                if newest != base:
+                    if newest.content_hash == base.content_hash:
+                        continue  # the base has no other rows, and may be large
+                    rows, _ = self._read_rows(path, has_changes=True)
+                    newest = replace(newest, written=newest.rows)
+                    self._write_rows(path, rows, newest, file=uuid.uuid4().hex)
             self._remove(changes)
 
     def write_file(self, path: str, rows: pa.Table, **how: Any) -> None:
@@ -393,7 +397,7 @@ class ParquetStore:
         def read_partition(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             path = self.path(table, partition)
             try:
-                rows, provenance, _ = self._read_rows(
+                rows, provenance = self._read_rows(
                     path, table.has_changes, columns, as_dictionaries
                 )
             except FileNotFoundError:
@@ -412,8 +416,8 @@ class ParquetStore:
         has_changes: bool,
         columns: Sequence[str] | None = None,
         as_dictionaries: Sequence[str] = (),
-    ) -> tuple[pa.Table, Provenance, bool]:
-        """Return the rows at `path` with their changes, and whether they are those of the base."""
+    ) -> tuple[pa.Table, Provenance]:
+        """Return the rows at `path`, merged with their changes, and their provenance."""
         how: dict[str, Any] = {"read_dictionary": list(as_dictionaries) or None, **self._by_ranges}
         footer, changes = {}, None
         if has_changes:
@@ -426,8 +430,8 @@ class ParquetStore:
             of_base = _footer(file.metadata.metadata)
             rows = _rows_of(file, list(columns) if columns else None)
         if changes is None or not _belongs(footer, of_base):
-            return rows, _provenance(of_base), True
-        return merged(rows, changes), _provenance(footer), False
+            return rows, _provenance(of_base)
+        return merged(rows, changes), _provenance(footer)
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[Any]:

@@ -93,7 +93,7 @@ def changes_of(rows: pa.Table, found: Difference) -> pa.Table:
 
 
 def merged(base: pa.Table, changes: pa.Table) -> pa.Table:
-    """Return the rows that were written, from the base and its changes."""
+    """Return the rows that were written, from the base and its changes, which have its types."""
     names = [name for name in changes.column_names if name not in (ROW, GONE)]
     positions = changes[ROW].drop_null().to_numpy()
     gone = changes[GONE].combine_chunks().flatten().to_numpy()
@@ -125,6 +125,9 @@ def _numbers(chunks: list[pa.Array]) -> Iterator[np.ndarray]:
     if is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind):
         encoded = [c if is_dictionary(c.type) else c.dictionary_encode() for c in chunks]
         chunks = [chunk.indices for chunk in pa.chunked_array(encoded).unify_dictionaries().chunks]
+    elif pa.types.is_fixed_size_list(kind) and not any(map(_has_nulls, chunks)):
+        yield from map(_hashes_of_vectors, chunks)
+        return
     elif pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         values = np.concatenate([np.empty(0, np.uint64), *_numbers([c.flatten() for c in chunks])])
         for chunk in chunks:
@@ -135,6 +138,24 @@ def _numbers(chunks: list[pa.Array]) -> Iterator[np.ndarray]:
         return
     for chunk in chunks:
         yield _with_nulls(_bits(chunk), chunk)
+
+
+def _has_nulls(vectors: pa.FixedSizeListArray) -> bool:
+    return bool(vectors.null_count or vectors.flatten().null_count)
+
+
+def _hashes_of_vectors(vectors: pa.FixedSizeListArray) -> np.ndarray:
+    """Return a hash for each vector as for other lists, without large temporary arrays."""
+    size = vectors.type.list_size
+    matrix = vectors.flatten().to_numpy().reshape(len(vectors), size)
+    positions = np.arange(1, size + 1, dtype=np.uint64) * _ODD
+    sums = np.empty(len(matrix), np.uint64)
+    step = max(1, _VALUES_AT_ONCE // max(1, size))
+    for at in range(0, len(matrix), step):
+        block = matrix[at : at + step].view(f"u{matrix.itemsize}") + positions
+        _mix(block.reshape(-1))
+        sums[at : at + step] = block.sum(axis=1)
+    return sums
 
 
 def _bits(chunk: pa.Array) -> np.ndarray:
