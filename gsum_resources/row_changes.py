@@ -18,7 +18,7 @@ ROW = "_row"
 """Column of a file of changes: position of a new row in the merged table; null: none."""
 GONE = "_gone"
 """Column of a file of changes: in its first row, the positions of the base's rows that are gone."""
-LEAST_ROWS = 2**12
+LEAST_ROWS = 2**11
 """Rows of a table below which it is written as a whole: reading it back costs as much."""
 MOST_ROWS = 5_000_000
 """Rows of a table above which it is written as a whole: to compare 100 million rows costs more than

@@ -179,7 +179,7 @@ def test_rows_that_changes_replaced_are_removed(
     for first in (TEXT, "Another finding in its place."):
         rows = [
             {"community_id": "c", "level": 0, "position": i, "summary": "", "explanation": text}
-            | dict.fromkeys(("entity_ids", "chunk_ids", "document_ids"), ())
+            | {"entity_ids": [], "chunk_ids": [], "document_ids": []}
             for i, text in enumerate([first, *texts])
         ]
         written = indexed.store.write(
