@@ -214,7 +214,7 @@ def test_many_changes_and_another_order_are_no_small_difference() -> None:
 
 
 def test_every_reader_sees_the_rows_that_were_written(store: ParquetStore) -> None:
-    n_changes = 0
+    n_changes, rows, written = 0, [], BY
     for random, history in histories(4):
         for rows in history:
             is_encoded = bool(random.integers(2))
@@ -306,7 +306,7 @@ def test_files_of_an_older_gsum_and_damaged_ones_are_replaced(tmp_path: Path) ->
     store = ParquetStore(str(tmp_path))
     store.write(TABLE, HERE, table_of(some()), BY)
     path = Path(store.path(TABLE, HERE))
-    rows = pq.read_table(path, partitioning=None)
+    rows = pq.ParquetFile(path).read()
     footer = json.loads(rows.schema.metadata[parquet_store.FOOTER_KEY])
     del footer["file"], footer["written"]
     pq.write_table(
@@ -470,7 +470,7 @@ def test_a_file_of_changes_is_plain_parquet(tmp_path: Path) -> None:
     store.write(TABLE, HERE, table_of(rows), BY)
     store.write(TABLE, HERE, table_of([*rows[:4], *rows[7:], rows[0]]), BY)
     path = store.path(TABLE, HERE).replace("data", "changes")
-    found = pq.read_table(path, partitioning=None)
+    found = pq.ParquetFile(path).read()
     assert found.column_names == [*TABLE.schema.names, ROW, GONE]
     assert found[ROW].to_pylist() == [37]
     assert found[GONE].to_pylist() == [[4, 5, 6]]
