@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_resources.arrow import decoded, decoded_schema, is_dictionary, pc, repeated
-from gsum_resources.content_hash import content_hash, hash_texts
+from gsum_resources.content_hash import content_hash, hash_of_columns, hash_texts
 from gsum_resources.row_changes import (
     GONE,
     LEAST_ROWS,
@@ -254,8 +254,8 @@ class ParquetStore:
                 if "file" not in footer or not has_columns_of(rows.schema, file.schema_arrow):
                     return None
                 n_rows = max(rows.num_rows, file.metadata.num_rows)
-                if footer["content_hash"] == version:
-                    found = NONE
+                if footer["content_hash"] == version == _hash_of(file, compared):
+                    found = NONE  # and the base is not damaged
                 elif n_rows > MOST_ROWS or rows.nbytes > MOST_BYTES:
                     return None
                 else:
@@ -733,6 +733,11 @@ def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
         return file.read(columns=columns)
     groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
     return pa.concat_tables(groups)
+
+
+def _hash_of(file: pq.ParquetFile, columns: list[str]) -> str:
+    """Return the content hash of some columns of a file, with one of them in memory at a time."""
+    return hash_of_columns((name, _rows_of(file, [name]).column(name)) for name in columns)
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:

@@ -162,7 +162,8 @@ def _bits(chunk: pa.Array) -> np.ndarray:
     """Return the bits of numbers; those of nulls are arbitrary but equal."""
     if pa.types.is_timestamp(chunk.type):
         chunk = chunk.cast(pa.int64())
-    values = (chunk.fill_null(0) if chunk.null_count else chunk).to_numpy(zero_copy_only=False)
+    filled = chunk.fill_null(pa.scalar(0).cast(chunk.type)) if chunk.null_count else chunk
+    values = filled.to_numpy(zero_copy_only=False)
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64)
 
 
