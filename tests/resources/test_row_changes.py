@@ -23,6 +23,7 @@ from gsum_resources.lineage import Lineage
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.row_changes import GONE, ROW, changes_of, difference, merged
 from gsum_resources.table import Column, Table
+from gsum_resources.table_metadata import of_file
 
 DIMENSION = 6
 TABLE = Table(
@@ -272,6 +273,19 @@ def test_equal_rows_of_another_origin_are_not_written_again(store: ParquetStore)
         (found,) = connection.sql("select file, run_id, failed from provenance").fetchall()
     assert found[0].endswith("corpus=tales/data.parquet")
     assert found[1:] == ("later", 2)
+
+
+def test_metadata_has_the_size_of_both_files_and_the_rows_written(store: ParquetStore) -> None:
+    rows = some()
+    for note in ("old", "new"):
+        rows[0] = rows[0] | {"note": note}
+        given = table_of(rows)
+        written = store.write(TABLE, HERE, given, BY)
+        found = of_file(store, TABLE, HERE, given, written, written.rows)
+        sizes = [store.fs.size(path) for path in store.fs.find(store.root)]
+        assert found["dagster/size_bytes"] == sum(sizes)
+        assert found["dagster/partition_row_count"] == 40
+        assert found.get("rows_written") == (1 if note == "new" else None)
 
 
 def test_measurements_alone_are_no_changes(store: ParquetStore) -> None:
