@@ -2,8 +2,8 @@
 
 A view of a table that may have changes merges them with their bases, whether there are any or not,
 so that it need not be redefined when they come or go. It gives the rows of a base first, then the
-new ones. A query that runs while a base is replaced may combine the files of two moments; the
-store's own readers never do.
+new ones. DuckDB opens a file several times in a query, which fails if the file is replaced in
+between, and should then be repeated; the store's own readers never fail so.
 """
 
 import io
