@@ -18,11 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
 from gsum_assets.automation.staleness import Requests
+from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
 
 BOARD = ("leaderboard", "comparisons", "costs")
@@ -72,10 +71,10 @@ def measure(home: Path, corpus: str) -> Measurement:
                 shutil.rmtree(copy / "warehouse" / name / inside, ignore_errors=True)
             rows.append([case, f"{seconds_of_run(copy, corpus):.1f}"])
         methods = len(list((copy / f"warehouse/scores/corpus={corpus}").iterdir()))
-        questions = pq.read_metadata(copy / f"warehouse/queries/corpus={corpus}/data.parquet")
+        n_questions = ParquetStore(str(copy / "warehouse")).count(TABLES["queries"], corpus)
     return Measurement(
         "Scores and leaderboard from stored answers",
-        f"{corpus}: {methods} methods, {questions.num_rows} questions; `gsum run`, process start "
+        f"{corpus}: {methods} methods, {n_questions} questions; `gsum run`, process start "
         "included.",
         ["case", "seconds"],
         rows,

@@ -1,8 +1,14 @@
-"""The warehouse: one Parquet file for each table and partition, replaced in one step.
+"""The warehouse: a Parquet file for each table and partition, replaced in one step.
 
 A file's path is `<root>/<table>/corpus=<c>/[bucket=<b>/][method=<m>/]data.parquet`. Its footer
 contains the provenance of its content, so that the store alone shows whether it is current, on any
 machine.
+
+A table about a whole corpus may have a second file, `changes.parquet`: the rows that differ from
+`data.parquet`, its base (see `row_changes`). Its footer contains the provenance of the merged rows
+and names the base that it belongs to; changes of another base are ignored, so that a base is
+replaced first and its old changes are removed afterwards. Readers read the changes first: if the
+base is replaced meanwhile, they get its new rows.
 """
 
 import fcntl
@@ -15,18 +21,31 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_resources.arrow import decoded, decoded_schema, is_dictionary, pc, repeated
-from gsum_resources.content_hash import content_hash, hash_texts
+from gsum_resources.content_hash import content_hash, hash_of_columns, hash_texts
+from gsum_resources.row_changes import (
+    GONE,
+    LEAST_ROWS,
+    MOST_BYTES,
+    MOST_ROWS,
+    NONE,
+    ROW,
+    changes_of,
+    difference,
+    has_columns_of,
+    merged,
+)
 from gsum_resources.table import Table
 
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
+CHANGES_NAME = "changes.parquet"
 _TEMPORARY_SUFFIX = ".part"
 _LOCKS = "_locks"
 DIMENSIONS = ("corpus", "bucket", "method")
@@ -85,6 +104,7 @@ class Provenance:
     rows : number of rows.
     failed : number of model requests without a valid reply, so that rows are missing; they are
         repeated when the partition is materialized again.
+    written : number of rows in the file that was written, fewer than `rows` in a file of changes.
     """
 
     content_hash: str
@@ -95,6 +115,7 @@ class Provenance:
     time: str = ""
     rows: int = 0
     failed: int = 0
+    written: int = 0
 
     @property
     def settings_hash(self) -> str:
@@ -104,6 +125,13 @@ class Provenance:
             for key in sorted(self.inputs)
             if key.startswith("settings:")
         )
+
+
+class Stamp(NamedTuple):
+    """A value that changes with the content of a partition's files; None: there are no changes."""
+
+    base: object
+    changes: object | None = None
 
 
 class Listing:
@@ -125,11 +153,14 @@ class Listing:
         self.stamps: dict[str, dict[Partition, object]] = {}
         for path, info in found.items():
             table, _, rest = path[len(root) + 1 :].partition("/")
-            if rest.startswith("corpus=") and rest.endswith(".parquet"):
+            is_changes = rest.endswith(f"/{CHANGES_NAME}")
+            if rest.startswith("corpus=") and rest.endswith(".parquet") and not is_changes:
                 self.tables.add(table)
                 if rest.endswith(f"/{FILE_NAME}"):
                     partition = Partition.from_path(rest)
-                    self.stamps.setdefault(table, {})[partition] = stamp_of(info)
+                    changes = found.get(_changes_path(path))
+                    stamp = Stamp(stamp_of(info), stamp_of(changes) if changes else None)
+                    self.stamps.setdefault(table, {})[partition] = stamp
 
     def partitions(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
         """Return the partitions of a table that have a file, in order, with their stamps."""
@@ -172,15 +203,18 @@ class ParquetStore:
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
     def path(self, table: Table, partition: Partition) -> str:
-        """Return the path of a partition's file."""
+        """Return the path of a partition's file, beside which changes may be."""
         return f"{self.root}/{table.name}/{partition.path}/{FILE_NAME}"
 
     def write(
         self, table: Table, partition: Partition, rows: pa.Table, provenance: Provenance
     ) -> Provenance:
-        """Validate `rows` against the schema and replace the partition's file in one step.
+        """Validate `rows` against the schema and replace the partition's rows in one step.
 
-        Returns the provenance, completed with content hash and row count.
+        Of a large table about a whole corpus only changes are written, if they are few. Rows that
+        differ only in measured columns are no changes: they keep their earlier measurement.
+
+        Returns the provenance, completed with content hash and row counts.
 
         Raises
         ------
@@ -188,12 +222,53 @@ class ParquetStore:
             If a column is missing, unknown, of a wrong type, or null where this is not allowed.
         """
         rows = conform(table, rows, provenance.asset)
-        provenance = replace(
-            provenance, content_hash=content_hash(rows, table.measured), rows=rows.num_rows
-        )
-        content = asdict(provenance) | {"settings_hash": provenance.settings_hash}
-        footer = {FOOTER_KEY: json.dumps(content, sort_keys=True)}
-        rows = rows.replace_schema_metadata(footer)
+        version, n = content_hash(rows, table.measured), rows.num_rows
+        provenance = replace(provenance, content_hash=version, rows=n, written=n)
+        path = self.path(table, partition)
+        is_large = table.has_changes and n >= LEAST_ROWS
+        changes = self._changes(table, path, rows, version) if is_large else None
+        if changes:
+            base, changed = changes
+            n_changed = changed.num_rows - changed[ROW].null_count
+            provenance = replace(provenance, written=n_changed)
+            self._write_rows(_changes_path(path), changed, provenance, base=base)
+            return provenance
+        self._write_rows(path, rows, provenance, file=uuid.uuid4().hex)
+        if is_large or (table.has_changes and self.is_local):  # elsewhere each removal is a request
+            self._remove(_changes_path(path))
+        return provenance
+
+    def _changes(
+        self, table: Table, path: str, rows: pa.Table, version: str
+    ) -> tuple[str, pa.Table] | None:
+        """Return the id of the base at `path` and the changes that make it `rows`.
+
+        None if there is no such base, or if it should be replaced: the changes are not few, or the
+        comparison would cost more than it saves.
+        """
+        compared = [name for name in rows.column_names if name not in table.measured]
+        texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
+        try:
+            with self.open_file(path) as source:
+                file = pq.ParquetFile(source, read_dictionary=texts, **self._by_ranges)
+                footer = _footer(file.metadata.metadata)
+                if "file" not in footer or not has_columns_of(rows.schema, file.schema_arrow):
+                    return None
+                n_rows = max(rows.num_rows, file.metadata.num_rows)
+                if footer["content_hash"] == version == _hash_of(file, compared):
+                    found = NONE  # and the base is not damaged
+                elif n_rows > MOST_ROWS or rows.nbytes > MOST_BYTES:
+                    return None
+                else:
+                    found = difference(_rows_of(file, compared), rows.select(compared))
+        except (OSError, pa.ArrowException, StoreError):  # none, or a damaged one: replace it
+            return None
+        return (footer["file"], changes_of(rows, found)) if found else None
+
+    def _write_rows(self, path: str, rows: pa.Table, provenance: Provenance, **ids: str) -> None:
+        """Write or replace a file with its provenance and ids in the footer."""
+        content = asdict(provenance) | {"settings_hash": provenance.settings_hash} | ids
+        rows = rows.replace_schema_metadata({FOOTER_KEY: json.dumps(content, sort_keys=True)})
         schema = decoded_schema(rows.schema)
         texts = [f.name for f in schema if not pa.types.is_fixed_size_list(f.type)]
         how: dict[str, Any] = {
@@ -203,8 +278,25 @@ class ParquetStore:
             "use_dictionary": texts,
             "dictionary_pagesize_limit": _DICTIONARY_BYTES,
         }
-        self.write_file(self.path(table, partition), rows, **how)
-        return provenance
+        self.write_file(path, rows, **how)
+
+    def compact(self, corpus: str) -> None:
+        """Merge all changes of a corpus into their bases, so that no file has replaced rows.
+
+        To be called while nobody writes tables of the corpus.
+        """
+        for changes in self.fs.glob(f"{self.root}/*/corpus={corpus}/{CHANGES_NAME}"):
+            path = changes.removesuffix(CHANGES_NAME) + FILE_NAME
+            with suppress(FileNotFoundError):
+                base = _provenance(_footer(self._metadata(path).metadata))
+                newest = self._newest(path, has_changes=True)
+                if newest != base:
+                    if newest.content_hash == base.content_hash:
+                        continue  # the base has no other rows, and may be large
+                    rows, _ = self._read_rows(path, has_changes=True)
+                    newest = replace(newest, written=newest.rows)
+                    self._write_rows(path, rows, newest, file=uuid.uuid4().hex)
+            self._remove(changes)
 
     def write_file(self, path: str, rows: pa.Table, **how: Any) -> None:
         """Write or replace a Parquet file in one step.
@@ -304,20 +396,43 @@ class ParquetStore:
         encode = bool(as_dictionaries)
 
         def read_partition(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
+            path = self.path(table, partition)
             try:
-                with self.open_file(self.path(table, partition)) as source:
-                    texts = list(as_dictionaries) or None
-                    file = pq.ParquetFile(source, read_dictionary=texts, **self._by_ranges)
-                    version = _provenance(file.metadata.metadata).content_hash
-                    rows = _rows_of(file, list(columns) if columns else None)
+                rows, provenance = self._read_rows(
+                    path, table.has_changes, columns, as_dictionaries
+                )
             except FileNotFoundError:
                 return None
-            return partition, version, _with_dimensions(table, partition, rows, encode)
+            rows = _with_dimensions(table, partition, rows, encode)
+            return partition, provenance.content_hash, rows
 
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             found = [result for result in pool.map(read_partition, partitions) if result]
         hashes = {partition: version for partition, version, _ in found}
         return _concatenate(table, [rows for *_, rows in found], columns), hashes
+
+    def _read_rows(
+        self,
+        path: str,
+        has_changes: bool,
+        columns: Sequence[str] | None = None,
+        as_dictionaries: Sequence[str] = (),
+    ) -> tuple[pa.Table, Provenance]:
+        """Return the rows at `path`, merged with their changes, and their provenance."""
+        how: dict[str, Any] = {"read_dictionary": list(as_dictionaries) or None, **self._by_ranges}
+        footer, changes = {}, None
+        if has_changes:
+            with suppress(FileNotFoundError), self.open_file(_changes_path(path)) as source:
+                file = pq.ParquetFile(source, **how)
+                footer = _footer(file.metadata.metadata)
+                changes = _rows_of(file, [*columns, ROW, GONE] if columns else None)
+        with self.open_file(path) as source:
+            file = pq.ParquetFile(source, **how)
+            of_base = _footer(file.metadata.metadata)
+            rows = _rows_of(file, list(columns) if columns else None)
+        if changes is None or not _belongs(footer, of_base):
+            return rows, _provenance(of_base)
+        return merged(rows, changes), _provenance(footer)
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[Any]:
@@ -401,29 +516,40 @@ class ParquetStore:
     def provenance(
         self, table: Table, partition: Partition, stamp: object = None
     ) -> Provenance | None:
-        """Return the footer of a partition's file, or None where there is no file.
+        """Return the provenance of a partition's rows, or None where there is no file.
 
         Parameters
         ----------
-        stamp : the file's stamp from a listing of this moment; None: it is requested if that costs
-            less than the footer.
+        stamp : the files' stamp from a listing of this moment; None: it is requested if that costs
+            less than the footers.
         """
         path = self.path(table, partition)
+        has_changes = table.has_changes
         try:
             if stamp is None and not self.lists_at_once:
-                stamp = self._stamp(path)
+                stamp = self._stamp(path, has_changes)
             known = self._footers.get(path)
             if known and stamp is not None and known[0] == stamp:
                 return known[1]
-            found = _provenance(self._metadata(path).metadata)
+            has_changes &= not isinstance(stamp, Stamp) or stamp.changes is not None
+            found = self._newest(path, has_changes)
         except FileNotFoundError:
             return None
         if stamp is not None:
             self._footers[path] = (stamp, found)
         return found
 
+    def _newest(self, path: str, has_changes: bool) -> Provenance:
+        """Return the provenance of the changes of the file at `path`, or else that of the file."""
+        changes: Mapping[str, Any] = {}
+        if has_changes:
+            with suppress(FileNotFoundError):
+                changes = _footer(self._metadata(_changes_path(path)).metadata)
+        footer = _footer(self._metadata(path).metadata)
+        return _provenance(changes if _belongs(changes, footer) else footer)
+
     def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
-        """Return the Parquet metadata of a partition's file."""
+        """Return the Parquet metadata of a partition's base, whose columns its changes have."""
         return self._metadata(self.path(table, partition))
 
     def _metadata(self, path: str) -> pq.FileMetaData:
@@ -438,8 +564,22 @@ class ParquetStore:
         return pq.ParquetFile(pa.BufferReader(tail)).metadata
 
     def delete(self, table: Table, partition: Partition) -> None:
-        """Remove a partition's file; no error where there is none."""
+        """Remove a partition's files; no error where there are none."""
         path = self.path(table, partition)
+        self._remove(path)  # first: its changes alone are no table
+        if table.has_changes:
+            self._remove(_changes_path(path))
+
+    def size(self, table: Table, partition: Partition) -> int:
+        """Return the bytes of a partition's files."""
+        path = self.path(table, partition)
+        n_bytes = int(self.fs.size(path))
+        if table.has_changes:
+            with suppress(FileNotFoundError):
+                n_bytes += int(self.fs.size(_changes_path(path)))
+        return n_bytes
+
+    def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
             self.fs.rm_file(path)
 
@@ -452,8 +592,15 @@ class ParquetStore:
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
                     self.fs.rm_file(path)
 
-    def _stamp(self, path: str) -> object:
-        """Return a value that changes whenever the file at `path` does."""
+    def _stamp(self, path: str, has_changes: bool) -> Stamp:
+        """Return a value that changes whenever the file at `path` or its changes do."""
+        changes = None
+        if has_changes:
+            with suppress(FileNotFoundError):
+                changes = self._stamp_of_file(_changes_path(path))
+        return Stamp(self._stamp_of_file(path), changes)
+
+    def _stamp_of_file(self, path: str) -> object:
         if self.is_local:
             stat = os.stat(path)  # noqa: PTH116
             return stat.st_mtime_ns, stat.st_size, stat.st_ino
@@ -557,13 +704,28 @@ def _leaves(schema: pa.Schema) -> list[str]:
     ]
 
 
-def _provenance(metadata: Mapping[bytes, bytes] | None) -> Provenance:
+def _changes_path(path: str) -> str:
+    """Return the path of the changes of the file at `path`."""
+    return path.removesuffix(FILE_NAME) + CHANGES_NAME
+
+
+def _footer(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """Return what a file's footer says on its content and origin."""
     if not metadata or FOOTER_KEY not in metadata:
         raise StoreError(
             "a file of the warehouse has no provenance: it was not written by gsum; remove it"
         )
-    footer = json.loads(metadata[FOOTER_KEY])
-    return Provenance(**{f.name: footer[f.name] for f in fields(Provenance) if f.name in footer})
+    return json.loads(metadata[FOOTER_KEY])
+
+
+def _belongs(changes: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
+    """Return whether changes are those of a base, by the footers of both."""
+    return "base" in changes and changes["base"] == base.get("file")
+
+
+def _provenance(footer: Mapping[str, Any]) -> Provenance:
+    known = {"written": footer["rows"], **footer}  # older files are whole
+    return Provenance(**{f.name: known[f.name] for f in fields(Provenance) if f.name in known})
 
 
 def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
@@ -572,6 +734,11 @@ def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
         return file.read(columns=columns)
     groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
     return pa.concat_tables(groups)
+
+
+def _hash_of(file: pq.ParquetFile, columns: list[str]) -> str:
+    """Return the content hash of some columns of a file, with one of them in memory at a time."""
+    return hash_of_columns((name, _rows_of(file, [name]).column(name)) for name in columns)
 
 
 def _with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:

@@ -85,12 +85,14 @@ def of_file(
     metadata = {
         "dagster/row_count": n_rows,
         "dagster/partition_row_count": written.rows,
-        "dagster/size_bytes": int(store.fs.size(path)),
+        "dagster/size_bytes": store.size(table, partition),
         "sql": dg.MetadataValue.md(_command(table, where)),
         "file": dg.MetadataValue.path(path if store.is_local else store.fs.unstrip_protocol(path)),
     }
     if sample.num_rows:
         metadata[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
+    if written.written < written.rows:  # the others are in the base
+        metadata["rows_written"] = written.written
     return metadata | ({"failed_requests": written.failed} if written.failed else {})
 
 

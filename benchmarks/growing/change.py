@@ -47,7 +47,7 @@ class Cost(NamedTuple):
     calls : requests that the language model answered, by asset.
     embeddings : texts embedded.
     pairs : pairs of passages scored.
-    written : materialized partitions, and rows in them, by asset.
+    written : materialized partitions, rows in them, and rows in the files written, by asset.
     seconds : wall and processor time by step, and between steps.
     changed : rows with another content than any row before, by table.
     """
@@ -56,14 +56,19 @@ class Cost(NamedTuple):
     calls: Counter[str]
     embeddings: int
     pairs: int
-    written: dict[str, tuple[int, int]]
+    written: dict[str, tuple[int, int, int]]
     seconds: dict[str, tuple[float, float]]
     changed: dict[str, int]
 
     @property
     def n_rows(self) -> int:
-        """Rows written."""
-        return sum(rows for _, rows in self.written.values())
+        """Rows in the partitions that were materialized."""
+        return sum(rows for _, rows, _ in self.written.values())
+
+    @property
+    def n_written(self) -> int:
+        """Rows in the files that were written: of a large table, those that changed."""
+        return sum(rows for *_, rows in self.written.values())
 
     @property
     def n_calls(self) -> int:
@@ -113,6 +118,7 @@ def measure(
             "s",
             "processor, s",
             "peak, MiB",
+            "rows materialized",
             "rows written",
             "changed",
             "calls",
@@ -137,6 +143,7 @@ def _row(name: str, cost: Cost, full: Cost) -> list[str]:
         ratio(cost.usage.cpu_s, full.usage.cpu_s),
         f"{cost.usage.peak_mib:,.0f}",
         ratio(cost.n_rows, full.n_rows),
+        ratio(cost.n_written, full.n_rows),
         ratio(sum(cost.changed.values()), full.n_rows),
         ratio(cost.n_calls, full.n_calls),
         ratio(cost.embeddings, full.embeddings),
@@ -153,9 +160,10 @@ def _described(name: str, cost: Cost) -> str:
     for step, (wall, processor) in sorted(cost.seconds.items(), key=lambda pair: -pair[1][0]):
         lines.append(f"  {wall:8.1f} s, of the processor {processor:8.1f}  {step}")
     lines += [f"  {n:5} calls  {asset}" for asset, n in cost.calls.most_common()]
-    for asset, (n, rows) in cost.written.items():
+    for asset, (n, rows, n_written) in cost.written.items():
         changed = cost.changed[table_of(asset.split("/")).name]
-        lines.append(f"  {n:4} partitions {rows:9,} rows, {changed:9,} changed  {asset}")
+        figures = f"{rows:9,} rows, {n_written:9,} written, {changed:9,} changed"
+        lines.append(f"  {n:4} partitions {figures}  {asset}")
     return "\n".join(lines)
 
 
@@ -208,10 +216,11 @@ def _run(root: Path) -> Cost:
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
     after = _requests(store)
     made: dict[str, Any] = json.loads((root / _MADE).read_text())
-    written: dict[str, tuple[int, int]] = {}
-    for asset, partitions, rows in made["rows"]:
-        known = written.get(asset, (0, 0))
-        written[asset] = known[0] + partitions, known[1] + rows
+    written: dict[str, tuple[int, int, int]] = {}
+    for asset, *figures in made["rows"]:
+        known = written.get(asset, (0, 0, 0))
+        n_partitions, n_rows, n_written = map(sum, zip(known, figures, strict=True))
+        written[asset] = n_partitions, n_rows, n_written
     seconds = {step: (spent["wall_s"], spent["cpu_s"]) for step, spent in made["steps"].items()}
     return Cost(
         usage,
@@ -278,8 +287,10 @@ def _index() -> None:
     for written in report.results:
         for asset in written.assets:
             table = table_of(asset.split("/"))
-            footers = [pipeline.store.provenance(table, p) for p in written.partitions]
-            rows.append((asset, len(footers), sum(footer.rows for footer in footers if footer)))
+            footers = list(pipeline.store.footers(table, written.partitions).values())
+            n_rows = sum(footer.rows for footer in footers)
+            n_written = sum(footer.written for footer in footers)
+            rows.append((asset, len(written.partitions), n_rows, n_written))
     recorded = {"rows": rows, "steps": meter.report()}
     (home.root / _MADE).write_text(json.dumps(recorded))
 

@@ -112,6 +112,7 @@ class Forgetting:
         }
         n_previews = self._forget_previews(instance, frozenset(affected), snapshot)
         for corpus, documents in affected.items():
+            self.store.compact(corpus)  # a base keeps rows that changes have replaced
             forget_arrays(self.store, corpus)
             if not documents.documents:
                 self._remove_ledgers(corpus)

@@ -18,6 +18,7 @@ from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
+from gsum_resources import parquet_store
 from gsum_resources.appended import read_appended
 from gsum_resources.array_cache import ArrayCache
 from gsum_resources.checkpoints import learnt_hash
@@ -183,6 +184,31 @@ def test_check_searches_again_with_a_copy_and_deletes_nothing(
     assert (code, "no sentence of five words or more that no other" in said) == (1, True)
     code, said = checked(records, "stranger")
     assert (code, "documents.jsonl: no document 'stranger'" in said) == (1, True)
+
+
+def test_rows_that_changes_replaced_are_removed(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (indexed.folder / f"{SECRET}.txt").unlink()
+    assert indexed.run().is_complete
+    monkeypatch.setattr(parquet_store, "LEAST_ROWS", 2)
+    table, here = TABLES["graphrag.findings"], Partition(CORPUS)
+    texts = [f"The finding number {i} is about the harbour." for i in range(20)]
+    for first in (TEXT, "Another finding in its place."):
+        rows = [
+            {"community_id": "c", "level": 0, "position": i, "summary": "", "explanation": text}
+            | {"entity_ids": [], "chunk_ids": [], "document_ids": []}
+            for i, text in enumerate([first, *texts])
+        ]
+        written = indexed.store.write(
+            table, here, pa.Table.from_pylist(rows, table.schema), Provenance("", "1")
+        )
+    assert written.written == 1
+    assert leftovers(indexed) == {"state.db", "history", table.name}
+    with indexed.instance() as instance:
+        assert indexed.pipeline().forgetting.forget_deleted(instance, at_once=True)
+    assert leftovers(indexed) == set()
+    assert indexed.store.read(table, [here])[0].drop_columns("corpus").to_pylist() == rows
 
 
 def forgotten_sentences(original: Path) -> int:
