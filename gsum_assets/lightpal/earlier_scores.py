@@ -90,8 +90,9 @@ def _digests(collection: Collection) -> dict[str, str]:
 
 
 def _digest(scores: pa.ChunkedArray) -> str:
-    values = scores.to_numpy()
-    return hashlib.blake2b(np.ascontiguousarray(values), digest_size=16).hexdigest()
+    digest: Any = hashlib.blake2b(digest_size=16)
+    digest.update(np.ascontiguousarray(scores.to_numpy()))
+    return digest.hexdigest()
 
 
 def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
