@@ -14,7 +14,7 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
-from gsum_assets.automation.retrain import TRAINED, retraining
+from gsum_assets.automation.retrain import MODELS, retraining
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
@@ -102,6 +102,13 @@ def _wrong_section(folder: Path) -> str | None:
     return "wrong"
 
 
+def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
+    """Return the partition keys of a method's models; variants that train nothing have no row."""
+    table = table_of(model.path)
+    footers = store.footers(table, store.stamped(table))
+    return [variant_key(partition) for partition, footer in footers.items() if footer.rows]
+
+
 def pipeline_for(
     home: Home,
     models: Models | None = None,
@@ -145,12 +152,10 @@ def pipeline_for(
     forgetting = Forgetting(store, _steps(assets), snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
-    retrain_job, retrain_weekly = retraining(
-        dg.AssetSelection.assets(*TRAINED),
-        lambda: [variant_key(p) for p in store.partitions(table_of(TRAINED[0].path))],
-        automation.retrain,
-        automation.timezone,
-    )
+    retrained = [
+        retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)
+        for key in MODELS
+    ]
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
@@ -167,8 +172,8 @@ def pipeline_for(
             ),
             confirm_results(snapshot),
         ],
-        jobs=[*jobs(dg.AssetSelection.assets(*observed)), retrain_job],
-        schedules=[*schedules(automation), retrain_weekly],
+        jobs=[*jobs(dg.AssetSelection.assets(*observed)), *(job for job, _ in retrained)],
+        schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
         executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
             "io_manager": warehouse,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets.automation.retrain import TRAINED
+from gsum_assets.automation.retrain import MODELS
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
@@ -24,12 +24,14 @@ from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences
 from gsum_assets.processes import waited_for
 from gsum_assets.run import OnStep, RunReport, refresh
 from gsum_assets.tables import TABLES, table_of
-from gsum_resources.parquet_store import Partition
+from gsum_assets.trained import learnt_hash
+from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.progress import reporter
 from gsum_resources.suggest import did_you_mean
+from gsum_resources.table import Table
 
 _WAIT_S = 2.0
-_MODEL = table_of(TRAINED[0].path)
+_MODELS = [table_of(key.path) for key in MODELS]
 
 
 @dataclass
@@ -94,12 +96,12 @@ def forget(
     done = ForgetReport(
         n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
     )
-    models = pipeline.store.partitions(_MODEL, corpus)
+    models = _models_with(pipeline.store, corpus, document_id)
     if retrain:
-        for model in models:
-            pipeline.store.delete(_MODEL, model)
+        for table, model in models:
+            pipeline.store.delete(table, model)
     else:
-        done.trained = [str(model.method) for model in models]
+        done.trained = [str(model.method) for _, model in models]
     watch = on_start, on_end, on_wait
     done.report = refresh(
         pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step
@@ -233,6 +235,27 @@ def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
     records = require_document(pipeline, corpus, document_id)
     folder = pipeline.home.corpora / corpus
     take_out(folder, load_settings(folder), records)
+
+
+def _models_with(
+    store: ParquetStore, corpus: str, document_id: str
+) -> list[tuple[Table, Partition]]:
+    """Return the models that may have been trained with a document, which is still in the tables.
+
+    Those that learnt from it, and those that learnt from a document that no longer exists: it may
+    be this one under an earlier name.
+    """
+    documents = TABLES["documents"]
+    rows, _ = store.read(documents, store.partitions(documents, corpus), ["document_id"])
+    others = {learnt_hash(other) for other in rows["document_id"].to_pylist()}
+    others.discard(learnt_hash(document_id))
+    found = []
+    for table in _MODELS:
+        for model in store.partitions(table, corpus):
+            rows, _ = store.read(table, [model], ["learnt_from"])
+            if any(set(hashes) - others for hashes in rows["learnt_from"].to_pylist()):
+                found.append((table, model))
+    return found
 
 
 def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:

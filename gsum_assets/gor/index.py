@@ -11,7 +11,6 @@ from gsum_assets.gor.graphs import RecordGraph, record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.learn import (
     graphs_to_learn_from,
-    learnt_hash,
     trained_tables,
     with_global_questions,
     with_positives,
@@ -28,6 +27,7 @@ from gsum_assets.gor.variants import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, trai
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result
 from gsum_assets.tables import TABLES
+from gsum_assets.trained import learnt_hash
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 _LOG_EVERY = 10  # epochs

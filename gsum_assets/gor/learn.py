@@ -13,11 +13,9 @@ from gsum_assets.gor.train import Epoch, SaveState, Trained, train
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_assets.tables import TABLES
+from gsum_assets.trained import DEFAULT_SPLIT, learnt_hash
 from gsum_resources.arrow import pc
-from gsum_resources.content_hash import hash_texts
 from gsum_resources.token_embeddings import TokenEmbedder
-
-DEFAULT_SPLIT = "train"
 
 
 def graphs_to_learn_from(
@@ -58,14 +56,6 @@ def graphs_to_learn_from(
             "questions to learn from; name another split, or check gor/simulated_queries"
         )
     return found, f"learnt from {len(found)} documents, those of the split '{split}'"
-
-
-def learnt_hash(document_id: str) -> str:
-    """Return the hash of a document id that a trained model stores.
-
-    The model outlives its documents, so it must not reveal the name of a deleted one.
-    """
-    return hash_texts([document_id], 8)
 
 
 def with_global_questions(
