@@ -189,5 +189,10 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
         kind: {one["name"] for one in listed[kind]} for kind in ("sensors", "schedules", "jobs")
     }
     assert named["sensors"] == {"confirm_results", "keep_current", "watch_corpora"}
-    assert named["schedules"] == {"observe_sources_hourly", "reindex_nightly", "retrain_weekly"}
+    assert named["schedules"] == {
+        "observe_sources_hourly",
+        "reindex_nightly",
+        "retrain_weekly",
+        "retrain_evidence_weekly",
+    }
     assert named["jobs"] >= {"observe_sources", "reindex_everything", "check_everything"}

@@ -33,7 +33,7 @@ from tests.growing.by_hand import Workshop, observe_folder
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS
 
-GIVEN = ("gor.model", "gor.training_log")
+GIVEN = ("gor.model", "gor.training_log", "evidence.model", "evidence.training_log")
 """Not retrained for every document: a rebuild copies it."""
 
 

@@ -3,9 +3,12 @@
 from datetime import UTC, datetime
 
 import dagster as dg
+import pyarrow as pa
+import pytest
 
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import Partition, Provenance
+from gsum_resources.table import Table
 from tests.conftest import CORPUS, House
 
 
@@ -17,6 +20,7 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "reindex_everything",
         "check_everything",
         "retrain_models",
+        "retrain_evidence",
     }
     assert all(job.description for job in named)
 
@@ -34,7 +38,12 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     retrain = schedules["retrain_weekly"]
     assert isinstance(retrain, dg.ScheduleDefinition)
     assert (retrain.cron_schedule, retrain.execution_timezone) == ("0 5 1 * *", "Europe/Berlin")
-    assert set(schedules) == {"observe_sources_hourly", "retrain_weekly"}
+    assert schedules["retrain_evidence_weekly"].cron_schedule == "0 5 1 * *"  # type: ignore[union-attr]
+    assert set(schedules) == {
+        "observe_sources_hourly",
+        "retrain_weekly",
+        "retrain_evidence_weekly",
+    }
     running = {s.default_status.value for s in [nightly, *schedules.values()]}  # type: ignore[union-attr]
     running |= {s.default_status.value for s in definitions.sensors or ()}
     assert running == {"RUNNING"}
@@ -42,11 +51,21 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     assert names == {"keep_current", "watch_corpora", "confirm_results"}
 
 
-def test_every_existing_model_is_retrained_in_its_own_run(house: House) -> None:
-    provenance = Provenance(content_hash="", code_version="1", asset="gor/model")
-    for method in ("gor", "gor-gcn"):
-        rows = TABLES["gor.model"].empty()
-        house.store.write(TABLES["gor.model"], Partition(CORPUS, method=method), rows, provenance)
+@pytest.mark.parametrize(
+    ("table", "schedule", "variants", "untrained"),
+    [
+        ("gor.model", "retrain_weekly", ["gor", "gor-gcn"], "node2vec"),
+        ("evidence.model", "retrain_evidence_weekly", ["evidence-finetuned"], "evidence"),
+    ],
+)
+def test_every_existing_model_is_retrained_in_its_own_run(
+    house: House, table: str, schedule: str, variants: list[str], untrained: str
+) -> None:
+    rows = rows_of(TABLES[table])
+    for method in (*variants, untrained):
+        own = rows.slice(0, 0) if method == untrained else rows
+        provenance = Provenance(content_hash="", code_version="1", asset=table.replace(".", "/"))
+        house.store.write(TABLES[table], Partition(CORPUS, method=method), own, provenance)
     with dg.instance_for_test() as instance:
         instance.add_dynamic_partitions("corpora", [CORPUS])
         due = datetime(2026, 1, 4, 4, tzinfo=UTC)
@@ -54,7 +73,14 @@ def test_every_existing_model_is_retrained_in_its_own_run(house: House) -> None:
         with dg.build_schedule_context(
             instance, scheduled_execution_time=due, repository_def=repository
         ) as context:
-            retrain = repository.get_schedule_def("retrain_weekly")
+            retrain = repository.get_schedule_def(schedule)
             requests = retrain.evaluate_tick(context).run_requests
-    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|gor", f"{CORPUS}|gor-gcn"]
-    assert len({r.run_key for r in requests or ()}) == 2
+    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|{name}" for name in variants]
+    assert len({r.run_key for r in requests or ()}) == len(variants)
+
+
+def rows_of(table: Table) -> pa.Table:
+    """Return one row of empty values."""
+    values = {pa.string(): "", pa.int32(): 0, pa.binary(): b""}
+    row = {field.name: values.get(field.type, []) for field in table.schema}
+    return pa.Table.from_pylist([row], table.schema)
