@@ -14,11 +14,12 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
-from gsum_assets.automation.retrain import MODELS, retraining
+from gsum_assets.automation.retrain import MODEL_KEYS, retraining
 from gsum_assets.automation.sensors import watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
+from gsum_assets.columns import RESULT
 from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
@@ -106,7 +107,8 @@ def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
     """Return the partition keys of a method's models; variants that train nothing have no row."""
     table = table_of(model.path)
     footers = store.footers(table, store.stamped(table))
-    return [variant_key(partition) for partition, footer in footers.items() if footer.rows]
+    found = [partition for partition, footer in footers.items() if footer.rows]
+    return [variant_key(one) if table.dimensions == RESULT else one.corpus for one in found]
 
 
 def pipeline_for(
@@ -154,7 +156,7 @@ def pipeline_for(
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
         retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)
-        for key in MODELS
+        for key in MODEL_KEYS
     ]
     definitions = dg.Definitions(
         assets=assets,

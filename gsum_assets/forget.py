@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets.automation.retrain import MODELS
+from gsum_assets.automation.retrain import MODEL_KEYS
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
@@ -24,14 +24,14 @@ from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences
 from gsum_assets.processes import waited_for
 from gsum_assets.run import OnStep, RunReport, refresh
 from gsum_assets.tables import TABLES, table_of
-from gsum_assets.trained import learnt_hash
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.parquet_store import ParquetStore, Partition
 from gsum_resources.progress import reporter
 from gsum_resources.suggest import did_you_mean
 from gsum_resources.table import Table
 
 _WAIT_S = 2.0
-_MODELS = [table_of(key.path) for key in MODELS]
+_MODELS = [table_of(key.path) for key in MODEL_KEYS]
 
 
 @dataclass
@@ -96,12 +96,12 @@ def forget(
     done = ForgetReport(
         n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
     )
-    models = _models_with(pipeline.store, corpus, document_id)
+    models = models_with(pipeline.store, corpus, document_id)
     if retrain:
         for table, model in models:
             pipeline.store.delete(table, model)
     else:
-        done.trained = [str(model.method) for _, model in models]
+        done.trained = [model.method or table.name.partition(".")[0] for table, model in models]
     watch = on_start, on_end, on_wait
     done.report = refresh(
         pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step
@@ -237,7 +237,7 @@ def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
     take_out(folder, load_settings(folder), records)
 
 
-def _models_with(
+def models_with(
     store: ParquetStore, corpus: str, document_id: str
 ) -> list[tuple[Table, Partition]]:
     """Return the models that may have been trained with a document, which is still in the tables.

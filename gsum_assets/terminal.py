@@ -359,8 +359,8 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     if done.trained:
         say(
             f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
-            "they contain no text. `gsum forget … --retrain`, the job retrain_models in the UI or "
-            "its weekly schedule retrains them",
+            "they contain no text. `gsum forget … --retrain`, the jobs retrain_models (gor) and "
+            "retrain_evidence in the UI or their weekly schedules retrain them",
             "yellow",
         )
     if done.questions:

@@ -100,6 +100,14 @@ class Checkpoint:
             )
 
 
+def learnt_hash(document_id: str) -> str:
+    """Return the hash of a document id that a trained model stores.
+
+    The model outlives its documents, so it must not reveal the name of a deleted one.
+    """
+    return hash_texts([document_id], 8)
+
+
 def pack(tensors: Mapping[str, np.ndarray], description: Mapping[str, Any]) -> bytes:
     """Return named arrays and a JSON-serializable description as safetensors bytes."""
     from safetensors.numpy import save

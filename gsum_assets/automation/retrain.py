@@ -7,12 +7,20 @@ import dagster as dg
 from gsum_resources.dagster_private import UnresolvedAssetJobDefinition
 
 TRAINED = (
-    *(dg.AssetKey(["gor", "model"]), dg.AssetKey(["gor", "training_log"])),
-    *(dg.AssetKey(["evidence", "model"]), dg.AssetKey(["evidence", "training_log"])),
+    dg.AssetKey(["gor", "model"]),
+    dg.AssetKey(["gor", "training_log"]),
+    dg.AssetKey(["evidence", "model"]),
+    dg.AssetKey(["evidence", "training_log"]),
 )
-"""Assets that a training writes, for each method the model first."""
+"""Assets that a training writes; those named `model` are the models."""
 
-MODELS = tuple(key for key in TRAINED if key.path[-1] == "model")
+MODEL_KEYS = tuple(key for key in TRAINED if key.path[-1] == "model")
+
+_NAMES = {
+    "gor": ("retrain_models", "retrain_weekly"),
+    "evidence": ("retrain_evidence", "retrain_evidence_weekly"),
+}
+"""Job and schedule of each method; the assets of a job must have the same partitions."""
 
 
 def retraining(
@@ -20,29 +28,25 @@ def retraining(
 ) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:
     """Return the job that retrains one model, and the schedule that starts it for every model.
 
-    Each method has a job of its own, since the assets of a job have the same partitions. Those of
-    `gor`, the first method with a model, are named without it.
-
     On one processor the same graphs give bitwise equal weights; then nothing that depends on them
     is recomputed.
 
     Parameters
     ----------
-    model : one of `MODELS`.
+    model : one of `MODEL_KEYS`.
     present : returns the partition keys of the existing models of the method.
     cron, timezone : time of the schedule.
     """
-    method = model.path[0]
-    is_first = model == MODELS[0]
+    job_name, schedule_name = _NAMES[model.path[0]]
     job = dg.define_asset_job(
-        "retrain_models" if is_first else f"retrain_{method}",
-        dg.AssetSelection.assets(*(key for key in TRAINED if key.path[0] == method)),
+        job_name,
+        dg.AssetSelection.assets(*(key for key in TRAINED if key.path[0] == model.path[0])),
         description="Retrains the chosen models on all current documents; what depends on them "
         "is then recomputed.",
     )
 
     @dg.schedule(
-        name="retrain_weekly" if is_first else f"retrain_{method}_weekly",
+        name=schedule_name,
         job=job,
         cron_schedule=cron,
         execution_timezone=timezone,

@@ -17,11 +17,12 @@ from gsum_assets.evidence.weights import packed
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
-from gsum_assets.trained import DEFAULT_SPLIT, learnt_hash
 from gsum_resources.arrow import pc
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.protocols import Embedder
 
+DEFAULT_SPLIT = "train"
 MARKED, SIMULATED, PACKAGED = "marked", "simulated", "packaged"
 PROBABLE = 0.5  # a passage that the packaged network finds more likely than not
 

@@ -27,7 +27,7 @@ from gsum_assets.gor.variants import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, trai
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result
 from gsum_assets.tables import TABLES
-from gsum_assets.trained import learnt_hash
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 _LOG_EVERY = 10  # epochs

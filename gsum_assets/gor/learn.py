@@ -13,9 +13,11 @@ from gsum_assets.gor.train import Epoch, SaveState, Trained, train
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_assets.tables import TABLES
-from gsum_assets.trained import DEFAULT_SPLIT, learnt_hash
 from gsum_resources.arrow import pc
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.token_embeddings import TokenEmbedder
+
+DEFAULT_SPLIT = "train"
 
 
 def graphs_to_learn_from(

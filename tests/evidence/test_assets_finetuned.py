@@ -9,7 +9,7 @@ import pytest
 from gsum_assets.ask import ask
 from gsum_assets.forget import forget
 from gsum_assets.tables import TABLES
-from gsum_assets.trained import learnt_hash
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.lineage import code_version_of
 from gsum_resources.parquet_store import Partition, Provenance
 from tests.checks.indexed import failing

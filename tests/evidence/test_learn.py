@@ -27,7 +27,7 @@ from gsum_assets.evidence.training import Example, folds_of
 from gsum_assets.evidence.weights import load_network, packed, unpacked
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
-from gsum_assets.trained import learnt_hash
+from gsum_resources.checkpoints import learnt_hash
 from tests.evidence.toys import random_units, sentences, tables
 from tests.models import HashEmbedder
 

@@ -6,21 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from gsum_assets import cli
 from gsum_assets.automation.forget import Forgotten
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.forget import ForgetReport, forget
+from gsum_assets.forget import ForgetReport, forget, models_with
 from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
 from gsum_resources.array_cache import ArrayCache
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.parquet_store import Partition, Provenance
 from gsum_resources.protocols import ModelUnavailableError
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
@@ -121,6 +124,27 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
         assert said.exit_code == 1
         assert f"no document '{document_id}'; " in said.output
         assert "Delete document" not in said.output  # no confirmation before the check
+
+
+def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed: House) -> None:
+    table = TABLES["evidence.model"]
+    learnt_from = {
+        "evidence-finetuned": [SECRET, OTHER],
+        "evidence-fixed-k": [OTHER],
+        "evidence-no-graph": ["its-earlier-name"],
+        "evidence": None,  # no row
+    }
+    for method, documents in learnt_from.items():
+        row = {
+            **{"data": "", "embedding_model": "", "n_questions": 1, "settings": "", "weights": b""},
+            "learnt_from": [learnt_hash(document) for document in documents or ()],
+        }
+        rows = pa.Table.from_pylist([row] if documents else [], table.schema)
+        provenance = Provenance(content_hash="", code_version="1", asset="evidence/model")
+        indexed.store.write(table, Partition(CORPUS, method=method), rows, provenance)
+    found = models_with(indexed.store, CORPUS, SECRET)
+    assert {model.method for _, model in found} == {"evidence-finetuned", "evidence-no-graph"}
+    assert {one.name for one, _ in found} == {"evidence.model"}
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(

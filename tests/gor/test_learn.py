@@ -7,11 +7,11 @@ import pytest
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.gor.learn import (
     graphs_to_learn_from,
-    learnt_hash,
     trained_tables,
     with_global_questions,
 )
 from gsum_assets.gor.settings import EncoderSettings, TrainingSettings
+from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.token_embeddings import TokenVectors
 from tests.gor.toy_graphs import toy_graph
 
