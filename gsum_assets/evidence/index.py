@@ -41,7 +41,7 @@ def _model(inputs: Inputs) -> Result:
     queries, embedder = inputs.table("queries"), inputs.model("embedding_model")
     lessons = marked_questions(queries, inputs.table("query_embeddings"), settings.split)
     if lessons is None:
-        chunks, simulated = inputs.table("chunks"), _simulated(inputs)
+        chunks, simulated = inputs.table("chunks"), _simulated(inputs, settings)
         lessons = simulated_questions(simulated, queries, chunks, settings.split, embedder)
     lessons = lessons.at_most(settings.most_questions)
     collection = Collection.from_tables(*map(inputs.table, _TRAINING[:3]))
@@ -62,16 +62,18 @@ def _model(inputs: Inputs) -> Result:
     return Result(model, beside={"training_log": log}, shown=shown)
 
 
-def _simulated(inputs: Inputs) -> pa.Table:
+def _simulated(inputs: Inputs, settings: TrainingSettings) -> pa.Table:
     """Return the questions that `gor` simulated about the corpus, if it was requested.
 
     They are read from the store: as an input of the asset they would make the packaged variants
     wait for the language model. Their absence is recorded, so that the first ones train a network;
     later ones do not retrain it.
     """
-    table, store = TABLES["gor.simulated_queries"], inputs.warehouse
-    partitions = store.partitions(table, inputs.corpus)
-    rows, _ = store.read(table, partitions)
+    table = TABLES["gor.simulated_queries"]
+    if not settings.simulated:
+        return table.empty()
+    store = inputs.warehouse
+    rows, _ = store.read(table, store.partitions(table, inputs.corpus))
     if not rows.num_rows:
         inputs.count(table.name)
     return rows

@@ -181,15 +181,8 @@ def learnt(
     usable = [example for example in examples if example.is_evidence.any()]
     n = len(usable)
     if n < settings.least_questions:
-        return Learnt(
-            packaged,
-            [],
-            PACKAGED,
-            0,
-            f"the packaged weights are used: {n} {data} questions to learn from, fewer than "
-            f"{settings.least_questions} (least_questions in [evidence.training]); mark evidence "
-            f"(relevant_spans) of questions of the split '{settings.split or DEFAULT_SPLIT}'",
-        )
+        summary = f"the packaged weights are used: {_too_few(n, data, settings)}"
+        return Learnt(packaged, [], PACKAGED, 0, summary)
     if data == SIMULATED:
         usable = with_probable(usable, packaged)
     network, log = fine_tune(usable, packaged, settings)
@@ -205,6 +198,21 @@ def learnt(
             f"questions does not help; {change}",
         )
     return Learnt(network, log, data, n, f"learnt from {n} {data} questions; {change}")
+
+
+def _too_few(n: int, data: str, settings: TrainingSettings) -> str:
+    """Return why so few questions train no network, and what the user can do."""
+    split = settings.split or DEFAULT_SPLIT
+    remedy = f"mark evidence (relevant_spans) of questions of the split '{split}'"
+    if data == SIMULATED and not settings.simulated:
+        return (
+            f"no question of the split '{split}' has marked evidence; {remedy}, or train on the "
+            "questions that gor simulates, with simulated = true in [evidence.training]"
+        )
+    least = f"{settings.least_questions} (least_questions in [evidence.training])"
+    if data == SIMULATED:
+        remedy += ", or simulate questions by --methods gor"
+    return f"{n} {data} questions to learn from, fewer than {least}; {remedy}"
 
 
 def model_rows(

@@ -33,11 +33,11 @@ least_questions = 4
 pytestmark = pytest.mark.usefixtures("only_tables")
 
 
-def write(house: House, split: str) -> None:
+def write(house: House, split: str, settings: str = SETTINGS) -> None:
     """Five documents with two marked questions each, and a question without marks."""
     for number, document_id in enumerate(DOCUMENTS):
         house.write_document(document_id, text_of(document_id, 10 + number))
-    (house.folder / "corpus.toml").write_text(SETTINGS)
+    (house.folder / "corpus.toml").write_text(settings)
     marked = [
         {
             "query_id": f"{document_id}-{start}",
@@ -69,7 +69,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 def unmarked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """The same with marks of questions that nothing may learn from."""
     with house_at(tmp_path_factory.mktemp("unmarked")) as house:
-        write(house, "test")
+        write(house, "test", SETTINGS + "simulated = true\n")
         report = house.run(METHODS)
         assert report.is_complete, report.errors
         yield house
@@ -190,6 +190,10 @@ def test_the_first_simulated_questions_train_and_later_ones_do_not(
         simulate(house, DOCUMENTS)
         assert not [name for name in materialized_by(house.run()) if "evidence/model" in name]
         assert model(house) == row
+        file = house.folder / "corpus.toml"
+        file.write_text(file.read_text().replace("simulated = true\n", ""))
+        assert house.run().is_complete
+        assert model(house)["weights"] == model(unmarked)["weights"]  # the packaged ones
 
 
 def test_a_document_that_no_network_learnt_from_is_not_reported(

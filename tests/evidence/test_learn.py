@@ -237,6 +237,12 @@ def test_weights_are_replaced_only_if_that_helps() -> None:
     assert (few.data, few.n_questions, few.log) == (PACKAGED, 0, [])
     assert packed(few.network) == packed(wrong)
     assert "3 marked questions to learn from, fewer than 4 (least_questions" in few.summary
+    none = learnt([], wrong, SETTINGS, SIMULATED)
+    assert "no question of the split 'train' has marked evidence; mark evidence" in none.summary
+    simulated = SETTINGS.model_copy(update={"simulated": True, "split": "fit"})
+    none = learnt([], wrong, simulated, SIMULATED)
+    assert "0 simulated questions" in none.summary
+    assert "of the split 'fit', or simulate questions by --methods gor" in none.summary
     useless = learnt(toys(9), right, SETTINGS, MARKED)  # all evidence was found before
     assert (useless.data, len(useless.log)) == (PACKAGED, 13)
     assert packed(useless.network) == packed(right)
