@@ -96,7 +96,7 @@ def forget(
     done = ForgetReport(
         n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
     )
-    models = _models_with(pipeline.store, corpus, document_id)
+    models = models_with(pipeline.store, corpus, document_id)
     if retrain:
         for table, model in models:
             pipeline.store.delete(table, model)
@@ -237,7 +237,7 @@ def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
     take_out(folder, load_settings(folder), records)
 
 
-def _models_with(
+def models_with(
     store: ParquetStore, corpus: str, document_id: str
 ) -> list[tuple[Table, Partition]]:
     """Return the models that may have been trained with a document, which is still in the tables.

@@ -190,7 +190,7 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
     }
     assert named["sensors"] == {"confirm_results", "keep_current", "watch_corpora"}
     assert named["schedules"] == {
-        *("observe_sources_hourly", "reindex_nightly"),
-        *("retrain_weekly", "retrain_gae_weekly"),
+        *("observe_sources_hourly", "reindex_nightly", "retrain_weekly"),
+        *("retrain_gae_weekly", "retrain_evidence_weekly"),
     }
     assert named["jobs"] >= {"observe_sources", "reindex_everything", "check_everything"}

@@ -11,8 +11,8 @@ from benchmarks.evidence.meetings import Meetings, only
 from benchmarks.results import interval
 from gsum.statistics import intervals
 from gsum_assets.evidence.choose import best_prefix
-from gsum_assets.evidence.network import edges_of
-from gsum_assets.evidence.rank import NAMES, judge
+from gsum_assets.evidence.learn import MARKED, Lessons, examples_of
+from gsum_assets.evidence.rank import DENSE, NAMES
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
 from gsum_assets.evidence.training import Example, Recipe, cross_validated, train
 from gsum_assets.evidence.weights import packaged, save_networks
@@ -25,23 +25,11 @@ NETWORKS = {"own": False, "graph": True}
 def examples(meetings: Meetings, graph: bool) -> tuple[list[Example], list[np.ndarray]]:
     """Return the questions with marked evidence, and the cosine of each of their passages."""
     chosen = only(meetings, list(meetings.marked))
-    marked = chosen.marked
-    found, cosines = [], []
-    for one in judge(
-        chosen.collection,
-        chosen.sentences,
-        chosen.questions,
-        chosen.queries["text"].to_pylist(),
-        Words(),
-        CandidateSettings().n,
-        graph,
-    ):
-        relevant = marked[chosen.questions.ids[one.number]]
-        is_evidence = np.array([chunk_id in relevant for chunk_id in one.scope.ids])
-        edges = edges_of(one.scope) if graph else []
-        found.append(Example(one.documents[0], one.features, edges, is_evidence))
-        cosines.append(one.features[:, 0])
-    return found, cosines
+    texts = chosen.queries["text"].to_pylist()
+    lessons = Lessons(MARKED, chosen.questions, texts, chosen.marked)
+    n = CandidateSettings().n
+    found = examples_of(lessons, chosen.collection, chosen.sentences, Words(), n, graph)
+    return found, [example.features[:, DENSE] for example in found]
 
 
 def measure(meetings: Meetings, recipe: Recipe) -> Measurement:

@@ -11,6 +11,8 @@ TRAINED = (
     dg.AssetKey(["gor", "training_log"]),
     dg.AssetKey(["gae", "model"]),
     dg.AssetKey(["gae", "training_log"]),
+    dg.AssetKey(["evidence", "model"]),
+    dg.AssetKey(["evidence", "training_log"]),
 )
 """Assets that a training writes; those named `model` are the models."""
 
@@ -19,6 +21,7 @@ MODEL_KEYS = tuple(key for key in TRAINED if key.path[-1] == "model")
 _NAMES = {
     "gor": ("retrain_models", "retrain_weekly"),
     "gae": ("retrain_gae", "retrain_gae_weekly"),
+    "evidence": ("retrain_evidence", "retrain_evidence_weekly"),
 }
 """Job and schedule of each method; the assets of a job must have the same partitions."""
 

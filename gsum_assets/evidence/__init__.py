@@ -11,6 +11,8 @@ Step by step:
 - `graph_features.py`: the same of its neighbours and nearest passages, and a walk over both.
 - `network.py`: a graph network from features to probabilities, in NumPy; `weights.py` reads its
   weights, `encoders.py` and `training.py` make them with torch (`python -m benchmarks.evidence`).
+- `learn.py`, `finetuning.py`: the same weights trained further on a corpus with marked or simulated
+  questions.
 - `choose.py`: how many passages are read, and which for a question without search terms.
 - `rank.py`: rankings and probabilities of all questions; `explain.py`: what speaks for a passage.
 

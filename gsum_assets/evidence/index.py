@@ -1,13 +1,82 @@
-"""Index asset of `evidence`: sentences with their vectors."""
+"""Index assets of `evidence`: sentences with their vectors, and the network of a corpus."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.evidence.learn import (
+    examples_of,
+    learnt,
+    marked_questions,
+    model_rows,
+    simulated_questions,
+)
 from gsum_assets.evidence.sentences import sentence_rows
+from gsum_assets.evidence.settings import CandidateSettings, TrainingSettings
+from gsum_assets.evidence.variants import VARIANTS
+from gsum_assets.evidence.weights import load_network
 from gsum_assets.method import Inputs, Step
+from gsum_assets.result import Result
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
+
+_TRAINING = (
+    *("documents", "chunks", "chunk_embeddings", "sentences"),
+    *("queries", "query_embeddings"),
+)
 
 
 def _sentences(inputs: Inputs) -> pa.Table:
     return sentence_rows(inputs.table("chunks"), inputs.model("embedding_model"))
+
+
+def _model(inputs: Inputs) -> Result:
+    variant = VARIANTS[inputs.variant]
+    if not variant.finetuned:
+        log = TABLES["evidence.training_log"].empty()
+        return Result(TABLES["evidence.model"].empty(), beside={"training_log": log})
+    settings = TrainingSettings.model_validate(inputs.settings("evidence.training"))
+    queries, embedder = inputs.table("queries"), inputs.model("embedding_model")
+    lessons = marked_questions(queries, inputs.table("query_embeddings"), settings.split)
+    if lessons is None:
+        chunks, simulated = inputs.table("chunks"), _simulated(inputs, settings)
+        lessons = simulated_questions(simulated, queries, chunks, settings.split, embedder)
+    lessons = lessons.at_most(settings.most_questions)
+    collection = Collection.from_tables(*map(inputs.table, _TRAINING[:3]))
+    examples = examples_of(
+        lessons,
+        collection,
+        inputs.table("sentences"),
+        Words(inputs.settings("language")),
+        CandidateSettings.model_validate(inputs.settings("evidence.candidates")).n,
+    )
+    found = learnt(examples, load_network(variant.weights), settings, lessons.data)
+    inputs.log(f"{inputs.step} {inputs.variant}: {found.summary}")
+    model, log = model_rows(found, lessons.documents(collection), settings, embedder.identity)
+
+    def shown() -> Mapping[str, Any]:
+        return {"model": {"training": found.summary}}
+
+    return Result(model, beside={"training_log": log}, shown=shown)
+
+
+def _simulated(inputs: Inputs, settings: TrainingSettings) -> pa.Table:
+    """Return the questions that `gor` simulated about the corpus, if it was requested.
+
+    They are read from the store: as an input of the asset they would make the packaged variants
+    wait for the language model. Their absence is recorded, so that the first ones train a network;
+    later ones do not retrain it.
+    """
+    table = TABLES["gor.simulated_queries"]
+    if not settings.simulated:
+        return table.empty()
+    store = inputs.warehouse
+    rows, _ = store.read(table, store.partitions(table, inputs.corpus))
+    if not rows.num_rows:
+        inputs.count(table.name)
+    return rows
 
 
 INDEX = (
@@ -18,5 +87,16 @@ INDEX = (
             "sentence that was embedded before is not embedded again."
         },
         ("chunks", "embedding_model"),
+    ),
+    Step(
+        _model,
+        {
+            "model": "The packaged network, trained further on questions of the corpus for "
+            "`evidence-finetuned`; no row for other variants. New documents do not retrain it.",
+            "training_log": "Loss and average precision on held-out documents of each epoch.",
+        },
+        (*_TRAINING, "corpus_settings", "embedding_model"),
+        code_version="1",  # to be raised with new packaged weights, which a model starts from
+        untracked=_TRAINING,  # new documents do not retrain the model
     ),
 )

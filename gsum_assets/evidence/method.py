@@ -1,14 +1,15 @@
-"""A learnt choice of the passages that hold evidence, and its ablations."""
+"""A learnt choice of the passages that hold evidence, its ablations and its fine-tuning."""
 
 import pyarrow as pa
 
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
+from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.evidence.variants import VARIANTS
-from gsum_assets.evidence.weights import load_network
+from gsum_assets.evidence.weights import load_network, unpacked
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Collection, Questions
@@ -27,11 +28,18 @@ def _rank(inputs: Inputs) -> Result:
         inputs.table("sentences"),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
-        load_network(VARIANTS[inputs.variant].weights),
+        _network(inputs),
         Words(inputs.settings("language")),
         settings.n,
     )
     return Result(found.rankings, beside={"probabilities": found.probabilities})
+
+
+def _network(inputs: Inputs) -> Network:
+    chosen = VARIANTS[inputs.variant]
+    if chosen.finetuned:
+        return unpacked(inputs.table("model")["weights"][0].as_py())
+    return load_network(chosen.weights)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
@@ -69,7 +77,7 @@ METHOD = Method(
                 "probabilities": "All passages that were judged, with the features that speak for "
                 "each.",
             },
-            (*_PASSAGES, "sentences", "query_embeddings"),
+            (*_PASSAGES, "sentences", "model", "query_embeddings"),
             code_version="2",
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="2"),

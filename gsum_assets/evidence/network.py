@@ -7,7 +7,7 @@ averaged in probability. Torch needs seconds to load, and a question waits for n
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,11 @@ class Network:
             state = state + relu(np.concatenate(received, axis=2) @ _turned(weight) + bias[:, None])
         logits = state @ _turned(w["output.weight"]) + w["output.bias"][:, None]  # (s, n, 1)
         return (1 / (1 + np.exp(-logits.astype(np.float64))))[..., 0].mean(axis=0)
+
+    def with_weights(self, weights: Sequence[Mapping[str, np.ndarray]]) -> "Network":
+        """Return an ensemble of networks with these weights, which reads the same features."""
+        stacked = {name: np.stack([one[name] for one in weights]) for name in weights[0]}
+        return replace(self, weights=stacked)
 
     @property
     def n_layers(self) -> int:

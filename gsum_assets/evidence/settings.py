@@ -30,8 +30,44 @@ class ContextSettings(_Settings):
     )
 
 
+class TrainingSettings(_Settings):
+    """Table `[evidence.training]`: training of `evidence-finetuned` on the corpus."""
+
+    epochs: int = Field(
+        default=10,
+        ge=1,
+        description="passes over the questions (ours, by cross-validation on QMSum train)",
+    )
+    learning_rate: float = Field(
+        default=3e-3,
+        gt=0,
+        description="highest rate of AdamW, in one cycle (ours, by the same cross-validation)",
+    )
+    seed: int = Field(default=0, ge=0, description="seed of folds, batches and dropout")
+    split: str | None = Field(
+        default=None,
+        description="train on the questions of this split with marked evidence; unset: 'train'",
+    )
+    simulated: bool = Field(
+        default=False,
+        description="without marked evidence, train on the questions that `gor` simulated; off, "
+        "because it finds less evidence than the packaged weights (ours, `docs/evidence.md`)",
+    )
+    least_questions: int = Field(
+        default=20,
+        ge=2,
+        description="questions below which the packaged weights are kept (ours)",
+    )
+    most_questions: int = Field(
+        default=1000,
+        ge=2,
+        description="most questions to learn from; the packaged weights have 1,095 (ours)",
+    )
+
+
 class EvidenceSettings(_Settings):
     """Table `[evidence]`; a change in one of its tables affects only the assets that read it."""
 
     candidates: CandidateSettings = CandidateSettings()
+    training: TrainingSettings = TrainingSettings()
     contexts: ContextSettings = ContextSettings()

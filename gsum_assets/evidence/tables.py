@@ -1,5 +1,7 @@
 """Tables of `evidence`."""
 
+import pyarrow as pa
+
 from gsum_assets.columns import (
     DOCUMENT_ID,
     DOCUMENT_LEVEL,
@@ -14,6 +16,39 @@ from gsum_assets.columns import (
 from gsum_resources.table import Column, Table
 
 TABLES = (
+    Table(
+        "evidence.model",
+        "network trained on the corpus",
+        (
+            Column(
+                "data", TEXT, "questions learnt from: 'marked' or 'simulated'; 'packaged': none"
+            ),
+            Column("embedding_model", TEXT, "identity of the embedder of its training data"),
+            Column("n_questions", INT, "number of training questions"),
+            Column("learnt_from", TEXTS, "hashes of the ids of the training documents"),
+            Column("settings", TEXT, "training settings, JSON"),
+            Column("weights", pa.binary(), "the networks, safetensors"),
+        ),
+        RESULT,
+    ),
+    Table(
+        "evidence.training_log",
+        "epoch of a training",
+        (
+            Column("epoch", INT, "from 1; 0: the packaged weights"),
+            Column(
+                "loss", FLOAT, "cross-entropy, nats, mean over batches; null: not trained", True
+            ),
+            Column(
+                "held_out_ap",
+                FLOAT,
+                "average precision on documents that a network was not trained on, mean over "
+                "questions",
+            ),
+        ),
+        RESULT,
+        ("epoch",),
+    ),
     Table(
         "evidence.sentences",
         "sentence of a passage",

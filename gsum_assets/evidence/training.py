@@ -1,6 +1,6 @@
 """Training of the networks on questions whose evidence is marked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,14 @@ from gsum_resources.embedding.processor import torch_threads
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from gsum_assets.evidence.encoders import EvidenceNetwork
+
+
+Weights = Mapping[str, np.ndarray]
+"""Weights of one network, by name."""
+OnEpoch = Callable[[float, Weights], None]
+"""Called after an epoch with the mean loss of its batches and the weights."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +74,28 @@ def train(
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-6
     untrained = Network(names, mean, deviation, {})
     scaled = [untrained.scaled(example.features) for example in examples]
-    found: list[dict[str, np.ndarray]] = []
+    found: list[Weights] = []
     for seed in range(recipe.n_seeds):
-        found.append(_trained(examples, scaled, recipe, seed))
+        found.append(trained(examples, scaled, recipe, seed))
         on_seed(seed + 1)
-    weights = {name: np.stack([one[name] for one in found]) for name in found[0]}
-    return Network(names, mean, deviation, weights)
+    return untrained.with_weights(found)
 
 
-def _trained(
-    examples: Sequence[Example], scaled: Sequence[np.ndarray], recipe: Recipe, seed: int
-) -> dict[str, np.ndarray]:
-    """Return the weights of one network: AdamW, one cycle of learning rates, cross-entropy."""
+def trained(
+    examples: Sequence[Example],
+    scaled: Sequence[np.ndarray],
+    recipe: Recipe,
+    seed: int,
+    start: Weights | None = None,
+    on_epoch: OnEpoch = lambda *_: None,
+) -> Weights:
+    """Return the weights of one network: AdamW, one cycle of learning rates, cross-entropy.
+
+    Parameters
+    ----------
+    scaled : standardized features of each example.
+    start : weights to begin with; None: random ones.
+    """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits
 
@@ -95,10 +113,12 @@ def _trained(
             recipe.layers,
             recipe.dropout,
         )
+        if start is not None:
+            network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in start.items()})
         step = torch.optim.AdamW(network.parameters(), weight_decay=recipe.weight_decay)
         cycle = torch.optim.lr_scheduler.OneCycleLR(step, recipe.peak_rate, total_steps=n_steps)
         for _ in range(recipe.epochs):
-            order = generator.permutation(len(examples))
+            order, losses = generator.permutation(len(examples)), []
             for first in range(0, len(order), size):
                 drawn = order[first : first + size]
                 features, edges, marks = side_by_side(
@@ -109,7 +129,13 @@ def _trained(
                 loss.backward()
                 step.step()
                 cycle.step()
-    return {name: value.detach().numpy() for name, value in network.state_dict().items()}
+                losses.append(loss.item())
+            on_epoch(float(np.mean(losses)), _arrays(network))
+        return _arrays(network)
+
+
+def _arrays(network: "EvidenceNetwork") -> Weights:
+    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
 
 
 def side_by_side(
@@ -134,13 +160,8 @@ def side_by_side(
 def cross_validated(
     examples: Sequence[Example], names: Sequence[str], recipe: Recipe, n_folds: int = 5
 ) -> list[np.ndarray]:
-    """Return probabilities of each example's passages by networks that never saw its group.
-
-    Groups are dealt to the folds in random order, always the same.
-    """
-    groups = sorted({example.group for example in examples})
-    order = np.random.default_rng(0).permutation(len(groups))
-    fold_of = {groups[i]: place % n_folds for place, i in enumerate(order)}
+    """Return probabilities of each example's passages by networks that never saw its group."""
+    fold_of = folds_of([example.group for example in examples], n_folds)
     found: list[np.ndarray] = [np.empty(0)] * len(examples)
     for fold in range(n_folds):
         network = train([e for e in examples if fold_of[e.group] != fold], names, recipe)
@@ -149,3 +170,10 @@ def cross_validated(
                 scaled = network.scaled(example.features)
                 found[i] = network.probabilities(scaled, example.edges)
     return found
+
+
+def folds_of(groups: Sequence[str], n_folds: int, seed: int = 0) -> Mapping[str, int]:
+    """Return the fold of each group; they are dealt in random order, the same for a seed."""
+    names = sorted(set(groups))
+    order = np.random.default_rng(seed).permutation(len(names))
+    return {names[i]: position % n_folds for position, i in enumerate(order.tolist())}

@@ -1,4 +1,4 @@
-"""Methods of the family by name: default and ablations."""
+"""Methods of the family by name: default, ablations and fine-tuning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ class Variant:
         its own features, with other weights.
     adaptive : whether the number of passages has the largest expected F1; otherwise it is k of
         `[retrieval]`.
+    finetuned : whether the packaged weights are trained further on the corpus.
     """
 
     graph: bool = True
     adaptive: bool = True
+    finetuned: bool = False
 
     @property
     def weights(self) -> str:
@@ -31,5 +33,6 @@ VARIANTS: Mapping[str, Variant] = MappingProxyType(
         "evidence": Variant(),
         "evidence-no-graph": Variant(graph=False),
         "evidence-fixed-k": Variant(adaptive=False),
+        "evidence-finetuned": Variant(finetuned=True),
     }
 )

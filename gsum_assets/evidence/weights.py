@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gsum_assets.evidence.network import Network
+from gsum_resources.checkpoints import pack, unpack
 
 FILE = "weights.safetensors"
 FORMAT = 1
@@ -69,3 +70,17 @@ def save_networks(networks: Mapping[str, Network], file: Path, data: str) -> Non
         for key, values in own.items():
             arrays[f"{name}/{key}"] = np.ascontiguousarray(values, np.float32)
     save_file(arrays, file, metadata)
+
+
+def packed(network: Network) -> bytes:
+    """Return a network as safetensors bytes, equal for equal networks."""
+    arrays = {"mean": network.mean, "deviation": network.deviation, **network.weights}
+    arrays = {name: np.asarray(values, np.float32) for name, values in arrays.items()}
+    return pack(arrays, {"features": list(network.names)})
+
+
+def unpacked(content: bytes) -> Network:
+    """Return the network in the bytes that `packed` returned."""
+    arrays, description = unpack(content)
+    mean, deviation = (arrays.pop(scale) for scale in _SCALES)
+    return Network(description["features"], mean, deviation, arrays)

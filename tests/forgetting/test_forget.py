@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from gsum_assets import cli
 from gsum_assets.automation.forget import Forgotten
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.forget import ForgetReport, forget
+from gsum_assets.forget import ForgetReport, forget, models_with
 from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.run import forget_corpus
@@ -142,6 +142,27 @@ def test_model_of_a_corpus_is_reported_or_removed_for_training(
     assert list(done.trained) == ([] if retrain else ["gae"])
     if retrain:  # the method is not requested here, so that nothing trains it again
         assert indexed.store.partitions(table, CORPUS) == []
+
+
+def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed: House) -> None:
+    table = TABLES["evidence.model"]
+    learnt_from = {
+        "evidence-finetuned": [SECRET, OTHER],
+        "evidence-fixed-k": [OTHER],
+        "evidence-no-graph": ["its-earlier-name"],
+        "evidence": None,  # no row
+    }
+    for method, documents in learnt_from.items():
+        row = {
+            **{"data": "", "embedding_model": "", "n_questions": 1, "settings": "", "weights": b""},
+            "learnt_from": [learnt_hash(document) for document in documents or ()],
+        }
+        rows = pa.Table.from_pylist([row] if documents else [], table.schema)
+        provenance = Provenance(content_hash="", code_version="1", asset="evidence/model")
+        indexed.store.write(table, Partition(CORPUS, method=method), rows, provenance)
+    found = models_with(indexed.store, CORPUS, SECRET)
+    assert {model.method for _, model in found} == {"evidence-finetuned", "evidence-no-graph"}
+    assert {one.name for one, _ in found} == {"evidence.model"}
 
 
 def test_check_searches_again_with_a_copy_and_deletes_nothing(

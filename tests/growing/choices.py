@@ -12,7 +12,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "jerr": ("jerr-ppr", "jerr", "readagent", "longrag", "jerr-pagerank", "jerr-600"),
     "graphrag": ("graphrag-local", "graphrag-c0", "graphrag-ts", "graphrag-ss", "graphrag-c1"),
     "gae": ("gae", "gae-no-graph", "gae-no-reflection", "gae-dbscan"),
-    "evidence": ("evidence", "evidence-no-graph", "evidence-fixed-k"),
+    "evidence": ("evidence", "evidence-no-graph", "evidence-fixed-k", "evidence-finetuned"),
     "gor": ("gor", "thought-retriever", "node2vec", "gor-untrained", "gor-no-rank"),
 }
 

@@ -36,6 +36,8 @@ from tests.pipeline.homes import LEDGERS
 GIVEN = (
     "gor.model",
     "gor.training_log",
+    "evidence.model",
+    "evidence.training_log",
     "gae.model",
     "gae.training_log",
     "gae.clusterings",

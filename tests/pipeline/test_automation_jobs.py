@@ -21,6 +21,7 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "check_everything",
         "retrain_models",
         "retrain_gae",
+        "retrain_evidence",
     }
     assert all(job.description for job in named)
 
@@ -39,10 +40,12 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     assert isinstance(retrain, dg.ScheduleDefinition)
     assert (retrain.cron_schedule, retrain.execution_timezone) == ("0 5 1 * *", "Europe/Berlin")
     assert schedules["retrain_gae_weekly"].cron_schedule == "0 5 1 * *"  # type: ignore[union-attr]
+    assert schedules["retrain_evidence_weekly"].cron_schedule == "0 5 1 * *"  # type: ignore[union-attr]
     assert set(schedules) == {
         "observe_sources_hourly",
         "retrain_weekly",
         "retrain_gae_weekly",
+        "retrain_evidence_weekly",
     }
     running = {s.default_status.value for s in [nightly, *schedules.values()]}  # type: ignore[union-attr]
     running |= {s.default_status.value for s in definitions.sensors or ()}
@@ -55,6 +58,7 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     ("table", "schedule", "variants", "untrained"),
     [
         ("gor.model", "retrain_weekly", ["gor", "gor-gcn"], "node2vec"),
+        ("evidence.model", "retrain_evidence_weekly", ["evidence-finetuned"], "evidence"),
     ],
 )
 def test_every_existing_model_is_retrained_in_its_own_run(

@@ -1,0 +1,203 @@
+"""`evidence-finetuned` as assets: trained on request and by schedule, not by new documents."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.ask import ask
+from gsum_assets.forget import forget
+from gsum_assets.tables import TABLES
+from gsum_resources.checkpoints import learnt_hash
+from gsum_resources.lineage import code_version_of
+from gsum_resources.parquet_store import Partition, Provenance
+from tests.checks.indexed import failing
+from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
+
+METHODS = ["evidence", "evidence-finetuned"]
+DOCUMENTS = [document_in(bucket) for bucket in range(5)]
+NEW = document_in(6)
+N_CHARACTERS = 60  # of marked evidence
+SETTINGS = f"""
+{WITHOUT_BERTSCORE}[chunking]
+max_tokens = 32
+overlap_tokens = 0
+[evidence.training]
+epochs = 30
+learning_rate = 0.02
+least_questions = 4
+"""
+
+pytestmark = pytest.mark.usefixtures("only_tables")
+
+
+def write(house: House, split: str, settings: str = SETTINGS) -> None:
+    """Five documents with two marked questions each, and a question without marks."""
+    for number, document_id in enumerate(DOCUMENTS):
+        house.write_document(document_id, text_of(document_id, 10 + number))
+    (house.folder / "corpus.toml").write_text(settings)
+    marked = [
+        {
+            "query_id": f"{document_id}-{start}",
+            "text": f"Who met the boat of {document_id}?",
+            "document_id": document_id,
+            "split": split,
+            "references": ["A."],
+            "relevant_spans": [
+                {"document_id": document_id, "start": start, "end": start + N_CHARACTERS}
+            ],
+        }
+        for document_id in DOCUMENTS
+        for start in (0, 2 * N_CHARACTERS)
+    ]
+    own = {"query_id": "own", "text": "Who met the clerk?", "document_id": DOCUMENTS[0]}
+    write_lines(house.folder / "queries.jsonl", [*marked, {**own, "references": ["A."]}])
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with house_at(tmp_path_factory.mktemp("finetuned")) as house:
+        write(house, "train")
+        report = house.run(METHODS)
+        assert report.is_complete, report.errors
+        yield house
+
+
+@pytest.fixture(scope="module")
+def unmarked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """The same with marks of questions that nothing may learn from."""
+    with house_at(tmp_path_factory.mktemp("unmarked")) as house:
+        write(house, "test", SETTINGS + "simulated = true\n")
+        report = house.run(METHODS)
+        assert report.is_complete, report.errors
+        yield house
+
+
+def model(house: House) -> dict:
+    """The only row of `evidence.model`: the packaged variants have none."""
+    (row,) = house.table("evidence.model").to_pylist()
+    assert row["method"] == "evidence-finetuned"
+    return row
+
+
+def probabilities(house: House, method: str) -> dict[tuple[str, str], float]:
+    rows = house.table("evidence.probabilities").to_pylist()
+    return {
+        (row["query_id"], row["chunk_id"]): row["probability"]
+        for row in rows
+        if row["method"] == method
+    }
+
+
+def simulate(house: House, document_ids: list[str]) -> None:
+    """Write questions as `gor` simulates them, one about each passage."""
+    chunks = [r for r in house.table("chunks").to_pylist() if r["document_id"] in document_ids]
+    rows = [
+        {
+            "query_id": f"s-{chunk['chunk_id']}",
+            "document_id": chunk["document_id"],
+            "round": chunk["position"] + 1,
+            "chunk_id": chunk["chunk_id"],
+            "text": f"Who met whom? {chunk['text']}",
+            "score": None,
+            "model": "toy",
+        }
+        for chunk in chunks
+    ]
+    table = TABLES["gor.simulated_queries"]
+    version = code_version_of(table, "2")  # that of the step, so that it is not due
+    provenance = Provenance(content_hash="", code_version=version, asset="gor/simulated_queries")
+    found = pa.Table.from_pylist(rows, table.schema)
+    house.store.write(table, Partition(CORPUS, bucket="00"), found, provenance)
+
+
+def test_marked_questions_train_a_network_that_ranks(indexed: House) -> None:
+    row = model(indexed)
+    assert (row["data"], row["n_questions"]) == ("marked", 10)
+    assert row["learnt_from"] == sorted(map(learnt_hash, DOCUMENTS))
+    log = indexed.table("evidence.training_log").sort_by("epoch")
+    assert log["epoch"].to_pylist() == list(range(31))
+    assert log["held_out_ap"][30].as_py() > log["held_out_ap"][0].as_py()
+    tuned, packaged = (probabilities(indexed, name) for name in reversed(METHODS))
+    assert tuned.keys() == packaged.keys()
+    assert tuned != packaged
+    assert not [name for name in failing(indexed) if name.startswith("evidence")]
+    answer = ask(
+        indexed.pipeline(), CORPUS, "Who met the boat?", "evidence-finetuned", explain=True
+    )
+    assert answer.explanation.startswith(f"passages read: {len(answer.passages)} of ")
+
+
+def test_new_documents_and_marks_do_not_retrain(indexed: House, tmp_path: Path) -> None:
+    with copy_of(indexed, tmp_path) as house:
+        house.write_document(NEW, text_of(NEW, 8))
+        queries = house.folder / "queries.jsonl"
+        queries.write_text(queries.read_text().replace('"start": 0,', '"start": 1,'))
+        report = house.run()
+        assert report.is_complete, report.errors
+        names = materialized_by(report)
+        assert "evidence/rankings[evidence-finetuned]" in names
+        assert not [name for name in names if name.startswith("evidence/model")]
+        assert model(house) == model(indexed)
+
+
+def test_training_is_equal_on_request_and_after_settings_change(
+    indexed: House, tmp_path: Path
+) -> None:
+    with copy_of(indexed, tmp_path) as house:
+        weights = model(house)["weights"]
+        house.store.delete(TABLES["evidence.model"], Partition(CORPUS, method="evidence-finetuned"))
+        assert house.run().is_complete
+        assert model(house)["weights"] == weights
+        file = house.folder / "corpus.toml"
+        file.write_text(file.read_text() + "seed = 1\n")
+        assert "evidence/model[evidence-finetuned]" in materialized_by(house.run())
+        assert model(house)["weights"] != weights
+
+
+def test_a_forgotten_document_is_reported_and_retrained_without(
+    indexed: House, tmp_path: Path
+) -> None:
+    with copy_of(indexed, tmp_path) as house, house.instance() as instance:
+        kept = forget(house.pipeline(), instance, CORPUS, DOCUMENTS[1])
+        assert (kept.problem, kept.trained) == (None, ["evidence-finetuned"])
+        assert learnt_hash(DOCUMENTS[1]) in model(house)["learnt_from"]
+        done = forget(house.pipeline(), instance, CORPUS, DOCUMENTS[2], retrain=True)
+        assert (done.problem, [*done.trained]) == (None, [])
+        left = {DOCUMENTS[0], *DOCUMENTS[3:]}
+        assert model(house)["learnt_from"] == sorted(map(learnt_hash, left))
+
+
+def test_without_marks_the_packaged_weights_rank(unmarked: House) -> None:
+    row = model(unmarked)
+    assert (row["data"], row["n_questions"], row["learnt_from"]) == ("packaged", 0, [])
+    tuned, packaged = (probabilities(unmarked, name) for name in METHODS)
+    assert tuned == packaged
+    assert materialized_by(unmarked.run()) == []
+
+
+def test_the_first_simulated_questions_train_and_later_ones_do_not(
+    unmarked: House, tmp_path: Path
+) -> None:
+    with copy_of(unmarked, tmp_path) as house:
+        simulate(house, DOCUMENTS[:4])
+        assert "evidence/model[evidence-finetuned]" in materialized_by(house.run())
+        row = model(house)
+        assert row["data"] in ("simulated", "packaged")  # which, held-out precision decides
+        assert house.table("evidence.training_log").num_rows == 31
+        simulate(house, DOCUMENTS)
+        assert not [name for name in materialized_by(house.run()) if "evidence/model" in name]
+        assert model(house) == row
+        file = house.folder / "corpus.toml"
+        file.write_text(file.read_text().replace("simulated = true\n", ""))
+        assert house.run().is_complete
+        assert model(house)["weights"] == model(unmarked)["weights"]  # the packaged ones
+
+
+def test_a_document_that_no_network_learnt_from_is_not_reported(
+    unmarked: House, tmp_path: Path
+) -> None:
+    with copy_of(unmarked, tmp_path) as house, house.instance() as instance:
+        assert forget(house.pipeline(), instance, CORPUS, DOCUMENTS[1]).trained == []
