@@ -40,7 +40,9 @@ ROUGE = ("rouge1", "rouge2", "rougeL")
 NETWORKS = {"own features": "evidence-no-graph", "with graph": "evidence"}
 LONGER = ContextSettings().k_max
 WEIGHTED = f"dense, {LONGER} passages, weighted"
-BUDGET = Budget(LONGER, LONGER * CorpusSettings().chunking.max_tokens, K)
+BUDGET = Budget(
+    LONGER, LONGER * CorpusSettings().chunking.max_tokens, K, ContextSettings().whole_tokens
+)
 
 
 class Benchmark(NamedTuple):

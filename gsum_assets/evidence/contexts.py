@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.evidence.choose import best_prefix
 from gsum_assets.evidence.rank import Evidence
-from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.llm.classical.reading import question_aspects
@@ -17,12 +17,14 @@ from gsum_resources.llm.classical.reading import question_aspects
 class Budget(NamedTuple):
     """The most passages in a context, their length in word pieces, and a fixed number.
 
-    `k` passages are read for a question without search terms.
+    A question without search terms reads its whole scope if that has at most `whole_tokens` word
+    pieces, else `k` passages.
     """
 
     k_max: int
     max_tokens: int
     k: int
+    whole_tokens: int
 
 
 def adaptive_contexts(
@@ -30,19 +32,21 @@ def adaptive_contexts(
 ) -> pa.Table:
     """Return rows of `contexts`: for each question the passages of its expected best F1.
 
-    A question without search terms ("Summarize the meeting") gets the first `k` of its ranking: no
-    passage is evidence for everything more than others.
+    No passage is evidence for everything more than others, so that a question without search terms
+    ("Summarize the meeting") gets everything in reading order, or the first `k` of its ranking.
 
     Parameters
     ----------
-    queries : `query_id` and `text`.
+    queries : `query_id`, `document_id` and `text`.
     chunks : rows of `chunks`, with all that have a probability.
     """
     is_general = {
         row["query_id"]: not question_aspects(row["text"])
         for row in queries.select(["query_id", "text"]).to_pylist()
     }
-    general = pa.array([i for i, requests_all in is_general.items() if requests_all], pa.string())
+    general = queries.filter(pa.array([is_general[i] for i in queries["query_id"].to_pylist()]))
+    fits = _fits(general, chunks, budget.whole_tokens)
+    whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
     tokens_of = dict(
         zip(chunks["chunk_id"].to_pylist(), chunks["n_tokens"].to_pylist(), strict=True)
     )
@@ -57,10 +61,28 @@ def adaptive_contexts(
         for row in _chosen(query_id, ranked, tokens_of, budget)
     ]
     chosen = pa.Table.from_pylist(rows, TABLES["rankings"].schema)
-    similar = found.rankings.filter(pc.is_in(found.rankings["query_id"], value_set=general))
-    return pa.concat_tables(
-        [top_contexts(chosen, chunks, budget.k_max), top_contexts(similar, chunks, budget.k)]
+    similar = found.rankings.filter(
+        pc.is_in(found.rankings["query_id"], value_set=similar_to.combine_chunks())
     )
+    return pa.concat_tables(
+        [
+            top_contexts(chosen, chunks, budget.k_max),
+            top_contexts(similar, chunks, budget.k),
+            full_contexts(whole, chunks, max(1, budget.whole_tokens)),
+        ]
+    )
+
+
+def _fits(queries: pa.Table, chunks: pa.Table, most_tokens: int) -> pa.Array:
+    """Return whether the scope of each question, a document or all, has at most `most_tokens`."""
+    sums = chunks.select(["document_id", "n_tokens"]).group_by("document_id")
+    sums = sums.aggregate([("n_tokens", "sum")])
+    tokens_in = dict(
+        zip(sums["document_id"].to_pylist(), sums["n_tokens_sum"].to_pylist(), strict=True)
+    )
+    tokens_in[None] = sum(tokens_in.values())
+    documents = queries["document_id"].to_pylist()
+    return pa.array([tokens_in.get(one, 0) <= most_tokens for one in documents], pa.bool_())
 
 
 def _chosen(

@@ -53,7 +53,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
 def _budget(inputs: Inputs) -> Budget:
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
     longest = settings.max_tokens or settings.k_max * inputs.settings("chunking")["max_tokens"]
-    return Budget(settings.k_max, longest, _k(inputs))
+    return Budget(settings.k_max, longest, _k(inputs), settings.whole_tokens)
 
 
 def _k(inputs: Inputs) -> int:
@@ -80,7 +80,7 @@ METHOD = Method(
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
             code_version="2",
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="2"),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="3"),
     ),
     settings=EvidenceSettings,
     explain=_explain,

@@ -28,6 +28,12 @@ class ContextSettings(_Settings):
         description="longest context, word pieces, but at least one passage; unset: "
         "k_max times max_tokens of `[chunking]`",
     )
+    whole_tokens: int = Field(
+        default=16_384,
+        ge=0,
+        description="longest document or corpus, word pieces, that a question about everything "
+        "reads whole (ours, on SQuALITY train); 0: never",
+    )
 
 
 class TrainingSettings(_Settings):

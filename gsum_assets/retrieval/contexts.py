@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.full_context import spans
-from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc, rows_at
 from gsum_resources.content_hash import hash_texts
@@ -46,10 +45,13 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
     )
 
 
-def full_contexts(queries: pa.Table, chunks: pa.Table, settings: RetrievalSettings) -> pa.Table:
+def full_contexts(
+    queries: pa.Table, chunks: pa.Table, window_tokens: int, n_spans: int = 1
+) -> pa.Table:
     """Return everything in a question's scope, in reading order, or random spans of it.
 
-    Spans are drawn if the scope is too long. Each is a separate context (column `sample`).
+    `n_spans` spans are drawn if the scope has more than `window_tokens` word pieces. Each is a
+    separate context (column `sample`).
     """
     keys = [("document_id", "ascending"), ("position", "ascending")]
     order = (
@@ -69,7 +71,7 @@ def full_contexts(queries: pa.Table, chunks: pa.Table, settings: RetrievalSettin
         query_id, scope = query["query_id"], slice(*scopes.get(query["document_id"], (0, 0)))
         first = owners[scope.start] if scope.stop else ""
         seed = int(hash_texts([first, query_id], 4), 16)
-        runs = spans(tokens[scope], settings.window_tokens, settings.n_spans, seed)
+        runs = spans(tokens[scope], window_tokens, n_spans, seed)
         found += [(query_id, i, order[scope][run.start : run.stop]) for i, run in enumerate(runs)]
     rows = np.concatenate([np.empty(0, np.int64), *(rows for *_, rows in found)])
     chosen, n = rows_at(chunks, rows), len(rows)

@@ -28,7 +28,8 @@ def _rank(inputs: Inputs) -> pa.Table:
 def _contexts(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
     if inputs.variant == "full_context":
-        return full_contexts(inputs.table("queries"), inputs.table("chunks"), settings)
+        read = inputs.table("queries"), inputs.table("chunks")
+        return full_contexts(*read, settings.window_tokens, settings.n_spans)
     return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.main_k)
 
 

@@ -1,5 +1,7 @@
 """Rankings and contexts of toy corpora, of any size, order and question."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,7 +22,7 @@ TEXTS = {
     "mill": [f"The mill at landing {i} ground flour in May." for i in range(5)],
 }
 VECTORS = random_units(14)
-BUDGET = Budget(12, 60, 6)
+BUDGET = Budget(12, 60, 6, 0)
 
 
 def spoken(ids: list[str]) -> pa.Table:
@@ -87,6 +89,13 @@ def test_a_question_about_a_document_depends_on_that_document_alone() -> None:
     assert alone.equals(together)
 
 
+def asked(*texts: str, scopes: Sequence[str | None] | None = None) -> pa.Table:
+    """Rows of `queries` about documents, or all of them."""
+    ids = [f"q{i}" for i in range(len(texts))]
+    documents = pa.array(scopes or [None] * len(texts), pa.string())
+    return pa.table({"query_id": ids, "document_id": documents, "text": list(texts)})
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -102,7 +111,7 @@ def test_any_question_is_answered(text: str) -> None:
     found = ranked([text])
     values = found.probabilities["probability"].to_numpy()
     assert np.isfinite(values).all()
-    queries = pa.table({"query_id": ["q0"], "text": [text]})
+    queries = asked(text)
     contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
     assert 1 <= contexts.num_rows <= 6
     assert contexts["rank"].to_pylist() == list(range(1, contexts.num_rows + 1))
@@ -122,7 +131,7 @@ def test_one_passage_without_a_sentence() -> None:
         200,
     )
     assert found.rankings["item_id"].to_pylist() == ["a", "a-00000"]
-    queries = pa.table({"query_id": ["q0"], "text": ["Only?"]})
+    queries = asked("Only?")
     contexts = adaptive_contexts(queries, found, chunks, BUDGET)
     assert contexts["text"].to_pylist() == ["Only this."]
 
@@ -155,15 +164,36 @@ def test_general_questions_read_the_most_similar_passages() -> None:
     cosine = VECTORS[:9] @ random_units(1, seed=2)[0]  # of the ferry's passages, first in TEXTS
     expected = [chunks["chunk_id"][i].as_py() for i in np.argsort(-cosine).tolist()]
     assert nodes["item_id"].to_pylist() == expected
-    queries = pa.table({"query_id": ["q0"], "text": [text]})
-    budget = Budget(12, 1000, 3)
+    queries = asked(text)
+    budget = Budget(12, 1000, 3, 8)  # word pieces; the ferry has 9 passages of one or more
     contexts = adaptive_contexts(queries, found, chunks, budget)
     assert contexts["node_id"].to_pylist() == expected[:3]
 
 
+def test_general_questions_read_everything_that_fits() -> None:
+    texts = ["Summarize the whole meeting.", "What happens?", "Who broke the pump?"]
+    found = ranked(texts, ["ferry", None, "ferry"])
+    chunks = tables(TEXTS, VECTORS)[1]
+    queries = asked(*texts, scopes=["ferry", None, "ferry"])
+    size = {
+        name: sum(r["n_tokens"] for r in chunks.to_pylist() if r["document_id"] == name)
+        for name in TEXTS
+    }
+    budget = Budget(12, 1000, 3, size["ferry"])
+    contexts = adaptive_contexts(queries, found, chunks, budget)
+    read: dict[str, list[str]] = {}
+    for row in contexts.sort_by([("query_id", "ascending"), ("rank", "ascending")]).to_pylist():
+        read.setdefault(row["query_id"], []).append(row["node_id"])
+    assert read["q0"] == [f"ferry-{i:05}" for i in range(len(TEXTS["ferry"]))]
+    assert len(read["q1"]) == 3  # all documents together are longer
+    assert read["q2"] != read["q0"]
+    never = adaptive_contexts(queries, found, chunks, budget._replace(whole_tokens=0))
+    assert never["query_id"].to_pylist().count("q0") == 3
+
+
 def test_an_unknown_passage_is_named() -> None:
     found = ranked(["Who?"], ["mill"])
-    queries = pa.table({"query_id": ["q0"], "text": ["Who?"]})
+    queries = asked("Who?")
     chunks = tables({"ferry": TEXTS["ferry"]}, VECTORS[:9])[1]
     with pytest.raises(ValueError, match=r"5 ranked chunks are not in the corpus .*'mill-0000"):
         adaptive_contexts(queries, found, chunks, BUDGET)
@@ -201,7 +231,7 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
 
 def test_the_explanation_names_every_passage_read() -> None:
     found = ranked(["Who broke the pump?"])
-    queries = pa.table({"query_id": ["q0"], "text": ["Who broke the pump?"]})
+    queries = asked("Who broke the pump?")
     contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
     text = explained(found.probabilities, contexts)
     assert text.startswith(f"passages read: {contexts.num_rows} of 14 judged")

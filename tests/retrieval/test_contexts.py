@@ -4,7 +4,6 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
-from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.tables import TABLES
 from tests.rows import question_rows
 
@@ -62,18 +61,16 @@ def test_node_that_is_no_chunk_raises() -> None:
 
 
 def test_full_context_is_the_scope_in_reading_order() -> None:
-    settings = RetrievalSettings()
-    found = full_contexts(queries(all=None, one="b"), chunks(a=2, b=2), settings).to_pylist()
+    found = full_contexts(queries(all=None, one="b"), chunks(a=2, b=2), 400).to_pylist()
     assert [r["node_id"] for r in found if r["query_id"] == "all"] == ["a0", "a1", "b0", "b1"]
     assert [r["node_id"] for r in found if r["query_id"] == "one"] == ["b0", "b1"]
     assert {r["sample"] for r in found} == {0}
 
 
 def test_scope_exceeding_the_window_is_split_into_spans() -> None:
-    settings = RetrievalSettings(window_tokens=300, n_spans=2)
-    found = full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()
+    found = full_contexts(queries(q="a"), chunks(a=10), 300, 2).to_pylist()
     for sample in (0, 1):
         positions = [r["position"] for r in found if r["sample"] == sample]
         assert positions == list(range(positions[0], positions[0] + 3))
     assert len({r["position"] for r in found if r["rank"] == 1}) == 2
-    assert found == full_contexts(queries(q="a"), chunks(a=10), settings).to_pylist()
+    assert found == full_contexts(queries(q="a"), chunks(a=10), 300, 2).to_pylist()
