@@ -1,6 +1,7 @@
 """The passages that the language model reads."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.llm.classical.reading import question_aspects
+from gsum_resources.llm.classical.speech import speaker_labels
 
 
 class Budget(NamedTuple):
     """The most passages in a context, their length in word pieces, and a fixed number.
 
-    A question without search terms reads its whole scope if that has at most `whole_tokens` word
-    pieces, else `k` passages.
+    A question without search terms reads its whole scope if that is prose of at most `whole_tokens`
+    word pieces, else `k` passages.
     """
 
     k_max: int
@@ -33,7 +35,7 @@ def adaptive_contexts(
     """Return rows of `contexts`: for each question the passages of its expected best F1.
 
     No passage is evidence for everything more than others, so that a question without search terms
-    ("Summarize the meeting") gets everything in reading order, or the first `k` of its ranking.
+    ("Summarize the story") gets everything in reading order, or the first `k` of its ranking.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ def adaptive_contexts(
         for row in queries.select(["query_id", "text"]).to_pylist()
     }
     general = queries.filter(pa.array([is_general[i] for i in queries["query_id"].to_pylist()]))
-    fits = _fits(general, chunks, budget.whole_tokens)
+    fits = _fits(general["document_id"].to_pylist(), chunks, budget.whole_tokens)
     whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
     tokens_of = dict(
         zip(chunks["chunk_id"].to_pylist(), chunks["n_tokens"].to_pylist(), strict=True)
@@ -73,16 +75,27 @@ def adaptive_contexts(
     )
 
 
-def _fits(queries: pa.Table, chunks: pa.Table, most_tokens: int) -> pa.Array:
-    """Return whether the scope of each question, a document or all, has at most `most_tokens`."""
-    sums = chunks.select(["document_id", "n_tokens"]).group_by("document_id")
-    sums = sums.aggregate([("n_tokens", "sum")])
-    tokens_in = dict(
-        zip(sums["document_id"].to_pylist(), sums["n_tokens_sum"].to_pylist(), strict=True)
-    )
-    tokens_in[None] = sum(tokens_in.values())
-    documents = queries["document_id"].to_pylist()
-    return pa.array([tokens_in.get(one, 0) <= most_tokens for one in documents], pa.bool_())
+def _fits(scopes: Sequence[str | None], chunks: pa.Table, most_tokens: int) -> pa.Array:
+    """Return whether each scope, a document or all, is prose of at most `most_tokens`."""
+
+    @cache
+    def fits(scope: str | None) -> bool:
+        own = chunks if scope is None else chunks.filter(pc.equal(chunks["document_id"], scope))
+        if (pc.sum(own["n_tokens"]).as_py() or 0) > most_tokens:
+            return False
+        return not _is_transcript(own["text"].to_pylist())
+
+    return pa.array([fits(scope) for scope in scopes], pa.bool_())
+
+
+def _is_transcript(texts: Sequence[str]) -> bool:
+    """Return whether a quarter of the lines or more begin with a speaker.
+
+    It is more than half of each of QMSum's train meetings, and none of SQuALITY's train stories.
+    """
+    labels = tuple(f"{label}:" for label in speaker_labels(texts))
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    return 4 * sum(line.startswith(labels) for line in lines) >= max(1, len(lines))
 
 
 def _chosen(

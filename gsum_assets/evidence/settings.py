@@ -31,8 +31,8 @@ class ContextSettings(_Settings):
     whole_tokens: int = Field(
         default=16_384,
         ge=0,
-        description="longest document or corpus, word pieces, that a question about everything "
-        "reads whole (ours, on SQuALITY train); 0: never",
+        description="longest prose, word pieces, that a question about everything reads whole "
+        "(ours, on SQuALITY train); 0: never",
     )
 
 

@@ -187,6 +187,10 @@ def test_general_questions_read_everything_that_fits() -> None:
     assert read["q0"] == [f"ferry-{i:05}" for i in range(len(TEXTS["ferry"]))]
     assert len(read["q1"]) == 3  # all documents together are longer
     assert read["q2"] != read["q0"]
+    said = pa.array([f"Ann: {text}" for text in chunks["text"].to_pylist()])
+    transcript = chunks.set_column(chunks.schema.get_field_index("text"), "text", said)
+    similar = adaptive_contexts(queries, found, transcript, budget)
+    assert similar["query_id"].to_pylist().count("q0") == 3
     never = adaptive_contexts(queries, found, chunks, budget._replace(whole_tokens=0))
     assert never["query_id"].to_pylist().count("q0") == 3
 
