@@ -7,13 +7,17 @@ removes versions that nothing needs, and `forget_arrays` all of a corpus.
 
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from gsum_resources.parquet_store import ParquetStore
+
+_WRITTEN_S = 3600.0  # a folder that is still being written may be younger
 
 
 class ArrayCache:
@@ -49,12 +53,20 @@ class ArrayCache:
             shutil.rmtree(beside, ignore_errors=True)
 
     def keep_only(self, name: str, versions: Collection[str]) -> None:
-        """Remove all other versions of `name`, and what killed writers left."""
+        """Remove all other versions of `name`, and what killed writers left.
+
+        A mapped file stays readable until it is closed.
+        """
         if self._folder is None or not (folder := self._folder / name).exists():
             return
-        for other in folder.iterdir():  # a mapped file stays readable until it is closed
-            if other.name not in versions:
-                shutil.rmtree(other, ignore_errors=True)
+        for other in folder.iterdir():
+            if other.name in versions:
+                continue
+            with suppress(OSError):  # another process removes it
+                if not other.name.startswith("."):  # first out of the way of readers, as a whole
+                    shutil.rmtree(other.rename(folder / f".{uuid.uuid4().hex}"), ignore_errors=True)
+                elif time.time() - other.stat().st_mtime > _WRITTEN_S:
+                    shutil.rmtree(other, ignore_errors=True)
 
 
 def forget_arrays(store: ParquetStore, corpus: str) -> None:

@@ -46,7 +46,7 @@ def adaptive_contexts(
         row["query_id"]: not question_aspects(row["text"])
         for row in queries.select(["query_id", "text"]).to_pylist()
     }
-    general = queries.filter(pa.array([is_general[i] for i in queries["query_id"].to_pylist()]))
+    general = queries.filter(pa.array(list(is_general.values()), pa.bool_()))
     fits = _fits(general["document_id"].to_pylist(), chunks, budget.whole_tokens)
     whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
     tokens_of = dict(

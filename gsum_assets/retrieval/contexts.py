@@ -53,6 +53,8 @@ def full_contexts(
     `n_spans` spans are drawn if the scope has more than `window_tokens` word pieces. Each is a
     separate context (column `sample`).
     """
+    if not queries.num_rows:  # chunks are not sorted for nothing
+        return TABLES["contexts"].empty()
     keys = [("document_id", "ascending"), ("position", "ascending")]
     order = (
         pc.sort_indices(chunks.select(["document_id", "position"]), keys)

@@ -28,7 +28,7 @@ class MemoizedScorer:
 
     Attributes
     ----------
-    n_scored, n_remembered : number of pairs scored by the wrapped scorer, and by the memo.
+    n_scored : number of pairs scored by the wrapped scorer.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class MemoizedScorer:
         self._on_batch: OnBatch = lambda batch: None
         self._on_failure: Callable[[str], None] = lambda document_id: None
         self._memo = Memo(store, "context_scores", scorer.identity)
-        self.n_scored = self.n_remembered = 0
+        self.n_scored = 0
 
     @property
     def identity(self) -> str:
@@ -61,7 +61,7 @@ class MemoizedScorer:
         on_batch: OnBatch,
         on_failure: Callable[[str], None],
     ) -> "MemoizedScorer":
-        """Return a copy with callbacks and counts from zero that shares the scorer and the memo.
+        """Return a copy with callbacks and a count from zero that shares the scorer and the memo.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class MemoizedScorer:
         scorer = copy(self)
         scorer._on_progress, scorer._on_batch = on_progress, on_batch
         scorer._on_failure = on_failure
-        scorer.n_scored = scorer.n_remembered = 0
+        scorer.n_scored = 0
         return scorer
 
     def score(
@@ -91,9 +91,6 @@ class MemoizedScorer:
         """
         keys = self._keys(contexts, candidates)
         values = self._memo.get(key for row in keys for key in row)
-        for row_keys, texts in zip(keys, candidates, strict=True):
-            pairs = 1 if self.is_pairwise else len(texts)
-            self.n_remembered += pairs * sum(key in values for key in row_keys)
         pending = self._pending(contexts, candidates, keys, values)
 
         def on_ready(row: int) -> None:

@@ -84,12 +84,12 @@ def test_nothing_is_requested_twice(store: ParquetStore, is_pairwise: bool) -> N
     assert_equal(scorer.score(CONTEXTS, CANDIDATES), expected)
     distinct = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "a")]
     assert sorted(inner.pairs) == (distinct if is_pairwise else sorted(_pairs()))
-    assert (scorer.n_scored, scorer.n_remembered) == (len(inner.pairs), 0)
+    assert scorer.n_scored == len(inner.pairs)
     n_requests = len(inner.pairs)
     another = MemoizedScorer(inner, store)  # as in another process
     assert_equal(another.score(CONTEXTS, CANDIDATES), expected)
     assert len(inner.pairs) == n_requests
-    assert (another.n_scored, another.n_remembered) == (0, 6)
+    assert another.n_scored == 0
 
 
 def _pairs() -> list[tuple[str, str]]:
@@ -103,7 +103,7 @@ def test_only_missing_candidates_are_requested(store: ParquetStore) -> None:
     scores = scorer.score(["a", "e"], [["d", "c", "b"], []])
     assert inner.pairs == [("a", "b"), ("a", "c"), ("a", "d")]
     assert_equal(scores, CountingScorer().score(["a", "e"], [["d", "c", "b"], []]))
-    assert (scorer.n_scored, scorer.n_remembered) == (3, 2)
+    assert scorer.n_scored == 3
 
 
 def test_batch_dependent_rows_are_scored_as_a_whole(store: ParquetStore) -> None:
@@ -150,7 +150,7 @@ def test_saved_scores_survive_a_kill(store: ParquetStore, monkeypatch: pytest.Mo
     def snapshot(index: int, scores: np.ndarray) -> None:
         other = MemoizedScorer(CountingScorer(), store)  # another process, in the middle of it
         other.score(["0", "1", "2"], [["x"]] * 3)
-        seen.append(other.n_remembered)
+        seen.append(3 - other.n_scored)
 
     MemoizedScorer(CountingScorer(), store).score(["0"], [["x"]], snapshot)
     assert seen == [1]
@@ -170,7 +170,7 @@ def test_rows_progress_and_cost_are_reported(store: ParquetStore) -> None:
     assert (batch.model, batch.n_texts, batch.tokens_in) == (reporting.identity, 3, 30)
     assert batch.cost_usd == pytest.approx(30 * PRICE / 1e6)
     assert batch.latency_s > 0
-    assert (reporting.n_scored, reporting.n_remembered) == (3, 1)
+    assert reporting.n_scored == 3
     reporting.score(CONTEXTS, CANDIDATES)
     assert len(batches) == 1
 
