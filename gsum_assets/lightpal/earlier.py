@@ -5,7 +5,6 @@ each. If the list is missing or belongs to another file, all passages are compar
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +15,12 @@ import pyarrow as pa
 from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.graphs.nearest_again import Before, Lists
 from gsum_assets.lightpal.lists import indices_of, of_level
+from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import content_hash
-from gsum_resources.parquet_store import FILE_NAME, ParquetStore, Partition
+from gsum_resources.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.candidates"]
 _LIST = "compared.json"
@@ -93,7 +93,7 @@ def note(
     record = {"rows": content_hash(rows, _TABLE.measured), "documents": digests(collection)}
     if recall is not None:
         record["recall"] = recall
-    store.replace_file(_list_path(store, corpus), json.dumps(record).encode())
+    write_note(store, _TABLE, corpus, _LIST, record)
 
 
 def read_recall(store: ParquetStore, corpus: str) -> float | None:
@@ -104,15 +104,8 @@ def read_recall(store: ParquetStore, corpus: str) -> float | None:
 def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
     """Return what was noted of the stored candidates; None if nothing was."""
     known = store.provenance(_TABLE, Partition(corpus))
-    try:
-        record = json.loads(store.fs.cat_file(_list_path(store, corpus)))
-    except FileNotFoundError:
-        return None
-    return record if known and record["rows"] == known.content_hash else None
-
-
-def _list_path(store: ParquetStore, corpus: str) -> str:
-    return store.path(_TABLE, Partition(corpus)).removesuffix(FILE_NAME) + _LIST
+    record = read_note(store, _TABLE, corpus, _LIST)
+    return record if known and record and record["rows"] == known.content_hash else None
 
 
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:

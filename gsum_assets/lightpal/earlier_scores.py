@@ -5,7 +5,6 @@ text. The id of a chunk is a hash of its text.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.lightpal.lists import CandidateLists, Lists, indices_of, of_level
+from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.content_hash import hash_texts
-from gsum_resources.parquet_store import FILE_NAME, ParquetStore, Partition
+from gsum_resources.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.context_scores"]
 _IDS = ("level", "passage_id", "candidate_id")
@@ -38,14 +38,14 @@ def note_scores(
         "scorer": scorer,
         "documents": _digests(collection),
     }
-    store.replace_file(_path(store, corpus), json.dumps(record).encode())
+    write_note(store, _TABLE, corpus, _NOTE, record)
 
 
 def known_scores(
     store: ParquetStore, corpus: str, lists: Lists, collection: Collection, scorer: str
 ) -> Mapping[str, np.ndarray]:
     """Return the stored scores that are still valid, float64 `(n, k)` by level; NaN: none."""
-    record = _read_note(store, corpus)
+    record = read_note(store, _TABLE, corpus, _NOTE)
     if record is None or record["scorer"] != scorer:
         return {}
     rows, _ = store.read(_TABLE, [Partition(corpus)], [*_IDS, "score"], as_dictionaries=_IDS)
@@ -93,14 +93,3 @@ def _digest(scores: pa.ChunkedArray) -> str:
     digest: Any = hashlib.blake2b(digest_size=16)
     digest.update(np.ascontiguousarray(scores.to_numpy()))
     return digest.hexdigest()
-
-
-def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
-    try:
-        return json.loads(store.fs.cat_file(_path(store, corpus)))
-    except FileNotFoundError:
-        return None
-
-
-def _path(store: ParquetStore, corpus: str) -> str:
-    return store.path(_TABLE, Partition(corpus)).removesuffix(FILE_NAME) + _NOTE
