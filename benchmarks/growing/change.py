@@ -30,7 +30,7 @@ from gsum_resources.parquet_store import ParquetStore
 CORPUS = "stories"
 _N = 10  # documents added and deleted
 _SECTION_CHARACTERS = 3500  # the mean section of ODSum-Story
-_METHODS = ["default", "gae", "graphrag-c0", "jerr", "readagent"]  # one of each index
+METHODS = ("default", "gae", "graphrag-c0", "jerr", "readagent")  # one of each index
 _MADE = "made.json"
 _AFTERWARDS = ("win_rates", "comparisons", "costs", "leaderboard")
 _SCORES_PAIRS = "lightpal/context_scores"  # its rows of `embedding_calls` count pairs, not texts
@@ -81,6 +81,7 @@ def measure(
     n_documents: int | None = None,
     is_edit_only: bool = False,
     settings: str = "",
+    methods: Sequence[str] = METHODS,
 ) -> Measurement:
     """Return one row per change, after the full index.
 
@@ -90,6 +91,7 @@ def measure(
     home : where to work and what to leave there; None: in a temporary folder.
     is_edit_only : whether to leave out all changes but the edit of a document.
     settings : lines for `corpus.toml`.
+    methods : methods that are indexed.
     """
     with tempfile.TemporaryDirectory() as temporary:
         root = home or Path(temporary)
@@ -107,11 +109,11 @@ def measure(
         costs = []
         for name, change in changes:
             _rewrite(root, change)
-            costs.append((name, _run(root)))
+            costs.append((name, _run(root, methods)))
             print(_described(name, costs[-1][1]), file=sys.stderr, flush=True)
     return Measurement(
-        "A change beside the index of all, every method, ODSum-Story",
-        f"{_taken(n_documents)}, embedded models. Each row is a process of its own, loading Python "
+        "A change beside the index of all, ODSum-Story",
+        f"{_taken(n_documents)}, methods {', '.join(methods)}, embedded models. Each row is a process of its own, loading Python "
         "and its libraries included; in brackets percent of the index.",
         [
             "",
@@ -206,13 +208,14 @@ def _added(root: Path) -> list[dict]:
     ]
 
 
-def _run(root: Path) -> Cost:
+def _run(root: Path, methods: Sequence[str]) -> Cost:
     """Bring the indexes up to date in a process of its own."""
     environment = {"GSUM_HOME": str(root)}
     os.environ.pop("GSUM_DATASETS", None)
     store = ParquetStore(str(root / "warehouse"))
     before, rows_before = _requests(store), _rows_of(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
+    command += ["--methods", *methods]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
     after = _requests(store)
     made: dict[str, Any] = json.loads((root / _MADE).read_text())
@@ -267,7 +270,7 @@ def _requests(store: ParquetStore) -> _Requests:
     return _Requests(answered, counts[False], counts[True])
 
 
-def _index() -> None:
+def _index(methods: Sequence[str]) -> None:
     """In the child: make what is due of the indexes, and leave word of it."""
     # these read the environment when imported
     from benchmarks.growing.meter import StepMeter
@@ -280,7 +283,7 @@ def _index() -> None:
     keys = _index_keys(pipeline.definitions.resolve_asset_graph().materializable_asset_keys)
     meter = StepMeter()
     with open_instance(home) as instance, meter.watching(instance):
-        report = refresh(pipeline, instance, CORPUS, _METHODS, only=keys)
+        report = refresh(pipeline, instance, CORPUS, list(methods), only=keys)
     if report.errors:
         raise RuntimeError(report.errors[0])
     rows = []
@@ -313,12 +316,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--documents", type=int, help="take the first of them")
     parser.add_argument("--edit", action="store_true", help="measure the edit of a document only")
     parser.add_argument("--settings", default="", help="lines for corpus.toml, separated by ';'")
+    parser.add_argument("--methods", nargs="+", default=METHODS, help="index these")
     chosen = parser.parse_args(arguments)
     if chosen.index:
-        _index()
+        _index(chosen.methods)
     else:
         lines = chosen.settings.replace(";", "\n")
-        found = measure(chosen.home, chosen.documents, chosen.edit, lines)
+        found = measure(chosen.home, chosen.documents, chosen.edit, lines, chosen.methods)
         publish("growing-change", found, chosen.store)
 
 
