@@ -250,7 +250,7 @@ _EDGES = (
     "| table | from `source_id` | to `target_id` |",
     "|---|---|---|",
     "| `gor.record_edges` | passage or response that was used | response that used it |",
-    "| `lightpal.passage_edges` | passage where a walk is | passage to which it goes on |",
+    "| `lightpal.edges` (view) | passage where a walk is | passage to which it goes on |",
     "| `jerr.edges`, `jerr.left_out_edges` | element that acts or contains | the other |",
     "| `graphrag.relationships` | undirected; the end usually named first | the other end |",
     "| `gae.graph_edges` | undirected, one row a pair | |",

@@ -472,9 +472,9 @@ def sql(query: str, csv: bool) -> None:
     """
     import duckdb
 
-    from gsum_assets.graphrag.compat import VIEWS
     from gsum_assets.tables import TABLES
     from gsum_assets.terminal import print_tables
+    from gsum_assets.views import VIEWS
     from gsum_resources.catalogue import define_views
     from gsum_resources.parquet_store import ParquetStore
 

@@ -30,13 +30,13 @@ from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.families import FAMILIES
-from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.models.assets import model_assets
 from gsum_assets.models.work import work_of
 from gsum_assets.partitions import partitions_of, variant_key
 from gsum_assets.presentation import presented
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import TABLES, table_of
+from gsum_assets.views import VIEWS
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.leases import Leases

@@ -18,13 +18,13 @@ from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.execute import RunResult
 from gsum_assets.forget import ForgetReport
-from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.next_steps import next_steps
 from gsum_assets.plan import Plan
 from gsum_assets.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.progress_lines import Stage
 from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
+from gsum_assets.views import VIEWS
 from gsum_resources.models_check import CheckedModel
 from gsum_resources.parquet_store import Partition
 from gsum_resources.progress import shown_by

@@ -1,10 +1,11 @@
-"""Arrow's compute functions, and texts of more than 2 GiB in a column.
+"""Arrow's compute functions, texts of more than 2 GiB in a column, and matrices as lists.
 
 An array of Arrow's `string` counts its bytes with 32 bits. Beyond 2 GiB `Array.take` and
 `pyarrow.repeat` return wrong offsets without an error, and `Table.take` raises one even for a few
 rows of a larger column. A column may have any size in several arrays.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,8 @@ pc: Any = pyarrow.compute
 MOST_TEXT_BYTES = 2**30
 """Bytes of text in one array, at most; a single longer text is an array of its own."""
 
-MANY_ROWS = 2**20
-"""Rows of a table above which a step passes ids as dictionaries: 4 bytes a row instead of 25.
-
-The store writes them as texts, a row group at a time.
-"""
+MOST_VALUES = 2**28
+"""Values in one array of lists, at most: their ends are counted with 32 bits."""
 
 
 def taken(texts: pa.Array, indices: np.ndarray) -> pa.ChunkedArray:
@@ -31,23 +29,32 @@ def taken(texts: pa.Array, indices: np.ndarray) -> pa.ChunkedArray:
     return pa.chunked_array([texts.take(pa.array(block)) for block in blocks], texts.type)
 
 
-def named(ids: pa.Array, indices: np.ndarray, n_rows: int) -> pa.ChunkedArray:
-    """Return the ids at `indices`; a dictionary in a table of very many rows, see `MANY_ROWS`."""
-    if n_rows <= MANY_ROWS:
-        return taken(ids, indices)
-    numbers = pa.array(np.ascontiguousarray(indices, np.int32))
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(numbers, ids)])
+def as_lists(values: pa.Array, lengths: np.ndarray) -> pa.ChunkedArray:
+    """Return lists of the given lengths, `(n,)`, that hold `values` one after the other."""
+    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    arrays, first = [], 0
+    while first < len(lengths):
+        last = int(np.searchsorted(ends, ends[first] + MOST_VALUES, side="right")) - 1
+        last = max(first + 1, last)
+        offsets = pa.array((ends[first : last + 1] - ends[first]).astype(np.int32))
+        within = values.slice(int(ends[first]), int(ends[last] - ends[first]))
+        arrays.append(pa.ListArray.from_arrays(offsets, within))
+        first = last
+    return pa.chunked_array(arrays, pa.list_(values.type))
 
 
-def with_dictionaries(schema: pa.Schema, n_rows: int) -> pa.Schema:
-    """Return a schema of `n_rows` rows; ids, columns of texts named so, as `named` returns them."""
-    if n_rows <= MANY_ROWS:
-        return schema
-    kind = pa.dictionary(pa.int32(), pa.string())
-    is_id = [pa.types.is_string(f.type) and f.name.endswith("_id") for f in schema]
-    return pa.schema(
-        [f.with_type(kind) if name else f for f, name in zip(schema, is_id, strict=True)]
-    )
+def values_of(lists: pa.ChunkedArray) -> np.ndarray:
+    """Return the values of all lists one after the other; NaN for null."""
+    arrays: Sequence[pa.Array] = [chunk.flatten() for chunk in lists.chunks]
+    found = [array.to_numpy(zero_copy_only=False) for array in arrays]
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate([np.empty(0, lists.type.value_type.to_pandas_dtype()), *found])
+
+
+def lengths_of(lists: pa.ChunkedArray) -> np.ndarray:
+    """Return the length of each list, int64."""
+    return pc.list_value_length(lists).to_numpy().astype(np.int64)
 
 
 def decoded(rows: pa.Table) -> pa.Table:

@@ -53,7 +53,7 @@ _DICTIONARY_BYTES = 2**23  # room for 300,000 ids; larger columns are written wi
 _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
 _FOOTERS_AT_ONCE = 16  # footers are small
 _GROUP_ROWS = 2**20  # of a file, pyarrow's default
-_GROUP = 2**25  # bytes of rows in a row group of an object
+_GROUP = 2**25  # bytes of rows in a row group
 _BLOCK = 2**23  # bytes of an object sent or requested at once
 _WHOLE = 2**24  # smaller objects are read by one request, larger ones by ranges
 _TAIL = 2**16  # bytes at the end of an object, which contain its footer
@@ -309,11 +309,8 @@ class ParquetStore:
             with self._temporary_path(path) as temporary, pa.OSFile(temporary, "wb") as file:
                 _write_rows(rows, file, **how)
         else:
-            # a row group of lists has levels as large as its values; a small one bounds them
-            n_groups = -(-rows.nbytes // _GROUP) or 1
-            size = how.pop("row_group_size", -(-rows.num_rows // n_groups) or None)
             with self.new_file(path) as file:
-                _write_rows(rows, file, row_group_size=size, **how)
+                _write_rows(rows, file, **how)
 
     def replace_file(self, path: str, content: bytes | memoryview) -> None:
         """Write `content` to `path` so that a reader sees the old file or the new one."""
@@ -684,14 +681,19 @@ def _is_dictionary_of(found: pa.DataType, declared: pa.DataType) -> bool:
 
 
 def _write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **how: Any) -> None:
-    """Write rows as Parquet; dictionaries as texts, which are in memory for a row group only."""
+    """Write rows as Parquet; dictionaries as texts, which are in memory for a row group only.
+
+    A row group of lists has levels as large as its values; a small one bounds them.
+    """
+    n_groups = -(-rows.nbytes // _GROUP) or 1
+    row_group_size = row_group_size or min(_GROUP_ROWS, -(-rows.num_rows // n_groups) or 1)
     if not any(is_dictionary(f.type) for f in rows.schema):
         pq.write_table(rows, file, row_group_size=row_group_size, **how)
         return
-    size = row_group_size or _GROUP_ROWS
     with pq.ParquetWriter(file, decoded_schema(rows.schema), **how) as writer:
-        for at in range(0, rows.num_rows, size):
-            writer.write_table(decoded(rows.slice(at, size)), row_group_size=size)
+        for at in range(0, rows.num_rows, row_group_size):
+            part = decoded(rows.slice(at, row_group_size))
+            writer.write_table(part, row_group_size=row_group_size)
 
 
 def _leaves(schema: pa.Schema) -> list[str]:

@@ -113,8 +113,9 @@ def measure(
             print(_described(name, costs[-1][1]), file=sys.stderr, flush=True)
     return Measurement(
         "A change beside the index of all, ODSum-Story",
-        f"{_taken(n_documents)}, methods {', '.join(methods)}, embedded models. Each row is a process of its own, loading Python "
-        "and its libraries included; in brackets percent of the index.",
+        f"{_taken(n_documents)}, methods {', '.join(methods)}, embedded models. Each row is a "
+        "process of its own, loading Python and its libraries included; in brackets percent of the "
+        "index.",
         [
             "",
             "s",

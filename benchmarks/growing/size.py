@@ -369,7 +369,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
     recorded: dict[str, list[float]] = {}
     for method in filter(_SEARCHED.__contains__, methods):
         if method == "passage_walk":
-            texts = ("graph", "level", "scope", "source_id", "target_id")
+            texts = ("graph", "level", "scope", "source_id")
             tables = Tables(read("lightpal.passage_edges", (), texts), read("lightpal.walk_trust"))
             search = PassageSearch(
                 method, collection, tables, "en", LightpalSettings(), UnigramScorer, 1

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -128,7 +127,7 @@ def child() -> dict[str, Any]:
         "documents": len(sizes),
         "passages": len(collection.chunk_ids),
         "new": int(sizes[new]),
-        "pairs": fresh["candidates"].num_rows,
+        "pairs": sum(map(len, fresh["candidates"]["candidates"].to_pylist())),
         "changed": _pairs_of_changed_lists(old["candidates"], fresh["candidates"]),
         "scored": scorer.n_scored,
         "equal": all(again[name].equals(fresh[name]) for name in fresh),
@@ -140,18 +139,15 @@ def child() -> dict[str, Any]:
 
 
 def _pairs_of_changed_lists(old: pa.Table, new: pa.Table) -> int:
-    """Rows of `candidates` whose passage has other candidates than before, or is new."""
+    """Pairs of a passage that has other candidates than before, or is new."""
     before, after = _lists(old), _lists(new)
     return sum(len(found) for passage, found in after.items() if before.get(passage) != found)
 
 
-def _lists(rows: pa.Table) -> dict[tuple[str, str], list[str]]:
-    """The candidates of each passage by level and id."""
-    lists: dict[tuple[str, str], list[str]] = defaultdict(list)
-    names = ("level", "passage_id", "candidate_id")
-    for level, passage, candidate in zip(*(rows[name].to_pylist() for name in names), strict=True):
-        lists[level, passage].append(candidate)
-    return lists
+def _lists(rows: pa.Table) -> dict[tuple[str, str], list[int]]:
+    """The numbers of the candidates of each passage by level and id."""
+    levels, ids, lists = (rows[n].to_pylist() for n in ("level", "passage_id", "candidates"))
+    return dict(zip(zip(levels, ids, strict=True), lists, strict=True))
 
 
 def measure() -> Measurement:

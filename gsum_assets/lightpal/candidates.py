@@ -8,9 +8,10 @@ import pyarrow as pa
 from gsum_assets.graphs.nearest import Neighbours, OnProgress
 from gsum_assets.graphs.nearest_again import Whole, nearest_again
 from gsum_assets.lightpal.earlier import Earlier
+from gsum_assets.lightpal.lists import Numbered
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import named, repeated, with_dictionaries
+from gsum_resources.arrow import as_lists, repeated
 from gsum_resources.blocks import LOCAL, Engine
 
 
@@ -34,8 +35,7 @@ def candidates(
     Returns
     -------
     pa.Table
-        Rows by level and passage, in the order of the collection, best first. Ids of very many rows
-        are dictionaries.
+        Rows by level and passage, in the order of the collection; candidates best first.
     """
     return rows_of(collection, *compared(collection, n, on_progress, earlier, engine, whole))
 
@@ -60,27 +60,23 @@ def compared(
 
 def rows_of(collection: Collection, chunks: Neighbours, documents: Neighbours) -> pa.Table:
     """Return the rows of `lightpal.candidates` of neighbours of chunks and of documents."""
-    n_rows = chunks.indices.size + documents.indices.size
-    if not n_rows:
-        return TABLES["lightpal.candidates"].empty()
     return pa.concat_tables(
         [
-            _rows("document", collection.document_ids, documents, n_rows),
-            _rows("node", collection.chunk_ids, chunks, n_rows),
+            _rows("document", collection.document_ids, documents),
+            _rows("node", collection.chunk_ids, chunks),
         ]
     )
 
 
-def _rows(level: str, ids: Sequence[str], found: Neighbours, of: int) -> pa.Table:
-    n, k = found.indices.shape
-    known = pa.array(ids, pa.string())
+def _rows(level: str, ids: Sequence[str], found: Neighbours) -> pa.Table:
+    passages, lengths = Numbered(ids), np.full(len(ids), found.indices.shape[1])
     return pa.table(
         {
-            "level": repeated(level, n * k),
-            "passage_id": named(known, np.repeat(np.arange(n, dtype=np.int32), k), of),
-            "candidate_id": named(known, found.indices.ravel(), of),
-            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), n),
-            "similarity": found.similarities.ravel(),
+            "level": repeated(level, len(ids)),
+            "passage_id": passages.ids,
+            "passage_number": passages.numbers,
+            "candidates": as_lists(pa.array(passages.numbers[found.indices].ravel()), lengths),
+            "similarities": as_lists(pa.array(found.similarities.ravel()), lengths),
         },
-        schema=with_dictionaries(TABLES["lightpal.candidates"].schema, of),
+        schema=TABLES["lightpal.candidates"].schema,
     )

@@ -1,215 +1,208 @@
 """Checks of passage graphs, their candidates and context scores."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.checks.inputs import CheckInputs
 from gsum_assets.lightpal.earlier import read_recall
-from gsum_assets.lightpal.lists import indices_of
-from gsum_resources.arrow import pc
+from gsum_assets.lightpal.lists import Numbered, indices_of, of_level
+from gsum_resources.arrow import lengths_of, pc, values_of
 
 _LEVELS = ("document", "node")
+_PASSAGE = ["level", "passage_id"]
+_LISTS = [*_PASSAGE, "candidates"]
+_SOURCE = ["graph", "level", "scope", "source_id"]
+_AT_ONCE = 2**18  # edges that are looked up among the candidates of their sources
 
 
-class _Passages(NamedTuple):
-    """Numbering of documents, from 0, and of the chunks after them.
+def _by_level(rows: pa.Table, chunks: pa.Table) -> Iterator[tuple[str, pa.Table, Numbered]]:
+    """Yield each level, its rows, and the passages of the corpus at that level."""
+    documents = pc.unique(chunks["document_id"])
+    for level, ids in zip(_LEVELS, (documents, chunks["chunk_id"].combine_chunks()), strict=True):
+        yield level, of_level(rows, level), Numbered(ids)
 
-    Numbers avoid the copies of text that sets of pairs of ids would need.
 
-    Attributes
-    ----------
-    documents, chunks : ids of the documents and of the chunks.
-    owners : number of the document of each passage.
-    """
-
-    documents: pa.Array
-    chunks: pa.Array
-    owners: np.ndarray
-
-    @classmethod
-    def of(cls, chunks: pa.Table) -> "_Passages":
-        documents = pc.unique(chunks["document_id"])
-        owners = pc.index_in(chunks["document_id"], documents).to_numpy()
-        ids = chunks["chunk_id"].combine_chunks()
-        return cls(documents, ids, np.concatenate([np.arange(len(documents)), owners]))
-
-    def numbers(self, rows: pa.Table, column: str) -> np.ndarray:
-        """Return the number of the passage in `column`, int64; -1 where there is none."""
-        documents = indices_of(rows[column], self.documents)
-        chunks = indices_of(rows[column], self.chunks)
-        chunks = np.where(chunks < 0, -1, chunks + len(self.documents))
-        is_document = pc.equal(rows["level"], _LEVELS[0]).to_numpy()
-        return np.where(is_document, documents, chunks).astype(np.int64)
+def _rows_with(is_wrong: np.ndarray, lists: pa.ChunkedArray) -> np.ndarray:
+    """Return which lists have a wrong value, from a flag for each value."""
+    owners = np.repeat(np.arange(len(lists)), lengths_of(lists))
+    return np.bincount(owners[is_wrong], minlength=len(lists)) > 0
 
 
 def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that both passages of each row exist, and all passages have equally many candidates.
+    """Check that passages and candidates exist, differ, and are equally many for all passages.
 
     Parameters
     ----------
-    candidates : `level`, `passage_id` and `candidate_id`.
+    candidates : all columns but `similarities`.
     chunks : `chunk_id` and `document_id` of the whole corpus.
     """
-    passages = _Passages.of(chunks)
-    owners = passages.numbers(candidates, "passage_id")
-    others = passages.numbers(candidates, "candidate_id")
-    shown = candidates.select(["level", "passage_id", "candidate_id"])
-    examined = count(candidates.num_rows, "candidate")
+    unknown, own, wrong, uneven = [], [], [], []
+    for level, rows, passages in _by_level(candidates, chunks):
+        shown, lists = rows.select(_PASSAGE), rows["candidates"]
+        owners, others = passages.indices_of(rows["passage_id"]), passages.find(values_of(lists))
+        lengths = lengths_of(lists)
+        is_unknown = (owners < 0) | _rows_with(others < 0, lists)
+        unknown.append(shown.filter(pa.array(is_unknown)))
+        is_own = (others == np.repeat(owners, lengths)) & (others >= 0)
+        own.append(shown.filter(pa.array(_rows_with(is_own, lists))))
+        is_wrong = rows["passage_number"].to_numpy() != passages.numbers[owners]
+        wrong.append(shown.filter(pa.array(is_wrong & (owners >= 0))))
+        uneven.append(_uneven(level, passages, owners, lengths))
+    examined = count(candidates.num_rows, "passage")
     remedy = "materialize lightpal/candidates again"
-    uneven = _uneven(passages, np.bincount(owners[owners >= 0], minlength=len(passages.owners)))
     return together(
         [
             found(
                 examined,
-                shown.filter(pa.array((owners < 0) | (others < 0))),
-                f"name a passage that is not in the corpus; {remedy}",
+                pa.concat_tables(unknown),
+                f"are not in the corpus, or a candidate is not; {remedy}",
             ),
+            found(examined, pa.concat_tables(own), f"are their own candidates; {remedy}"),
+            found(examined, pa.concat_tables(wrong), f"have the number of another id; {remedy}"),
             found(
                 examined,
-                shown.filter(pa.array((owners == others) & (owners >= 0))),
-                f"are their own candidates; {remedy}",
-            ),
-            found(
-                count(len(passages.owners), "passage"),
-                uneven,
+                pa.concat_tables(uneven),
                 f"have fewer candidates than the others; {remedy}",
             ),
         ]
     )
 
 
-def _uneven(passages: _Passages, n_candidates: np.ndarray) -> pa.Table:
-    """Return the passages that have fewer candidates than others of their level."""
-    tables = []
-    split = np.split(n_candidates, [len(passages.documents)])
-    for level, ids, have in zip(_LEVELS, (passages.documents, passages.chunks), split, strict=True):
-        most = max(
-            have.max(initial=0), min(1, len(have) - 1)
-        )  # one at least if there are other passages
-        fewer = np.flatnonzero(have < most)
-        columns = {
-            "level": pa.repeat(level, len(fewer)),
-            "passage_id": ids.take(pa.array(fewer)),
-            "candidates": have[fewer],
-            "others": np.full(len(fewer), most),
-        }
-        tables.append(pa.table(columns))
-    return pa.concat_tables(tables)
+def _uneven(level: str, passages: Numbered, owners: np.ndarray, lengths: np.ndarray) -> pa.Table:
+    """Return the passages of a level that have fewer candidates than others."""
+    have = np.zeros(len(passages.ids), np.int64)
+    have[owners[owners >= 0]] = lengths[owners >= 0]
+    # one at least if there are other passages
+    most = max(have.max(initial=0), min(1, len(have) - 1))
+    fewer = np.flatnonzero(have < most)
+    columns = {
+        "level": pa.repeat(level, len(fewer)),
+        "passage_id": passages.ids.take(pa.array(fewer)),
+        "candidates": have[fewer],
+        "others": np.full(len(fewer), most),
+    }
+    return pa.table(columns)
 
 
 def all_scored(scores: pa.Table, corpus: str) -> Finding:
     """Check that every candidate has a context score."""
+    values = scores["scores"]
+    without = _rows_with(np.isnan(values_of(values)), values)
     return found(
-        count(scores.num_rows, "pair"),
-        scores.select(["level", "passage_id", "candidate_id"]).filter(pc.is_null(scores["score"])),
-        "have no score, so no context edge joins them; the log of lightpal/context_scores says "
-        f"why, and `gsum run {corpus}` requests the missing scores again",
+        count(scores.num_rows, "passage"),
+        scores.select(_PASSAGE).filter(pa.array(without)),
+        "have candidates without a score, to which no context edge leads; the log of "
+        f"lightpal/context_scores says why, and `gsum run {corpus}` requests the missing scores "
+        "again",
     )
 
 
 def finite(scores: pa.Table) -> Finding:
-    """Check that all scores that are not null are finite."""
-    wrong = scores.filter(pc.invert(pc.is_finite(scores["score"])))  # null stays null: left out
+    """Check that there is a score or null for each candidate, and all scores are finite."""
+    values = scores["scores"]
+    is_wrong = np.isinf(values_of(values))
+    wrong = _rows_with(is_wrong, values) | (lengths_of(values) != lengths_of(scores["candidates"]))
     return found(
-        count(scores.num_rows, "pair"),
-        wrong.select(["level", "passage_id", "candidate_id", "score"]),
-        "have a score that is not finite; materialize lightpal/context_scores again",
+        count(scores.num_rows, "passage"),
+        scores.select([*_PASSAGE, "scores"]).filter(pa.array(wrong)),
+        "have a score that is not finite, or not one for each candidate; materialize "
+        "lightpal/context_scores again",
     )
 
 
 def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that edges lead to candidates, in scope 'document' within it, and ranks count from 1.
+    """Check that edges lead to candidates, in scope 'document' within it, each with a weight.
 
     Parameters
     ----------
-    edges : all columns except `weight`.
-    candidates : `level`, `passage_id` and `candidate_id`.
+    edges : all columns.
+    candidates : `level`, `passage_id` and `candidates`.
     chunks : `chunk_id` and `document_id` of the whole corpus.
     """
-    passages = _Passages.of(chunks)
-    source, target = (passages.numbers(edges, end) for end in ("source_id", "target_id"))
-    owner, other = (passages.numbers(candidates, end) for end in ("passage_id", "candidate_id"))
-    n = len(passages.owners)
-    pairs = owner * n
-    pairs += other
-    pairs[(owner < 0) | (other < 0)] = -1
-    del owner, other
-    is_pair = _are_among(source * n + target, pairs)
-    joined = (source >= 0) & (target >= 0) & is_pair
-    within = joined & pc.equal(edges["scope"], "document").to_numpy(zero_copy_only=False)
-    within = np.flatnonzero(within)
-    leave = within[passages.owners[source[within]] != passages.owners[target[within]]]
-    shown = edges.select(["graph", "level", "scope", "source_id", "target_id"])
-    examined = count(edges.num_rows, "edge")
+    documents = indices_of(chunks["document_id"], pc.unique(chunks["document_id"]))
+    stray, leave, unweighted = [], [], []
+    for level, rows, passages in _by_level(edges, chunks):
+        shown, lists = rows.select(_SOURCE), rows["targets"]
+        sources = np.repeat(passages.indices_of(rows["source_id"]), lengths_of(lists))
+        targets = passages.find(values_of(lists))
+        is_joined = (sources >= 0) & (targets >= 0)
+        is_joined &= _are_listed(sources, values_of(lists), of_level(candidates, level), passages)
+        stray.append(shown.filter(pa.array(_rows_with(~is_joined, lists))))
+        if level == "node":
+            is_away = is_joined & (documents[sources] != documents[targets])
+            is_within = pc.equal(rows["scope"], "document").to_numpy(zero_copy_only=False)
+            leave.append(shown.filter(pa.array(_rows_with(is_away, lists) & is_within)))
+        is_short = lengths_of(rows["weights"]) != lengths_of(lists)
+        unweighted.append(shown.filter(pa.array(is_short)))
+    examined = count(edges.num_rows, "list of edges", "lists of edges")
     remedy = "materialize lightpal/passage_edges again"
     return together(
         [
             found(
                 examined,
-                shown.filter(pa.array(~joined)),
-                f"do not lead from a passage to a candidate of it; {remedy}",
+                pa.concat_tables(stray),
+                f"do not lead from a passage to candidates of it; {remedy}",
             ),
-            found(examined, shown.take(leave), f"leave the document of their scope; {remedy}"),
-            _ranks_count_up(edges, remedy),
+            found(
+                examined, pa.concat_tables(leave), f"leave the document of their scope; {remedy}"
+            ),
+            found(examined, pa.concat_tables(unweighted), f"have not one weight an edge; {remedy}"),
         ]
     )
 
 
-def _are_among(wanted: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return which of `wanted` are among `numbers`, which are sorted: a set takes more memory."""
-    numbers.sort()
-    if not len(numbers):
-        return np.zeros(len(wanted), bool)
-    at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
-    return numbers[at] == wanted
+def _are_listed(
+    sources: np.ndarray, targets: np.ndarray, candidates: pa.Table, passages: Numbered
+) -> np.ndarray:
+    """Return which edges lead to a candidate, by the candidates of one level.
 
-
-def _ranks_count_up(edges: pa.Table, remedy: str) -> Finding:
-    """Check that the ranks of each passage's edges are 1, 2, 3, …"""
-    keys = ["graph", "level", "scope", "source_id"]
-    ranks = edges.unify_dictionaries().group_by(keys, use_threads=False)
-    ranks = ranks.aggregate(
-        [("rank", "min"), ("rank", "max"), ("rank", "count_distinct"), ([], "count_all")]
-    )
-    ranks = ranks.rename_columns([*keys, "first_rank", "last_rank", "n_ranks", "edges"])
-    complete = pc.and_(
-        pc.equal(ranks["first_rank"], 1),
-        pc.and_(
-            pc.equal(ranks["last_rank"], ranks["edges"]),
-            pc.equal(ranks["n_ranks"], ranks["edges"]),
-        ),
-    )
-    what = count(ranks.num_rows, "list of edges", "lists of edges")
-    return found(what, ranks.filter(pc.invert(complete)), f"are not ranked from 1 up; {remedy}")
+    Parameters
+    ----------
+    sources, targets : indices of the sources, and numbers of the targets, `(n_edges,)`.
+    """
+    lengths = lengths_of(candidates["candidates"])
+    listed = np.full((len(lengths) + 1, lengths.max(initial=0)), -1)  # the last is of no passage
+    listed[:-1][np.arange(listed.shape[1]) < lengths[:, None]] = values_of(candidates["candidates"])
+    row_of = np.full(len(passages.ids) + 1, -1)
+    row_of[passages.indices_of(candidates["passage_id"])] = np.arange(len(lengths))
+    found = np.empty(len(sources), bool)
+    for first in range(0, len(sources), _AT_ONCE):
+        block = slice(first, first + _AT_ONCE)
+        found[block] = (listed[row_of[sources[block]]] == targets[block, None]).any(axis=1)
+    return found
 
 
 def _scores(partition: CheckInputs) -> pa.Table:
-    return partition.rows(columns=[*_PAIR, "score"], as_dictionaries=_PAIR)
+    return partition.rows(columns=[*_LISTS, "scores"])
 
 
-_PAIR = ["level", "passage_id", "candidate_id"]
-_PASSAGE_EDGE = ["graph", "level", "scope", "source_id", "target_id"]
+def _n_values(footers: Iterable[pq.FileMetaData], leaf: str) -> int:
+    """Return the number of values of a column in lists, as footers tell it."""
+    groups = (f.row_group(i) for f in footers for i in range(f.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(group.num_columns))
+    return sum(column.num_values for column in columns if column.path_in_schema == leaf)
+
 
 LEAST_RECALL = 0.99
 """Of approximate neighbours, below which a check warns."""
 
 
-def near_exact(recall: float | None, n_rows: int) -> Finding:
+def near_exact(recall: float | None, n_candidates: int) -> Finding:
     """Check that approximate neighbours include nearly all of the exact ones.
 
     Parameters
     ----------
     recall : measured recall; None: the neighbours are exact.
     """
-    examined = count(n_rows, "candidate")
+    examined = count(n_candidates, "candidate")
     if recall is None or recall >= LEAST_RECALL:
         return Finding(examined)
-    missing = round((1 - recall) * n_rows)
+    missing = round((1 - recall) * n_candidates)
     problem = (
         f"about {missing:,} of {examined} are not among the nearest passages: the recall of the "
         f"approximate neighbours is {recall:.3f}, less than {LEAST_RECALL}; compare all pairs by "
@@ -225,7 +218,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "Both passages are in the corpus and differ, and all passages of a level have equally "
             "many candidates.",
             lambda partition: are_passages(
-                partition.rows(columns=_PAIR, as_dictionaries=_PAIR),
+                partition.rows(columns=[*_LISTS, "passage_number"]),
                 partition.rows("chunks", ["chunk_id", "document_id"]),
             ),
         ),
@@ -234,7 +227,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             f"Neighbours are exact, or their measured recall is {LEAST_RECALL} at least.",
             lambda partition: near_exact(
                 read_recall(partition.store, partition.corpus),
-                sum(footer.num_rows for footer in partition.footers.values()),
+                _n_values(partition.footers.values(), "candidates.list.element"),
             ),
             warns=True,
         ),
@@ -248,7 +241,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         ),
         Check(
             "finite",
-            "Every score that is not null is finite.",
+            "Each candidate has a score or null, and every score is finite.",
             lambda partition: finite(_scores(partition)),
         ),
     ],
@@ -256,10 +249,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         Check(
             "join_candidates",
             "Each edge leads from a passage to one of its candidates, within one document in scope "
-            "'document'; a passage's edges are ranked from 1 up.",
+            "'document', and has a weight.",
             lambda partition: join_candidates(
-                partition.rows(columns=[*_PASSAGE_EDGE, "rank"], as_dictionaries=_PASSAGE_EDGE),
-                partition.rows("lightpal.candidates", _PAIR, as_dictionaries=_PAIR),
+                partition.rows(columns=[*_SOURCE, "targets", "weights"], as_dictionaries=_SOURCE),
+                partition.rows("lightpal.candidates", _LISTS),
                 partition.rows("chunks", ["chunk_id", "document_id"]),
             ),
         )

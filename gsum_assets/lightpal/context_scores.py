@@ -8,14 +8,14 @@ import pyarrow as pa
 from gsum_assets.lightpal.lists import CandidateLists, Lists, lists_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import named, repeated, with_dictionaries
+from gsum_resources.arrow import as_lists, repeated
 from gsum_resources.protocols import PassageScorer
 
 _PASSAGES_AT_ONCE = 2**16  # whose candidates are scored by one call
 
 
 def context_scores(candidates: pa.Table, collection: Collection, scorer: PassageScorer) -> pa.Table:
-    """Return the rows of `lightpal.context_scores`, one for each row of `candidates`, in order.
+    """Return the rows of `lightpal.context_scores`, passages in the order of the collection.
 
     Parameters
     ----------
@@ -35,38 +35,38 @@ def scores_of(
     known : by level, scores `(n, k)` of lists that were scored before; NaN: not scored.
     """
     texts = {"document": collection.document_texts, "node": collection.chunk_texts}
-    n_rows = sum(candidates.indices.size for candidates in lists.values())
     found = []
     for level, candidates in lists.items():
-        scores = _scores(candidates.indices, texts[level], scorer, known.get(level))
-        found.append(_rows(level, candidates, scores, n_rows))
+        scores = _scores(candidates, texts[level], scorer, known.get(level))
+        found.append(_rows(level, candidates, scores))
     return pa.concat_tables(found)
 
 
 def _scores(
-    indices: np.ndarray, texts: Sequence[str], scorer: PassageScorer, known: np.ndarray | None
+    lists: CandidateLists, texts: Sequence[str], scorer: PassageScorer, known: np.ndarray | None
 ) -> np.ndarray:
-    """Return the score of each candidate, `(n * k,)`; texts are in memory for some at a time."""
-    scores = np.full(indices.shape, np.nan) if known is None else known
+    """Return the score of each candidate, `(n, k)`; texts are in memory for some at a time."""
+    scores = np.full(lists.numbers.shape, np.nan) if known is None else known
     due = np.flatnonzero(np.isnan(scores).any(axis=1))
     for first in range(0, len(due), _PASSAGES_AT_ONCE):
-        block = due[first : first + _PASSAGES_AT_ONCE].tolist()
-        rows = [[str(texts[index]) for index in row] for row in indices[block].tolist()]
-        contexts = [str(texts[index]) for index in block]
-        for index, values in zip(block, scorer.score(contexts, rows), strict=True):
+        block = due[first : first + _PASSAGES_AT_ONCE]
+        rows = [[str(texts[index]) for index in row] for row in lists.indices(block).tolist()]
+        contexts = [str(texts[index]) for index in block.tolist()]
+        for index, values in zip(block.tolist(), scorer.score(contexts, rows), strict=True):
             scores[index] = values
-    return scores.ravel()
+    return scores
 
 
-def _rows(level: str, lists: CandidateLists, scores: np.ndarray, n_rows: int) -> pa.Table:
-    n, k = lists.indices.shape
-    ids = pa.array(lists.ids, pa.string())
+def _rows(level: str, lists: CandidateLists, scores: np.ndarray) -> pa.Table:
+    n, k = lists.numbers.shape
+    lengths = np.full(n, k)
     return pa.table(
         {
-            "level": repeated(level, n * k),
-            "passage_id": named(ids, np.repeat(np.arange(n, dtype=np.int32), k), n_rows),
-            "candidate_id": named(ids, lists.indices.ravel(), n_rows),
-            "score": pa.array(scores, from_pandas=True),  # NaN becomes null
+            "level": repeated(level, n),
+            "passage_id": pa.array(lists.ids, pa.string()),
+            "candidates": as_lists(pa.array(lists.numbers.ravel()), lengths),
+            # NaN becomes null
+            "scores": as_lists(pa.array(scores.ravel(), from_pandas=True), lengths),
         },
-        schema=with_dictionaries(TABLES["lightpal.context_scores"].schema, n_rows),
+        schema=TABLES["lightpal.context_scores"].schema,
     )

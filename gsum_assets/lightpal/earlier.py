@@ -14,16 +14,16 @@ import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.graphs.nearest_again import Before, Lists
-from gsum_assets.lightpal.lists import indices_of, of_level
+from gsum_assets.lightpal.lists import Numbered, matrix_of, of_level
 from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
 from gsum_resources.content_hash import content_hash
 from gsum_resources.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.candidates"]
 _LIST = "compared.json"
+_COLUMNS = ("level", "passage_id", "candidates", "similarities")
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,7 @@ class Earlier:
 
     Attributes
     ----------
-    rows : `level`, `passage_id`, `candidate_id` and `similarity`, in stored order; ids may be
-        dictionary-encoded.
+    rows : `level`, `passage_id`, `candidates` and `similarities`.
     digests : digest of every document that had a chunk.
     """
 
@@ -72,8 +71,7 @@ def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
     record = _read_note(store, corpus)
     if record is None:
         return None
-    ids = ("level", "passage_id", "candidate_id")
-    rows, hashes = store.read(_TABLE, [partition], [*ids, "similarity"], as_dictionaries=ids)
+    rows, hashes = store.read(_TABLE, [partition], _COLUMNS)
     return Earlier(rows, record["documents"]) if hashes.get(partition) == record["rows"] else None
 
 
@@ -110,17 +108,16 @@ def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
 
 def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:
     """Return the lists of one level, by the current indices of passages."""
-    rows = of_level(rows, level)
-    owners, others = (indices_of(rows[name], ids) for name in ("passage_id", "candidate_id"))
-    n_then = len(pc.unique(rows["passage_id"]))
-    if not n_then or rows.num_rows % n_then:
+    rows, passages = of_level(rows, level), Numbered(ids)
+    if not rows.num_rows:
         return None
-    width = rows.num_rows // n_then
-    others = np.where(is_fresh[others], -1, others).reshape(n_then, width)  # -1 stays -1
-    values = rows["similarity"].to_numpy().reshape(n_then, width)
-    known = owners[::width] >= 0
-    kept = owners[::width][known]
+    owners = passages.indices_of(rows["passage_id"])
+    known = owners >= 0
+    others = passages.find(matrix_of(rows["candidates"]))
+    others = np.where(is_fresh[others], -1, others)  # -1 stays -1
+    width = others.shape[1]
     indices = np.full((len(ids), width), -1, np.int32)
     similarities = np.zeros((len(ids), width), np.float32)
-    indices[kept], similarities[kept] = others[known], values[known]
-    return Lists(Neighbours(indices, similarities), width == n_then - 1)
+    indices[owners[known]] = others[known]
+    similarities[owners[known]] = matrix_of(rows["similarities"])[known]
+    return Lists(Neighbours(indices, similarities), width == rows.num_rows - 1)

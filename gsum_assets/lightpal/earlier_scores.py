@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.lists import CandidateLists, Lists, indices_of, of_level
+from gsum_assets.lightpal.lists import CandidateLists, Lists, matrix_of, of_level
 from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import values_of
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.context_scores"]
-_IDS = ("level", "passage_id", "candidate_id")
+_COLUMNS = ("level", "passage_id", "candidates", "scores")
 _NOTE = "scored.json"
 
 
@@ -34,7 +35,7 @@ def note_scores(
     scorer : identity of the scorer.
     """
     record = {
-        "scores": _digest(rows["score"]),
+        "scores": _digest(rows["scores"]),
         "scorer": scorer,
         "documents": _digests(collection),
     }
@@ -48,8 +49,8 @@ def known_scores(
     record = read_note(store, _TABLE, corpus, _NOTE)
     if record is None or record["scorer"] != scorer:
         return {}
-    rows, _ = store.read(_TABLE, [Partition(corpus)], [*_IDS, "score"], as_dictionaries=_IDS)
-    if _digest(rows["score"]) != record["scores"]:
+    rows, _ = store.read(_TABLE, [Partition(corpus)], _COLUMNS)
+    if _digest(rows["scores"]) != record["scores"]:
         return {}
     before, now = record["documents"], _digests(collection)
     same = np.array([before.get(name) == digest for name, digest in now.items()], bool)
@@ -64,22 +65,19 @@ def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.nda
 
     Parameters
     ----------
-    rows : earlier rows of a level, in stored order.
+    rows : earlier rows of a level.
     is_same : whether each passage has the text that it had then.
     """
-    n, k = lists.indices.shape
-    known = np.full((n, k), np.nan)
-    if not k or rows.num_rows % k:
+    known = np.full(lists.numbers.shape, np.nan)
+    numbers = matrix_of(rows["candidates"])
+    if numbers.shape[1] != known.shape[1]:
         return known
-    owners = indices_of(rows["passage_id"], lists.ids).reshape(-1, k)
-    others = indices_of(rows["candidate_id"], lists.ids).reshape(-1, k)
-    kept = np.flatnonzero((owners >= 0).all(axis=1) & (owners == owners[:, :1]).all(axis=1))
-    owner = owners[kept, 0]
-    is_equal = (others[kept] == lists.indices[owner]).all(axis=1)
-    kept, owner = kept[is_equal], owner[is_equal]
-    is_valid = is_same[owner] & is_same[lists.indices[owner]].all(axis=1)
-    values = rows["score"].to_numpy().reshape(-1, k)
-    known[owner[is_valid]] = values[kept[is_valid]]
+    owners = lists.passages.indices_of(rows["passage_id"])
+    kept = np.flatnonzero(owners >= 0)
+    kept = kept[(numbers[kept] == lists.numbers[owners[kept]]).all(axis=1) & is_same[owners[kept]]]
+    if not is_same.all():
+        kept = kept[is_same[lists.indices(owners[kept])].all(axis=1)]
+    known[owners[kept]] = matrix_of(rows["scores"])[kept]
     return known
 
 
@@ -91,5 +89,5 @@ def _digests(collection: Collection) -> dict[str, str]:
 
 def _digest(scores: pa.ChunkedArray) -> str:
     digest: Any = hashlib.blake2b(digest_size=16)
-    digest.update(np.ascontiguousarray(scores.to_numpy()))
+    digest.update(np.ascontiguousarray(values_of(scores)))
     return digest.hexdigest()

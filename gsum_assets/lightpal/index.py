@@ -21,11 +21,11 @@ _TEXTS = ("documents", "chunks")
 PASSAGES = (*_TEXTS, "chunk_embeddings")
 """Arguments of `Collection.from_tables`, in order."""
 
-EDGE = ("graph", "level", "scope", "source_id", "target_id")
+EDGE = ("graph", "level", "scope", "source_id")
 """Text columns of `lightpal.passage_edges`, of which there are many rows."""
 
 _MODELS = ("embedding_model", "passage_scorer")
-_PAIR = ("level", "passage_id", "candidate_id")
+_LISTS = ("level", "passage_id", "candidates")
 
 
 def _graph_settings(inputs: Inputs) -> GraphSettings:
@@ -53,20 +53,21 @@ def _candidates(inputs: Inputs) -> Result:
 def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
-    lists = lists_of(inputs.tables["candidates"].columns(_PAIR), collection)
+    lists = lists_of(inputs.tables["candidates"].columns(_LISTS), collection)
     place = inputs.warehouse, inputs.corpus
     known = known_scores(*place, lists, collection, scorer.identity)
     rows = scores_of(lists, collection, scorer, known)
     note_scores(*place, rows, collection, scorer.identity)
-    counts = {"pairs_scored": scorer.n_scored, "pairs": rows.num_rows}
+    n_pairs = sum(one.numbers.size for one in lists.values())
+    counts = {"pairs_scored": scorer.n_scored, "pairs": n_pairs}
     return Result(rows, shown=lambda: {"context_scores": counts})
 
 
 def _passage_edges(inputs: Inputs) -> Result:
     collection = collection_of(inputs, with_texts=False, with_vectors=False)
     similar, scores = (
-        lists_of(inputs.tables[name].columns([*_PAIR, column]), collection, column)
-        for name, column in (("candidates", "similarity"), ("context_scores", "score"))
+        lists_of(inputs.tables[name].columns([*_LISTS, column]), collection, column)
+        for name, column in (("candidates", "similarities"), ("context_scores", "scores"))
     )
     edges = edges_among(similar, scores, collection, _graph_settings(inputs).n_edges)
 
@@ -119,7 +120,6 @@ INDEX = (
         },
         (*_TEXTS, "candidates", "passage_scorer"),
         pool="llm",
-        dictionaries={"candidates": _PAIR},
     ),
     Step(
         _passage_edges,
@@ -128,7 +128,6 @@ INDEX = (
             "from a question's initial passages."
         },
         (*_TEXTS, "candidates", "context_scores", "corpus_settings"),
-        dictionaries={"candidates": _PAIR, "context_scores": _PAIR},
     ),
     Step(
         _walk_trust,

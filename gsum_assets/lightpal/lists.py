@@ -1,38 +1,102 @@
-"""Tables of passages and candidates as matrices with a row per passage."""
+"""Tables with a list of other passages for each passage, as matrices."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.arrow import pc
+from gsum_resources.arrow import lengths_of, pc, values_of
 
 
-class CandidateLists(NamedTuple):
+class Numbered:
+    """Passages of one level, by their indices and by the numbers that tables list them by.
+
+    Attributes
+    ----------
+    ids : ids of the passages, `(n,)`.
+    numbers : their numbers, hashes of the ids, int64 `(n,)`.
+
+    Raises
+    ------
+    ValueError
+        If two passages have the same number: of ten million, with a probability of 0.00001.
+    """
+
+    def __init__(self, ids: Sequence[str] | pa.Array) -> None:
+        self.ids = pa.array(ids, pa.string())
+        self.numbers = numbers_of(self.ids)
+        self._known = pa.array(self.numbers)
+        if len(pc.unique(self._known)) < len(self.ids):
+            raise ValueError(
+                f"lightpal: two of {len(self.ids)} passages have the same number; rename a "
+                "document of the corpus, so that its passages get other ids"
+            )
+
+    def find(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the index of each number, int32 of the same shape; -1 where there is none."""
+        found = pc.fill_null(pc.index_in(pa.array(numbers.ravel()), self._known), -1)
+        return found.to_numpy().reshape(numbers.shape)
+
+    def indices_of(self, ids: pa.ChunkedArray) -> np.ndarray:
+        """Return the index of each id, int32; -1 where there is none."""
+        return indices_of(ids, self.ids)
+
+
+def numbers_of(ids: pa.Array) -> np.ndarray:
+    """Return the number of each passage: a hash of its id of 63 bits, int64 `(n,)`."""
+    import pandas.util
+
+    hash_array: Any = pandas.util.hash_array
+    hashes = hash_array(ids.to_numpy(zero_copy_only=False), categorize=False)
+    return (hashes >> np.uint64(1)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLists:
     """The candidates of every passage of one level.
 
     Attributes
     ----------
     ids : ids of the passages, `(n,)`.
-    indices : each passage's candidates as indices into `ids`, most similar first, `(n, k)`.
+    numbers : numbers of each passage's candidates, most similar first, int64 `(n, k)`.
     values : values of a column of the table, `(n, k)`; floats with NaN for null.
     """
 
     ids: Sequence[str]
-    indices: np.ndarray
+    numbers: np.ndarray
     values: np.ndarray
+
+    @cached_property
+    def passages(self) -> Numbered:
+        """The passages with their numbers."""
+        return Numbered(self.ids)
+
+    def indices(self, passages: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the candidates of some passages as indices into `ids`, int32 `(n_passages, k)`.
+
+        Raises
+        ------
+        ValueError
+            If a candidate is no passage, because passages have changed since the table was written.
+        """
+        found = self.passages.find(self.numbers[passages])
+        if (found < 0).any():
+            raise _changed(len(self.numbers), len(self.ids))
+        return found
 
 
 Lists = Mapping[str, CandidateLists]
 """Candidates by level."""
 
 
-def lists_of(pairs: pa.Table, collection: Collection, column: str | None = None) -> Lists:
+def lists_of(rows: pa.Table, collection: Collection, column: str | None = None) -> Lists:
     """Return the candidates of documents and of chunks, with the values of a column if named."""
     levels = {"document": collection.document_ids, "node": collection.chunk_ids}
-    return {level: candidate_lists(pairs, level, ids, column) for level, ids in levels.items()}
+    return {level: candidate_lists(rows, level, ids, column) for level, ids in levels.items()}
 
 
 def candidate_lists(
@@ -42,7 +106,7 @@ def candidate_lists(
 
     Parameters
     ----------
-    rows : rows of `lightpal.candidates` or `lightpal.context_scores`, in stored order.
+    rows : rows of `lightpal.candidates` or `lightpal.context_scores`, in any order.
     column : column of the values; None: no values.
 
     Raises
@@ -51,19 +115,15 @@ def candidate_lists(
         If the table is not of these passages, which have changed since it was written.
     """
     rows = of_level(rows, level)
-    owners, others = (indices_of(rows[name], ids) for name in ("passage_id", "candidate_id"))
-    k = rows.num_rows // len(ids) if len(ids) else 0
-    if (others < 0).any() or not _each_has(k, owners, len(ids)):
-        raise ValueError(
-            f"lightpal: the candidates of {rows.num_rows} rows are not those of {len(ids)} "
-            f"passages of level '{level}'; materialize lightpal/candidates again"
-        )
-    order = None if _ascend(owners) else np.argsort(owners, kind="stable")
-    del owners
-    indices = _shaped(others, order, len(ids), k)
-    if column is None:
-        return CandidateLists(ids, indices, np.empty((len(ids), 0)))
-    return CandidateLists(ids, indices, _shaped(rows[column].to_numpy(), order, len(ids), k))
+    owners = indices_of(rows["passage_id"], ids)
+    if len(owners) != len(ids) or (np.sort(owners) != np.arange(len(ids))).any():
+        raise _changed(rows.num_rows, len(ids), level)
+    order = None if (owners[1:] > owners[:-1]).all() else np.argsort(owners)
+    numbers = _in_order(matrix_of(rows["candidates"]), order)
+    values = np.empty((len(ids), 0))
+    if column is not None:
+        values = _in_order(matrix_of(rows[column]), order)
+    return CandidateLists(ids, numbers, values)
 
 
 def of_level(rows: pa.Table, level: str) -> pa.Table:
@@ -76,12 +136,21 @@ def of_level(rows: pa.Table, level: str) -> pa.Table:
     return rows.slice(first, int(np.count_nonzero(of)))
 
 
-def _ascend(owners: np.ndarray) -> bool:
-    return bool((owners[1:] >= owners[:-1]).all())
+def matrix_of(lists: pa.ChunkedArray) -> np.ndarray:
+    """Return lists of equal lengths as a matrix, `(n, k)`.
 
-
-def _shaped(values: np.ndarray, order: np.ndarray | None, n: int, k: int) -> np.ndarray:
-    return (values if order is None else values[order]).reshape(n, k)
+    Raises
+    ------
+    ValueError
+        If their lengths differ.
+    """
+    lengths = lengths_of(lists)
+    if (lengths != (k := lengths.max(initial=0))).any():
+        raise ValueError(
+            f"lightpal: passages have {lengths.min()} to {k} candidates; materialize "
+            "lightpal/candidates again"
+        )
+    return values_of(lists).reshape(len(lengths), k)
 
 
 def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
@@ -98,8 +167,13 @@ def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.nda
     return found
 
 
-def _each_has(k: int, owners: np.ndarray, n: int) -> bool:
-    """Return whether each of `n` passages has exactly `k` rows, and no row has another owner."""
-    if len(owners) and owners.min() < 0:
-        return False
-    return bool((np.bincount(owners, minlength=n) == k).all()) and len(owners) == n * k
+def _in_order(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
+    return values if order is None else values[order]
+
+
+def _changed(n_rows: int, n_passages: int, level: str = "") -> ValueError:
+    of_level = f" of level '{level}'" if level else ""
+    return ValueError(
+        f"lightpal: the candidates of {n_rows} passages are not those of {n_passages} "
+        f"passages{of_level}; materialize lightpal/candidates again"
+    )

@@ -12,7 +12,7 @@ the graph `walk` and 74.7/82.9 with `context` made symmetric; TF-IDF cosines as 
 75.5 / 83.3 instead of 75.1 / 82.8, too little to justify another table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,23 +21,25 @@ import pyarrow as pa
 from gsum_assets.lightpal.lists import Lists, lists_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import named, repeated, with_dictionaries
+from gsum_resources.arrow import as_lists, repeated, taken
 
 _PASSAGES_AT_ONCE = 2**15
 _LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean
 
 
 class _Edges(NamedTuple):
-    """Edges from passages by their indices, int32, with rank and weight, `(n_edges,)` each."""
+    """Edges of some passages, by passage and rank.
 
-    source: np.ndarray
-    target: np.ndarray
-    rank: np.ndarray
-    weight: np.ndarray
+    Attributes
+    ----------
+    counts : number of edges of each passage, `(n,)`.
+    targets : numbers of the passages to which they lead, int64 `(n_edges,)`.
+    weights : their weights, `(n_edges,)`.
+    """
 
-
-_Level = tuple[str, Sequence[str], Mapping[tuple[str, str], list[_Edges]]]
-"""A level, the ids of its passages, and blocks of its edges by graph and scope."""
+    counts: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
 
 
 class _Values(NamedTuple):
@@ -60,57 +62,53 @@ def passage_edges(
     ValueError
         If candidates or scores do not belong to the collection's passages.
     """
-    similar = lists_of(candidates, collection, "similarity")
-    return edges_among(similar, lists_of(context_scores, collection, "score"), collection, n_edges)
+    similar = lists_of(candidates, collection, "similarities")
+    return edges_among(similar, lists_of(context_scores, collection, "scores"), collection, n_edges)
 
 
 def edges_among(similar: Lists, scores: Lists, collection: Collection, n_edges: int) -> pa.Table:
     """Return the result of `passage_edges` from lists, so that the tables need not be in memory."""
     owners = np.repeat(np.arange(len(collection.document_ids)), np.diff(collection.starts))
-    levels: list[_Level] = []
-    for level, ids in (("document", collection.document_ids), ("node", collection.chunk_ids)):
-        near, scored = similar[level], scores[level]
-        if not np.array_equal(near.indices, scored.indices):
+    tables = [TABLES["lightpal.passage_edges"].empty()]
+    for level, near in similar.items():
+        scored = scores[level]
+        if not np.array_equal(near.numbers, scored.numbers):
             raise ValueError(
                 f"lightpal: the context scores of level '{level}' are not those of the candidates; "
                 "materialize lightpal/context_scores again"
             )
-        chosen: dict[tuple[str, str], list[_Edges]] = {}
-        for first in range(0, len(ids), _PASSAGES_AT_ONCE):
+        same = owners[near.indices()] == owners[:, None] if level == "node" else None
+        found: dict[tuple[str, str], list[_Edges]] = {}
+        for first in range(0, len(near.ids), _PASSAGES_AT_ONCE):
             block = slice(first, first + _PASSAGES_AT_ONCE)
-            indices, values_of = near.indices[block], scored.values[block]
-            same = owners[indices] == owners[block, None] if level == "node" else None
-            for graph, values in _values(near.values[block].astype(np.float64), values_of):
-                edges = _best(indices, values, n_edges, first)
-                chosen.setdefault((graph, "corpus"), []).append(edges)
+            values_of = near.values[block].astype(np.float64), scored.values[block]
+            for graph, values in _values(*values_of):
+                edges = _best(near.numbers[block], values, n_edges)
+                found.setdefault((graph, "corpus"), []).append(edges)
                 if same is not None:
-                    within = values._replace(strength=np.where(same, values.strength, -np.inf))
-                    edges = _best(indices, within, n_edges, first)
-                    chosen.setdefault((graph, "document"), []).append(edges)
-        levels.append((level, ids, chosen))
-    return _table(levels)
+                    within = np.where(same[block], values.strength, -np.inf)
+                    edges = _best(near.numbers[block], values._replace(strength=within), n_edges)
+                    found.setdefault((graph, "document"), []).append(edges)
+        ids = pa.array(near.ids, pa.string())
+        tables += [_rows(*names, level, ids, blocks) for names, blocks in found.items()]
+    return pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
 
 
-def _table(levels: Sequence[_Level]) -> pa.Table:
-    n_rows = sum(len(e.source) for *_, chosen in levels for all_ in chosen.values() for e in all_)
-    schema = with_dictionaries(TABLES["lightpal.passage_edges"].schema, n_rows)
-    tables = [schema.empty_table()]
-    for level, ids, chosen in levels:
-        known = pa.array(ids, pa.string())
-        for (graph, scope), blocks in chosen.items():
-            edges = _Edges(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-            n = len(edges.source)
-            columns = {
-                "graph": repeated(graph, n),
-                "level": repeated(level, n),
-                "scope": repeated(scope, n),
-                "source_id": named(known, edges.source, n_rows),
-                "target_id": named(known, edges.target, n_rows),
-                "rank": edges.rank,
-                "weight": edges.weight,
-            }
-            tables.append(pa.table(columns, schema=schema))
-    return pa.concat_tables(tables[1:] or tables)
+def _rows(graph: str, scope: str, level: str, ids: pa.Array, blocks: Sequence[_Edges]) -> pa.Table:
+    """Return a row for each passage that has an edge."""
+    counts, targets, weights = (np.concatenate(column) for column in zip(*blocks, strict=True))
+    sources = np.flatnonzero(counts)
+    return pa.table(
+        {
+            "graph": repeated(graph, len(sources)),
+            "level": repeated(level, len(sources)),
+            "scope": repeated(scope, len(sources)),
+            "source_id": taken(ids, sources),
+            "targets": as_lists(pa.array(targets), counts[sources]),
+            "weights": as_lists(pa.array(weights), counts[sources]),
+        },
+        schema=TABLES["lightpal.passage_edges"].schema,
+    )
 
 
 def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str, _Values]]:
@@ -135,19 +133,31 @@ def _standardized(values: np.ndarray) -> np.ndarray:
     return (values - mean) / np.where(spread > 0, spread, 1)
 
 
-def _best(indices: np.ndarray, values: _Values, n_edges: int, first: int) -> _Edges:
-    """Return the best edges of each passage, ties in the order of similarity.
+def _best(numbers: np.ndarray, values: _Values, n_edges: int) -> _Edges:
+    """Return the best edges of some passages, ties in the order of similarity.
 
     Parameters
     ----------
-    indices : candidates of the passages `first`, `first` + 1 …, `(n, k)`.
+    numbers : numbers of the passages' candidates, `(n, k)`.
     """
-    best = np.argsort(-values.strength, axis=1, kind="stable")[:, :n_edges]
-    source, column = np.nonzero(np.isfinite(np.take_along_axis(values.strength, best, 1)))
+    best = _strongest(values.strength, n_edges)
+    is_edge = np.isfinite(np.take_along_axis(values.strength, best, 1))
+    source, column = np.nonzero(is_edge)
     chosen = best[source, column]
-    return _Edges(
-        (first + source).astype(np.int32),
-        indices[source, chosen],
-        (column + 1).astype(np.int32),
-        values.weight[source, chosen],
-    )
+    return _Edges(is_edge.sum(axis=1), numbers[source, chosen], values.weight[source, chosen])
+
+
+def _strongest(strength: np.ndarray, n: int) -> np.ndarray:
+    """Return the columns of the `n` greatest values of each row, ties by column, `(rows, n)`.
+
+    Where fewer are finite, the columns of the others are any.
+    """
+    if n >= strength.shape[1]:
+        return np.argsort(-strength, axis=1, kind="stable")
+    chosen = np.sort(np.argpartition(-strength, n - 1, axis=1)[:, :n], axis=1)
+    values = np.take_along_axis(strength, chosen, 1)
+    least = values.min(axis=1, keepdims=True)
+    is_tied = np.isfinite(least[:, 0]) & ((strength >= least).sum(axis=1) > n)
+    best = np.take_along_axis(chosen, np.argsort(-values, axis=1, kind="stable"), 1)
+    best[is_tied] = np.argsort(-strength[is_tied], axis=1, kind="stable")[:, :n]
+    return best

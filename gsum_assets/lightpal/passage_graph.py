@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import WalkGraph
-from gsum_assets.lightpal.lists import indices_of
+from gsum_assets.lightpal.lists import Numbered
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.arrow import pc
+from gsum_resources.arrow import lengths_of, pc, values_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +67,7 @@ class PassageGraphs:
 
     def _whole(self, level: str, ids: Sequence[str]) -> WalkGraph:
         """Return the graph over a whole corpus, of the edges whose ends are in `ids`."""
-        rows = self._of(level, "corpus")
-        sources, targets = (indices_of(rows[end], ids) for end in ("source_id", "target_id"))
-        known = (sources >= 0) & (targets >= 0)
-        weights = rows["weight"].to_numpy()
-        return self._walk_graph(len(ids), sources[known], targets[known], weights[known])
+        return self._walk_graph(len(ids), *edges_among(self._of(level, "corpus"), ids))
 
     def _walk_graph(
         self, n_nodes: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray
@@ -83,53 +79,42 @@ class PassageGraphs:
         return WalkGraph(n_nodes, *ends, np.concatenate([weights, weights]))
 
 
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Sources and targets of edges, as indices of passages, and their weights, `(n_edges,)` each."""
+
+
+def edges_among(rows: pa.Table, ids: Sequence[str] | pa.Array) -> Edges:
+    """Return the edges whose two ends are in `ids`, in stored order.
+
+    Parameters
+    ----------
+    rows : rows of `lightpal.passage_edges` of one graph, level and scope.
+    """
+    passages = Numbered(ids)
+    sources = np.repeat(passages.indices_of(rows["source_id"]), lengths_of(rows["targets"]))
+    targets = passages.find(values_of(rows["targets"]))
+    known = (sources >= 0) & (targets >= 0)
+    return sources[known], targets[known], values_of(rows["weights"])[known]
+
+
 @dataclass(frozen=True, eq=False)
 class _EdgesBySource:
-    """Edges grouped by source, so that those of a few passages are found without the others.
+    """Edges by source, so that those of a few passages are found without the others.
 
     Attributes
     ----------
-    numbers : number of each passage that has an edge.
-    order : edges by source, those of one source in stored order, `(n_edges,)`.
-    starts : index in `order` of each passage's first edge, and the end, `(n_passages + 1,)`.
-    sources, targets, weights : numbers of the ends, and weights, in stored order, `(n_edges,)`.
+    rows : rows of `lightpal.passage_edges` of one graph, level and scope.
+    row_of : row of each passage that has an edge.
     """
 
-    numbers: Mapping[str, int]
-    order: np.ndarray
-    starts: np.ndarray
-    sources: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
+    rows: pa.Table
+    row_of: Mapping[str, int]
 
     @classmethod
     def of(cls, rows: pa.Table) -> "_EdgesBySource":
-        ends = pa.chunked_array(
-            [*rows["source_id"].chunks, *rows["target_id"].chunks], rows["source_id"].type
-        )
-        if pa.types.is_dictionary(ends.type):
-            ends = ends.unify_dictionaries()
-        ids = pc.unique(ends).to_pylist()
-        sources, targets = (indices_of(rows[end], ids) for end in ("source_id", "target_id"))
-        starts = np.append(0, np.cumsum(np.bincount(sources, minlength=len(ids))))
-        order = np.argsort(sources, kind="stable")
-        numbers = {passage_id: number for number, passage_id in enumerate(ids)}
-        return cls(numbers, order, starts, sources, targets, rows["weight"].to_numpy())
+        return cls(rows, {name: row for row, name in enumerate(rows["source_id"].to_pylist())})
 
-    def among(self, ids: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return sources and targets, as indices into `ids`, and weights of the edges in stored
-        order whose two ends are in `ids`.
-        """
-        numbers = np.array([self.numbers.get(passage_id, -1) for passage_id in ids], np.int64)
-        positions = np.flatnonzero(numbers >= 0)
-        if not len(positions):
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-        positions = positions[np.argsort(numbers[positions], kind="stable")]
-        known = numbers[positions]  # ascending
-        leaving = [self.order[slice(*self.starts[number : number + 2])] for number in known]
-        edges = np.sort(np.concatenate(leaving))
-        at = np.minimum(np.searchsorted(known, self.targets[edges]), len(known) - 1)
-        is_within = known[at] == self.targets[edges]
-        edges, targets = edges[is_within], positions[at[is_within]]
-        sources = positions[np.searchsorted(known, self.sources[edges])]
-        return sources, targets, self.weights[edges]
+    def among(self, ids: Sequence[str]) -> Edges:
+        """Return the edges whose two ends are in `ids`, in stored order."""
+        found = sorted(self.row_of[name] for name in ids if name in self.row_of)
+        return edges_among(self.rows.take(pa.array(found, pa.int64())), ids)

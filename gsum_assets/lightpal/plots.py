@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.lightpal.passage_graph import edges_among
 from gsum_assets.plots.figure import (
     COLOURS,
     axes_at,
@@ -95,10 +96,10 @@ def _walked(edges: pa.Table, ids: pa.Array, level: str) -> "csr_array":
     wanted = {"graph": "walk", "level": level, "scope": "corpus"}
     for column, value in wanted.items():
         edges = edges.filter(pc.equal(edges[column], value))
-    ends = [pc.index_in(edges[end], ids).to_numpy() for end in ("source_id", "target_id")]
-    order = np.lexsort(ends)  # so that sums do not depend on the order of rows
-    rows, columns = (end[order] for end in ends)
-    one_way = csr_array((edges["weight"].to_numpy()[order], (rows, columns)), (len(ids),) * 2)
+    sources, targets, found = edges_among(edges, ids)
+    order = np.lexsort((sources, targets))  # so that sums do not depend on the order of rows
+    rows, columns, found = sources[order], targets[order], found[order]
+    one_way = csr_array((found, (rows, columns)), (len(ids),) * 2)
     return csr_array(one_way + one_way.T)
 
 

@@ -1,60 +1,65 @@
-"""Tables of LightPAL."""
+"""Tables of LightPAL, with a row for each passage that lists others.
 
-from gsum_assets.columns import (
-    FLOAT,
-    FLOAT32,
-    INT,
-    LEVEL,
-    PASSAGE_ID,
-    TEXT,
-)
+A passage is listed by its number, a hash of its id: 8 bytes that stay when other passages come and
+go. The views `lightpal.pairs` and `lightpal.edges` have a row for each passage that is listed, with
+its id.
+"""
+
+import pyarrow as pa
+
+from gsum_assets.columns import FLOAT, FLOAT32, INT, LEVEL, PASSAGE_ID, TEXT
 from gsum_resources.table import Column, Table
+
+_NUMBERS = pa.list_(pa.int64())
+_CANDIDATES = Column("candidates", _NUMBERS, "numbers of the candidates, most similar first")
 
 TABLES = (
     Table(
         "lightpal.candidates",
-        "pair of a passage and a similar passage",
+        "passage with the most similar passages",
         (
             LEVEL,
             PASSAGE_ID,
-            Column("candidate_id", TEXT, "the other passage"),
-            Column("rank", INT, "from 1, most similar first"),
-            Column("similarity", FLOAT32, "cosine; for documents, that of their closest chunks"),
-        ),
-        ("corpus",),
-        ("level", "passage_id", "candidate_id"),
-    ),
-    Table(
-        "lightpal.context_scores",
-        "pair of a passage and one of its candidates",
-        (
-            LEVEL,
-            PASSAGE_ID,
-            Column("candidate_id", TEXT, "the candidate"),
+            Column("passage_number", pa.int64(), "number of the passage, a hash of its id"),
+            _CANDIDATES,
             Column(
-                "score",
-                FLOAT,
-                "log P(candidate | passage), nats per token; null: not available",
-                True,
+                "similarities",
+                pa.list_(FLOAT32),
+                "cosine with each; of documents, that of their closest chunks",
             ),
         ),
         ("corpus",),
-        ("level", "passage_id", "candidate_id"),
+        ("level", "passage_id"),
+    ),
+    Table(
+        "lightpal.context_scores",
+        "passage with the scores of its candidates",
+        (
+            LEVEL,
+            PASSAGE_ID,
+            _CANDIDATES,
+            Column(
+                "scores",
+                pa.list_(FLOAT),
+                "log P(candidate | passage) of each, nats per token; null: not available",
+            ),
+        ),
+        ("corpus",),
+        ("level", "passage_id"),
     ),
     Table(
         "lightpal.passage_edges",
-        "edge of a passage graph",
+        "passage with its edges in a passage graph",
         (
             Column("graph", TEXT, "'context', 'embedding' or 'walk', by the score of its edges"),
             LEVEL,
             Column("scope", TEXT, "'corpus', or 'document': both ends are in one document"),
             Column("source_id", TEXT, "the passage, document_id or chunk_id by level"),
-            Column("target_id", TEXT, "the passage to which the edge leads"),
-            Column("rank", INT, "from 1, best edge of the source first"),
-            Column("weight", FLOAT, "weight of the edge in a walk, not normalized"),
+            Column("targets", _NUMBERS, "numbers of the passages to which edges lead, best first"),
+            Column("weights", pa.list_(FLOAT), "weight of each edge in a walk, not normalized"),
         ),
         ("corpus",),
-        ("graph", "level", "scope", "source_id", "target_id"),
+        ("graph", "level", "scope", "source_id"),
     ),
     Table(
         "lightpal.walk_trust",

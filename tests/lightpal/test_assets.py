@@ -14,6 +14,7 @@ from gsum_resources.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.lightpal.toys import pairs_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
@@ -102,7 +103,7 @@ def scored_rows(house: House) -> set[tuple[str, ...]]:
     texts = {row["chunk_id"]: row["text"] for row in house.table("chunks").to_pylist()}
     texts |= {row["document_id"]: row["text"] for row in house.table("documents").to_pylist()}
     found: dict[tuple[str, str], list[str]] = {}
-    for row in house.table("lightpal.candidates").to_pylist():
+    for row in pairs_of(house.table("lightpal.candidates")):
         row_of = found.setdefault((row["level"], row["passage_id"]), [texts[row["passage_id"]]])
         row_of.append(texts[row["candidate_id"]])
     return set(map(tuple, found.values()))
@@ -201,10 +202,10 @@ def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     report = house.run(WALK)
     assert not report.errors
     assert not report.is_complete
-    assert house.table("lightpal.context_scores")["score"].null_count
+    assert None in [pair["value"] for pair in pairs_of(house.table("lightpal.context_scores"))]
     house.scorer = CountingScorer(mu=60.0)
     assert house.run(WALK).is_complete
-    assert not house.table("lightpal.context_scores")["score"].null_count
+    assert None not in [pair["value"] for pair in pairs_of(house.table("lightpal.context_scores"))]
     mute = {context for context, _ in house.scorer.pairs}
     assert mute
     assert all(DOCUMENTS[3] in context for context in mute)

@@ -8,7 +8,7 @@ from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.scoring.unigram import UnigramScorer
-from tests.lightpal.toys import EMPTY, TableScorer, topic_tables
+from tests.lightpal.toys import EMPTY, TableScorer, pairs_of, topic_tables
 from tests.retrieval.toys import collection
 
 
@@ -17,20 +17,20 @@ def test_score_is_of_the_candidate_given_the_passage():
     found = candidates(here, 3)
     rows = context_scores(found, here, scorer)
     assert rows.schema.equals(TABLES["lightpal.context_scores"].schema)
-    names = ["level", "passage_id", "candidate_id"]
+    names = ["level", "passage_id", "candidates"]
     assert rows.select(names).equals(found.select(names))
     text_of = dict(zip(here.document_ids, here.document_texts, strict=True))
     text_of |= dict(zip(here.chunk_ids, here.chunk_texts, strict=True))
-    for row in rows.to_pylist():
+    for row in pairs_of(rows):
         passage, candidate = text_of[row["passage_id"]], text_of[row["candidate_id"]]
-        assert row["score"] == len(passage) - len(candidate) / 64
+        assert row["value"] == len(passage) - len(candidate) / 64
 
 
 def test_unavailable_score_is_null():
     here = collection()
     silent = TableScorer(lambda context, text: np.nan if "clouds" in text else -1.0)
-    rows = context_scores(candidates(here, 2), here, silent).to_pylist()
-    assert {(row["candidate_id"], row["score"]) for row in rows if row["level"] == "document"} == {
+    rows = pairs_of(context_scores(candidates(here, 2), here, silent))
+    assert {(row["candidate_id"], row["value"]) for row in rows if row["level"] == "document"} == {
         ("apples", -1.0),
         ("boats", -1.0),
         ("clouds", None),
@@ -39,9 +39,9 @@ def test_unavailable_score_is_null():
 
 def test_default_scorer_prefers_shared_words():
     here = Collection.from_tables(*topic_tables(2, 3, 4))
-    rows = context_scores(candidates(here, 100), here, UnigramScorer()).to_pylist()
-    same = [r["score"] for r in rows if r["passage_id"][:3] == r["candidate_id"][:3]]
-    other = [r["score"] for r in rows if r["passage_id"][:3] != r["candidate_id"][:3]]
+    rows = pairs_of(context_scores(candidates(here, 100), here, UnigramScorer()))
+    same = [r["value"] for r in rows if r["passage_id"][:3] == r["candidate_id"][:3]]
+    other = [r["value"] for r in rows if r["passage_id"][:3] != r["candidate_id"][:3]]
     assert np.mean(same) > max(0, np.mean(other))
 
 
@@ -49,4 +49,5 @@ def test_default_scorer_prefers_shared_words():
 def test_few_or_no_passages(here):
     found = candidates(here, 5)
     rows = context_scores(found, here, UnigramScorer())
-    assert rows.num_rows == found.num_rows == (2 if len(here.chunk_ids) == 2 else 0)
+    assert rows.num_rows == found.num_rows == len(here.chunk_ids) + len(here.document_ids)
+    assert len(pairs_of(rows)) == (2 if len(here.chunk_ids) == 2 else 0)

@@ -14,7 +14,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from tests.lightpal.test_earlier import CHANGES, SIZES, a_collection
-from tests.lightpal.toys import TableScorer
+from tests.lightpal.toys import TableScorer, pairs_of
 
 TABLE, CORPUS, N = TABLES["lightpal.context_scores"], "tales", 5
 
@@ -85,7 +85,7 @@ def test_missing_scores_are_requested_again(store):
     here, silent = a_collection(SIZES), TableScorer(lambda context, text: np.nan)
     silent.identity = "silent"
     rows = scored(store, here, silent)
-    assert rows["score"].null_count == rows.num_rows
+    assert {pair["value"] for pair in pairs_of(rows)} == {None}
     note_scores(store, CORPUS, rows, here, silent.identity)
     store.write(TABLE, Partition(CORPUS), rows, Provenance("", "1"))
     assert len(contexts_scored(store, here, silent)) == len(here.chunk_ids) + len(here.document_ids)

@@ -1,7 +1,8 @@
-"""Tables of passages and their candidates whose ids do not fit into one array of texts."""
+"""Tables whose texts or lists do not fit into one array."""
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,29 +22,39 @@ MOST = 500
 NEW = Provenance("", "1")
 
 
-def longest(rows: pa.Table) -> int:
-    """Bytes of text in the largest array of a table."""
-    texts = [column for column in rows.columns if pa.types.is_string(column.type)]
-    sizes = (sum(map(len, chunk.to_pylist())) for column in texts for chunk in column.chunks)
-    return max(sizes, default=0)
-
-
 def written() -> Iterator[pa.Table]:
-    """Tables with a row for each passage and neighbour."""
+    """Tables with lists of passages."""
     documents, chunks, vectors = topic_tables(2, 3, 4)
     here = Collection.from_tables(documents, chunks, vectors)
     yield candidates(here, 8)
     yield edges_of(here)
 
 
-def test_ids_of_pairs_are_in_arrays_below_the_limit(monkeypatch: pytest.MonkeyPatch):
-    expected = [content_hash(rows) for rows in written()]
-    assert min(map(longest, written())) > MOST
-    monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", MOST)
-    for rows, digest in zip(written(), expected, strict=True):
-        assert longest(rows) <= MOST
+def test_lists_are_in_arrays_below_the_limit(monkeypatch: pytest.MonkeyPatch):
+    expected = list(written())
+    monkeypatch.setattr(arrow, "MOST_VALUES", 20)
+    for rows, whole in zip(written(), expected, strict=True):
+        lists = [column for column in rows.columns if pa.types.is_list(column.type)]
+        assert lists
+        for column in lists:
+            assert column.num_chunks > 2
+            assert all(len(chunk.flatten()) <= 20 for chunk in column.chunks)
         rows.validate(full=True)
-        assert content_hash(rows) == digest
+        assert rows.equals(whole)
+        assert content_hash(rows) == content_hash(whole)
+
+
+@pytest.mark.parametrize("most", [1, 4, 100])
+def test_lists_return_their_values(monkeypatch: pytest.MonkeyPatch, most):
+    monkeypatch.setattr(arrow, "MOST_VALUES", most)  # a list may be longer than that
+    lengths = np.array([0, 3, 0, 1, 6, 0])
+    lists = arrow.as_lists(pa.array(np.arange(10.0)), lengths)
+    assert lists.to_pylist() == [[], [0, 1, 2], [], [3], [4, 5, 6, 7, 8, 9], []]
+    assert arrow.lengths_of(lists).tolist() == lengths.tolist()
+    assert arrow.values_of(lists.slice(1, 3)).tolist() == [0, 1, 2, 3]
+    nothing = arrow.as_lists(pa.array([], pa.int64()), np.empty(0, np.int64))
+    assert nothing.type == pa.list_(pa.int64())
+    assert arrow.values_of(nothing).tolist() == arrow.lengths_of(nothing).tolist() == []
 
 
 def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: pytest.MonkeyPatch):
@@ -52,11 +63,12 @@ def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: py
     plain = [
         store.write(t, Partition("plain"), r, NEW) for t, r in zip(tables, written(), strict=True)
     ]
-    monkeypatch.setattr(arrow, "MANY_ROWS", 10)
     monkeypatch.setattr(parquet_store, "_GROUP_ROWS", 100)
     monkeypatch.setattr("gsum_resources.content_hash._ROWS_AT_ONCE", 7)
     for table, rows, expected in zip(tables, written(), plain, strict=True):
-        assert any(pa.types.is_dictionary(f.type) for f in rows.schema)
+        for index, name in enumerate(rows.column_names):
+            if pa.types.is_string(rows.schema.field(name).type):
+                rows = rows.set_column(index, name, rows[name].dictionary_encode())
         found = store.write(table, Partition("many"), rows, NEW)
         assert found.content_hash == expected.content_hash
         names = [column.name for column in table.columns]

@@ -4,17 +4,16 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.lightpal.passage_edges import passage_edges
+from gsum_assets.lightpal.passage_edges import _strongest, passage_edges
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import shuffled
-from tests.lightpal.toys import EMPTY, topic_tables
+from tests.lightpal.toys import EMPTY, candidate_table, ends_of, topic_tables
 from tests.retrieval.toys import collection, tables
 
 GRAPHS = ("context", "embedding", "walk")
@@ -37,18 +36,19 @@ def edges(scores: Mapping[str, float | None] = SCORES, n_edges: int = 3) -> list
     for level, ids in (("document", COLLECTION.document_ids), ("node", IDS)):
         for own in ids:
             others = list(SIMILARITIES) if own == "a1" else [i for i in ids if i != own]
-            for rank, other in enumerate(others, 1):
+            for other in others:
                 row = {"level": level, "passage_id": own, "candidate_id": other}
-                candidates.append({**row, "rank": rank, "similarity": SIMILARITIES.get(other, 0.0)})
-                scored.append({**row, "score": scores.get(other, 0.0)})
+                candidates.append({**row, "value": SIMILARITIES.get(other, 0.0)})
+                scored.append({**row, "value": scores.get(other, 0.0)})
     table = passage_edges(
-        pa.Table.from_pylist(candidates, TABLES["lightpal.candidates"].schema),
-        pa.Table.from_pylist(scored, TABLES["lightpal.context_scores"].schema),
+        candidate_table(candidates),
+        candidate_table(scored, "context_scores"),
         COLLECTION,
         n_edges,
     )
     assert table.schema.equals(TABLES["lightpal.passage_edges"].schema)
-    return [row for row in table.to_pylist() if row["source_id"] == "a1"]
+    ids = [*IDS, *COLLECTION.document_ids]
+    return [row for row in ends_of(table, ids) if row["source_id"] == "a1"]
 
 
 def targets(rows: list[dict], graph: str, scope: str = "corpus") -> list[tuple[str, int, float]]:
@@ -110,7 +110,7 @@ def test_every_passage_has_its_best_edges_in_every_graph(n_edges):
     found = candidates(here, 10)
     rows = passage_edges(found, context_scores(found, here, UnigramScorer()), here, n_edges)
     counts: dict[tuple[str, str, str, str], list[int]] = {}
-    for row in rows.to_pylist():
+    for row in ends_of(rows, [*here.chunk_ids, *here.document_ids]):
         names = (row["graph"], row["level"], row["scope"], row["source_id"])
         counts.setdefault(names, []).append(row["rank"])
         assert row["weight"] > 0
@@ -151,3 +151,16 @@ def test_empty_corpus_has_no_edges():
     found = candidates(EMPTY, 3)
     rows = passage_edges(found, context_scores(found, EMPTY, UnigramScorer()), EMPTY, 2)
     assert rows.equals(TABLES["lightpal.passage_edges"].empty())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strongest_are_those_of_a_stable_sort(seed):
+    random = np.random.default_rng(seed)
+    strength = random.integers(0, 6, (200, 12)).astype(float)  # many ties
+    strength[random.random(strength.shape) < 0.4] = -np.inf
+    for n in (1, 3, 11, 12, 20):
+        expected = np.argsort(-strength, axis=1, kind="stable")[:, :n]
+        found = _strongest(strength, n)
+        is_finite = np.isfinite(np.take_along_axis(strength, expected, 1))
+        assert (found[:, : expected.shape[1]] == expected)[is_finite].all()
+        assert np.isfinite(np.take_along_axis(strength, found, 1)[:, :n]).sum() == is_finite.sum()

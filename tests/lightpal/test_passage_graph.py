@@ -6,10 +6,9 @@ import pyarrow as pa
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from tests.gor.toy_documents import shuffled
-from tests.lightpal.toys import edges_of, topic_tables
+from tests.lightpal.toys import edge_table, edges_of, ends_of, topic_tables
 from tests.retrieval.toys import collection
 
 EDGES = (
@@ -23,10 +22,9 @@ EDGES = (
 )
 
 
-def edge_table() -> pa.Table:
+def some_edges() -> pa.Table:
     names = ("graph", "level", "scope", "source_id", "target_id", "weight")
-    rows = [{**dict(zip(names, row, strict=True)), "rank": 1} for row in EDGES]
-    return pa.Table.from_pylist(rows, TABLES["lightpal.passage_edges"].schema)
+    return edge_table(dict(zip(names, row, strict=True)) for row in EDGES)
 
 
 def weights(graph: WalkGraph) -> dict[tuple[int, int], float]:
@@ -38,14 +36,14 @@ def weights(graph: WalkGraph) -> dict[tuple[int, int], float]:
 
 
 def test_edges_belong_to_one_graph_of_existing_passages():
-    graphs = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
+    graphs = PassageGraphs.of(some_edges(), "walk").walked(collection(), "corpus")
     assert weights(graphs.nodes) == {(0, 2): 4.0, (2, 0): 1.0, (2, 4): 2.0}
     assert weights(graphs.documents) == {(2, 0): 5.0}
     assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
 
 
 def test_opposite_edges_add_up_in_both_directions():
-    graphs = PassageGraphs.of(edge_table(), "walk", both_ways=True).walked(collection(), "corpus")
+    graphs = PassageGraphs.of(some_edges(), "walk", both_ways=True).walked(collection(), "corpus")
     steps = {(0, 2): 5.0, (2, 0): 5.0, (2, 4): 2.0, (4, 2): 2.0}
     assert weights(graphs.nodes) == steps
     assert weights(graphs.documents) == {(2, 0): 5.0, (0, 2): 5.0}
@@ -54,22 +52,22 @@ def test_opposite_edges_add_up_in_both_directions():
 
 def test_document_graph_has_its_own_edges():
     boats = collection().document(1)
-    graphs = PassageGraphs.of(edge_table(), "walk").walked(boats, "document")
+    graphs = PassageGraphs.of(some_edges(), "walk").walked(boats, "document")
     assert weights(graphs.nodes) == {(0, 1): 3.0}
     assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (2, 1)
     assert weights(graphs.documents) == {}
 
 
 def test_graph_without_edges_has_its_nodes():
-    graphs = PassageGraphs.of(edge_table(), "embedding").walked(collection(), "corpus")
+    graphs = PassageGraphs.of(some_edges(), "embedding").walked(collection(), "corpus")
     assert (graphs.nodes.n_nodes, graphs.documents.n_nodes) == (5, 3)
     assert len(graphs.nodes.sources) == len(graphs.documents.sources) == 0
     assert graphs.nodes.weights.dtype == np.float64
 
 
 def test_row_order_does_not_matter():
-    turned = PassageGraphs.of(shuffled(edge_table()), "walk").walked(collection(), "corpus")
-    expected = PassageGraphs.of(edge_table(), "walk").walked(collection(), "corpus")
+    turned = PassageGraphs.of(shuffled(some_edges()), "walk").walked(collection(), "corpus")
+    expected = PassageGraphs.of(some_edges(), "walk").walked(collection(), "corpus")
     assert weights(turned.nodes) == weights(expected.nodes)
 
 
@@ -77,7 +75,8 @@ def test_documents_have_the_edges_among_their_chunks():
     here = Collection.from_tables(*topic_tables(3, 4, 6))
     rows = shuffled(edges_of(here))
     rows = rows.filter(pc.equal(rows["graph"], "walk"))
-    within = rows.filter(pc.equal(rows["scope"], "document")).to_pylist()
+    within = rows.filter(pc.equal(rows["scope"], "document"))
+    within = ends_of(within, here.chunk_ids)
     rows = PassageGraphs.of(rows, "walk", both_ways=True)
     for index in reversed(range(len(here.document_ids))):
         document = here.document(index)

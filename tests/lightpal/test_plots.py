@@ -10,7 +10,7 @@ from PIL import Image
 
 from gsum_assets.lightpal import plots
 from gsum_assets.lightpal.plots import passage_graph_picture
-from gsum_assets.tables import TABLES
+from tests.lightpal.toys import edge_table
 from tests.plots.toys import ODD_NAMES, with_names
 
 MAX_BYTES = 60_000  # it is stored in the event log
@@ -33,12 +33,11 @@ def chunks(documents: list[str], n_each: int = 1) -> pa.Table:
 
 def edges(pairs: list[tuple[str, str]], level: str, graph: str = "walk") -> pa.Table:
     weights = np.random.default_rng(len(pairs)).random(len(pairs))
-    rows = [
-        {"graph": graph, "level": level, "scope": "corpus", "rank": 1, "weight": weight}
+    return edge_table(
+        {"graph": graph, "level": level, "scope": "corpus", "weight": weight}
         | {"source_id": source, "target_id": target}
         for (source, target), weight in zip(pairs, weights, strict=True)
-    ]
-    return pa.Table.from_pylist(rows, TABLES["lightpal.passage_edges"].schema)
+    )
 
 
 def groups(ids: list[str], n_groups: int) -> list[tuple[str, str]]:
@@ -93,7 +92,7 @@ def test_chunks_of_few_documents_are_drawn():
     rows = pa.concat_tables([edges(groups(ids, 4), "node"), edges([("a", "b")], "document")])
     png = draw(rows, of)
     check(png)
-    assert png != draw(rows.slice(0, 60), of)
+    assert png != draw(rows.slice(0, 15), of)
     assert png == draw(rows.slice(0, rows.num_rows - 1), of)  # without the edge of documents
 
 

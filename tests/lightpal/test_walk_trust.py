@@ -16,7 +16,15 @@ from gsum_assets.retrieval.ranking import Retriever, Scores
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from tests.gor.toy_documents import shuffled
-from tests.lightpal.toys import EMPTY, Tables, documents_of, edges_of, topic_tables
+from tests.lightpal.toys import (
+    EMPTY,
+    Tables,
+    documents_of,
+    edge_table,
+    edges_of,
+    ends_of,
+    topic_tables,
+)
 
 
 @cache
@@ -51,14 +59,15 @@ def with_random_targets(edges: pa.Table, collection: Collection) -> pa.Table:
     owners = np.repeat(np.array(collection.document_ids), np.diff(collection.starts)).tolist()
     owner = dict(zip(collection.chunk_ids, owners, strict=True))
     groups: dict[tuple, list[int]] = {}
-    for i, row in enumerate(edges.to_pylist()):
+    rows = ends_of(edges, [*collection.chunk_ids, *collection.document_ids])
+    for i, row in enumerate(rows):
         within = owner[row["source_id"]] if row["scope"] == "document" else ""
         groups.setdefault((row["graph"], row["level"], within), []).append(i)
-    order = np.arange(edges.num_rows)
+    order = np.arange(len(rows))
     for indices in groups.values():
         order[indices] = random.permutation(indices)
-    targets = edges["target_id"].take(pa.array(order))
-    return edges.set_column(edges.schema.get_field_index("target_id"), "target_id", targets)
+    targets = [rows[other]["target_id"] for other in order]
+    return edge_table({**row, "target_id": to} for row, to in zip(rows, targets, strict=True))
 
 
 def test_topical_edges_are_trusted_and_random_ones_are_not():

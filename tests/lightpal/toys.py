@@ -1,6 +1,8 @@
 """Collections of topics whose passages belong together, and graphs over them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,14 +10,17 @@ import pyarrow as pa
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.lightpal.lists import numbers_of
 from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
+from gsum_assets.tables import TABLES
 from gsum_resources.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import embedding_table
 
 Tables = tuple[pa.Table, pa.Table, pa.Table]
+Row = dict[str, Any]
 DIMENSION = 16
 
 
@@ -68,6 +73,62 @@ def edges_of(collection: Collection, n_candidates: int = 30, n_edges: int = 5) -
     found = candidates(collection, n_candidates)
     scores = context_scores(found, collection, UnigramScorer())
     return passage_edges(found, scores, collection, n_edges)
+
+
+def number(passage_id: str) -> int:
+    return int(numbers_of(pa.array([passage_id]))[0])
+
+
+def pairs_of(rows: pa.Table) -> list[Row]:
+    """Each passage with each candidate, its rank, and its similarity or score."""
+    rows_of = rows.to_pylist()
+    ids = {number(row["passage_id"]): row["passage_id"] for row in rows_of}
+    (name,) = {"similarities", "scores"} & set(rows.column_names)
+    return [
+        {"level": row["level"], "passage_id": row["passage_id"], "rank": rank}
+        | {"candidate_id": ids[other], "value": value}
+        for row in rows_of
+        for rank, (other, value) in enumerate(zip(row["candidates"], row[name], strict=True), 1)
+    ]
+
+
+def candidate_table(pairs: Iterable[Row], table: str = "candidates") -> pa.Table:
+    """The opposite of `pairs_of`; pairs of a passage follow one another."""
+    name = {"candidates": "similarities", "context_scores": "scores"}[table]
+    rows = [
+        {"level": level, "passage_id": passage_id, "passage_number": number(passage_id)}
+        | {"candidates": [number(pair["candidate_id"]) for pair in found]}
+        | {name: [pair.get("value") for pair in found]}
+        for (level, passage_id), of in groupby(pairs, lambda p: (p["level"], p["passage_id"]))
+        for found in [list(of)]
+    ]
+    return pa.Table.from_pylist(rows, TABLES[f"lightpal.{table}"].schema)
+
+
+def ends_of(edges: pa.Table, ids: Iterable[str]) -> list[Row]:
+    """Each edge with the ids of both ends, of which `ids` are all, its rank and its weight."""
+    known = {number(passage_id): passage_id for passage_id in ids}
+    return [
+        {name: row[name] for name in ("graph", "level", "scope", "source_id")}
+        | {"target_id": known[target], "rank": rank, "weight": weight}
+        for row in edges.to_pylist()
+        for rank, (target, weight) in enumerate(zip(row["targets"], row["weights"], strict=True), 1)
+    ]
+
+
+def edge_table(edges: Iterable[Row]) -> pa.Table:
+    """The opposite of `ends_of`; edges of a passage are in the order of their ranks."""
+    names = ("graph", "level", "scope", "source_id")
+    found: dict[tuple, list[Row]] = {}
+    for edge in edges:
+        found.setdefault(tuple(edge[name] for name in names), []).append(edge)
+    rows = [
+        dict(zip(names, key, strict=True))
+        | {"targets": [number(edge["target_id"]) for edge in of]}
+        | {"weights": [edge["weight"] for edge in of]}
+        for key, of in found.items()
+    ]
+    return pa.Table.from_pylist(rows, TABLES["lightpal.passage_edges"].schema)
 
 
 class TableScorer:

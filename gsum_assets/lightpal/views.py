@@ -1,0 +1,33 @@
+"""Views with a row for each passage that a row of LightPAL's tables lists, with its id."""
+
+from gsum_resources.catalogue import View
+
+_PAIRS = """
+WITH pairs AS (
+    SELECT corpus, level, c.passage_id, unnest(c.candidates) AS number,
+           generate_subscripts(c.candidates, 1)::INTEGER AS rank,
+           unnest(similarities) AS similarity, unnest(scores) AS score
+    FROM lightpal.candidates AS c
+    LEFT JOIN lightpal.context_scores AS s USING (corpus, level, passage_id, candidates)
+)
+SELECT corpus, level, pairs.passage_id, candidate.passage_id AS candidate_id, rank, similarity,
+       score
+FROM pairs JOIN lightpal.candidates AS candidate USING (corpus, level)
+WHERE candidate.passage_number = number
+"""
+
+_EDGES = """
+WITH edges AS (
+    SELECT corpus, graph, level, scope, source_id, unnest(targets) AS number,
+           generate_subscripts(targets, 1)::INTEGER AS rank, unnest(weights) AS weight
+    FROM lightpal.passage_edges
+)
+SELECT corpus, graph, level, scope, source_id, target.passage_id AS target_id, rank, weight
+FROM edges JOIN lightpal.candidates AS target USING (corpus, level)
+WHERE target.passage_number = number
+"""
+
+VIEWS = (
+    View("lightpal.pairs", "pair of a passage and one of its candidates", _PAIRS),
+    View("lightpal.edges", "edge of a passage graph", _EDGES),
+)
