@@ -72,7 +72,8 @@ def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
     if record is None:
         return None
     rows, hashes = store.read(_TABLE, [partition], _COLUMNS)
-    return Earlier(rows, record["documents"]) if hashes.get(partition) == record["rows"] else None
+    is_known = hashes.get(partition) == record["rows"] and "candidates" in rows.column_names
+    return Earlier(rows, record["documents"]) if is_known else None  # or of an older gsum
 
 
 def note(

@@ -50,6 +50,8 @@ def known_scores(
     if record is None or record["scorer"] != scorer:
         return {}
     rows, _ = store.read(_TABLE, [Partition(corpus)], _COLUMNS)
+    if "scores" not in rows.column_names:
+        return {}  # of an older gsum
     if _digest(rows["scores"]) != record["scores"]:
         return {}
     before, now = record["documents"], _digests(collection)

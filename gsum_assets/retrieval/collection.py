@@ -100,7 +100,7 @@ class Collection:
         found = {}
         for level, ids in levels.items():
             found[level] = np.empty(len(ids), np.int64)
-            found[level][sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+            found[level][pc.sort_indices(pa.array(ids, pa.string()))] = np.arange(len(ids))
         return found
 
     def document(self, index: int) -> "Collection":

@@ -26,15 +26,16 @@ def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") ->
         If an id has no embedding, or the embeddings differ in length.
     """
     vectors = embeddings["embedding"]
-    row_of = {id_: i for i, id_ in enumerate(embeddings[f"{kind}_id"].to_pylist())}
-    missing = [id_ for id_ in ids if id_ not in row_of]
-    if missing:
+    known = embeddings[f"{kind}_id"].combine_chunks()
+    found = pc.index_in(pa.array(ids, pa.string()), known)
+    if found.null_count:
+        missing = [id_ for id_, row in zip(ids, found.to_pylist(), strict=True) if row is None]
         many = {"query": "queries"}.get(kind, f"{kind}s")
         raise ValueError(
             f"{kind}_embeddings: {len(missing)} of {len(ids)} {many} have no embedding "
             f"(first: {missing[0]}); materialize {kind}_embeddings"
         )
-    rows = np.array([row_of[id_] for id_ in ids], dtype=np.int64)
+    rows = found.to_numpy()
     in_order = len(rows) == len(vectors) and bool((rows == np.arange(len(rows))).all())
     return stacked(vectors) if in_order else _taken(vectors, rows)
 
@@ -50,11 +51,12 @@ def _taken(column: pa.ChunkedArray, rows: np.ndarray) -> np.ndarray:
     """Return rows of a column of vectors as one matrix, copied once, without the whole in order."""
     dim = _dimension(column)
     taken = np.empty((len(rows), dim), np.float32)
-    first = 0
-    for chunk in column.chunks:
-        here = (first <= rows) & (rows < first + len(chunk))
-        taken[here] = _matrix(chunk, dim)[rows[here] - first]
-        first += len(chunk)
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum([len(chunk) for chunk in column.chunks])
+    bounds = np.append(0, np.searchsorted(rows[order], ends))
+    for index, chunk in enumerate(column.chunks):
+        here = order[slice(*bounds[index : index + 2])]
+        taken[here] = _matrix(chunk, dim)[rows[here] - (ends[index] - len(chunk))]
     return taken
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.graphs import nearest_again
@@ -83,3 +84,14 @@ def test_changed_number_of_candidates(store):
         assert candidates(CHANGES["added"], n, earlier=earlier).equals(
             candidates(CHANGES["added"], n)
         )
+
+
+def test_table_of_an_older_gsum_is_ignored(store):
+    then = a_collection(SIZES)
+    rows = candidates(then, 5)
+    note(store, CORPUS, rows, then)
+    keep(store, rows)
+    path = store.path(TABLE, Partition(CORPUS))
+    file = pq.read_table(path)
+    pq.write_table(file.drop_columns(["candidates", "similarities"]), path)
+    assert read_earlier(store, CORPUS) is None
