@@ -15,9 +15,9 @@ from gsum.names import family_named, unknown
 from gsum_assets.ask import ask
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.families import FAMILIES
-from gsum_assets.graphrag.compat import VIEWS
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_assets.tables import RESULT_TABLES, TABLES
+from gsum_assets.views import VIEWS
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.appended import read_appended
 from gsum_resources.home import Home as Folders

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from gsum_resources.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
-from tests.lightpal.toys import pairs_of
+from tests.lightpal.toys import ends_of, pairs_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
@@ -118,6 +119,30 @@ def test_every_method_ranks_every_question(indexed: House) -> None:
     within = [r for r in rows if r["query_id"] == "first" and r["level"] == "node"]
     assert {own[row["item_id"]] for row in within} == {DOCUMENTS[0]}
     assert not [name for name in failing(indexed) if name.startswith("lightpal")]
+
+
+def test_views_have_a_row_for_each_pair_and_edge(indexed: House) -> None:
+    def rows(query: str) -> set[tuple]:
+        with duckdb.connect(str(indexed.home.catalogue), read_only=True) as connection:
+            return set(connection.sql(query).fetchall())
+
+    pairs, scored = (
+        pairs_of(indexed.table(f"lightpal.{name}")) for name in ("candidates", "context_scores")
+    )
+    names = ("level", "passage_id", "candidate_id", "rank", "value")
+    expected = {
+        (*(pair[name] for name in names), score["value"])
+        for pair, score in zip(pairs, scored, strict=True)
+    }
+    assert expected
+    columns = "level, passage_id, candidate_id, rank, similarity, score"
+    assert rows(f"select {columns} from lightpal.pairs") == expected
+    ids = {pair["passage_id"] for pair in pairs}
+    edges = ends_of(indexed.table("lightpal.passage_edges"), ids)
+    columns = "graph, level, scope, source_id, target_id, rank, weight"
+    expected = {tuple(edge[name] for name in columns.split(", ")) for edge in edges}
+    assert expected
+    assert rows(f"select {columns} from lightpal.edges") == expected
 
 
 def test_second_run_materializes_nothing(indexed: House) -> None:
