@@ -114,18 +114,31 @@ class _EdgesBySource:
 
     Attributes
     ----------
-    rows : rows of `lightpal.passage_edges` of one graph, level and scope.
     row_of : row of each passage that has an edge.
+    starts : index of the first edge of each row, and the end, `(n_rows + 1,)`.
+    targets, weights : number of the target and weight of each edge, `(n_edges,)`.
     """
 
-    rows: pa.Table
     row_of: Mapping[str, int]
+    starts: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
 
     @classmethod
     def of(cls, rows: pa.Table) -> "_EdgesBySource":
-        return cls(rows, {name: row for row, name in enumerate(rows["source_id"].to_pylist())})
+        row_of = {name: row for row, name in enumerate(rows["source_id"].to_pylist())}
+        starts = np.append(0, np.cumsum(lengths_of(rows["targets"])))
+        return cls(row_of, starts, values_of(rows["targets"]), values_of(rows["weights"]))
 
     def among(self, ids: Sequence[str]) -> Edges:
         """Return the edges whose two ends are in `ids`, in stored order."""
-        found = sorted(self.row_of[name] for name in ids if name in self.row_of)
-        return edges_among(self.rows.take(pa.array(found, pa.int64())), ids)
+        passages = Numbered(ids)
+        found = sorted((self.row_of[name], i) for i, name in enumerate(ids) if name in self.row_of)
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        edges = [np.arange(*self.starts[row : row + 2]) for row, _ in found]
+        sources = np.repeat([i for _, i in found], list(map(len, edges)))
+        edges = np.concatenate(edges)
+        targets = passages.find(self.targets[edges])
+        known = targets >= 0
+        return sources[known], targets[known], self.weights[edges[known]]
