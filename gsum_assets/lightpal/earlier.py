@@ -4,7 +4,6 @@ Next to the table's file there is a list of its documents with a digest of the c
 each. If the list is missing or belongs to another file, all passages are compared.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +42,7 @@ class Earlier:
         """Return the candidates that are still valid for `collection`; None if there are none."""
         if not self.rows.num_rows:
             return None
-        now = digests(collection)
+        now = collection.digests
         is_fresh = np.array([self.digests.get(name) != digest for name, digest in now.items()])
         lengths = np.diff(collection.starts)
         documents = _lists(self.rows, "document", collection.document_ids, is_fresh)
@@ -51,18 +50,6 @@ class Earlier:
         if documents is None or chunks is None:
             return None
         return Before(chunks, documents, np.flatnonzero(is_fresh))
-
-
-def digests(collection: Collection) -> dict[str, str]:
-    """Return a digest of the chunks and embeddings of each document."""
-    assert collection.embeddings is not None
-    found = {}
-    for index, document_id in enumerate(collection.document_ids):
-        chunks = slice(*collection.starts[index : index + 2])
-        digest = hashlib.blake2b("\0".join(collection.chunk_ids[chunks]).encode(), digest_size=16)
-        digest.update(collection.embeddings[chunks].tobytes())
-        found[document_id] = digest.hexdigest()
-    return found
 
 
 def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
@@ -89,7 +76,7 @@ def note(
     ----------
     recall : measured recall of approximate neighbours; None: they are exact.
     """
-    record = {"rows": content_hash(rows, _TABLE.measured), "documents": digests(collection)}
+    record = {"rows": content_hash(rows, _TABLE.measured), "documents": collection.digests}
     if recall is not None:
         record["recall"] = recall
     write_note(store, _TABLE, corpus, _LIST, record)

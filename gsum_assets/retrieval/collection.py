@@ -8,6 +8,7 @@ whole corpus found a little more on QMSum train (P@6 25.0 against 23.9 over 1,09
 questions).
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -101,6 +102,18 @@ class Collection:
         for level, ids in levels.items():
             found[level] = np.empty(len(ids), np.int64)
             found[level][pc.sort_indices(pa.array(ids, pa.string()))] = np.arange(len(ids))
+        return found
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """A digest of the chunks and embeddings of each document, by its id."""
+        assert self.embeddings is not None
+        found = {}
+        for index, document_id in enumerate(self.document_ids):
+            chunks = slice(*self.starts[index : index + 2])
+            digest = hashlib.blake2b("\0".join(self.chunk_ids[chunks]).encode(), digest_size=16)
+            digest.update(self.embeddings[chunks].tobytes())
+            found[document_id] = digest.hexdigest()
         return found
 
     def document(self, index: int) -> "Collection":
