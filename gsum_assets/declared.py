@@ -21,6 +21,7 @@ from gsum_assets.families import FAMILIES
 from gsum_assets.method import MODELS, SETTINGS, Inputs, Method, Step
 from gsum_assets.result import Result
 from gsum_assets.tables import by_corpus, table_of
+from gsum_resources.garbage import collected_rarely
 from gsum_resources.lazy import Lazy
 from gsum_resources.parquet_store import Partition
 from gsum_resources.table import Table
@@ -75,7 +76,9 @@ class Declared:
             all corpora.
         """
         for inputs in self._inputs(read, partitions, around):
-            yield inputs, self.step.result(self.prepare(inputs))
+            with collected_rarely():
+                result = self.step.result(self.prepare(inputs))
+            yield inputs, result
 
     def _inputs(
         self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs

@@ -4,7 +4,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.definitions import Pipeline
 from gsum_assets.processes import CORPUS
 from gsum_assets.tables import table_of
+from gsum_resources.dagster_private import InMemoryJob, core_execute_in_process
 from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import (
     EmbedderUnavailableError,
@@ -78,17 +79,46 @@ def execute(
     started = time.monotonic()
     run_id = str(uuid.uuid4())
     instance.add_event_listener(run_id, partial(_report_step, on_step))
-    result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-        instance=instance,
-        asset_selection=list(keys),
-        partition_key=request.partition_key,
-        tags={**request.tags, **tags},
-        run_config=_QUIET,
-        raise_on_error=False,
-        run_id=run_id,
-    )
+    tags = {**request.tags, **partition_tags(pipeline, instance, request, keys), **tags}
+    result = _run(pipeline, instance, keys, tags, run_id)
     seconds = time.monotonic() - started
     return result_of(pipeline, instance, run_id, result.all_events, keys, partitions, seconds)
+
+
+def _run(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    keys: Collection[dg.AssetKey],
+    tags: Mapping[str, str],
+    run_id: str | None = None,
+) -> dg.ExecuteInProcessResult:
+    """Run assets as `JobDefinition.execute_in_process`, which describes the whole job each time."""
+    selected = frozenset(keys)
+    job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+    return core_execute_in_process(
+        run_config=_QUIET,
+        job=InMemoryJob(job.get_subset(asset_selection=selected)),
+        instance=instance,
+        output_capturing_enabled=False,
+        raise_on_error=False,
+        run_tags=tags,
+        run_id=run_id,
+        asset_selection=selected,
+    )
+
+
+def partition_tags(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    request: dg.RunRequest,
+    keys: Sequence[dg.AssetKey],
+) -> Mapping[str, str]:
+    """Return the tags of the partition of a request for a single one."""
+    definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
+    if definition is None or not request.partition_key:
+        return {}
+    with dg.partition_loading_context(dynamic_partitions_store=instance):
+        return definition.get_tags_for_partition_key(request.partition_key)
 
 
 def targets(
@@ -142,13 +172,7 @@ def observe_sources(
         If one of them cannot be observed.
     """
     graph = pipeline.definitions.resolve_asset_graph()
-    result = pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-        instance=instance,
-        asset_selection=sorted(graph.observable_asset_keys),
-        tags={**tags, CORPUS: corpus},
-        run_config=_QUIET,
-        raise_on_error=False,
-    )
+    result = _run(pipeline, instance, graph.observable_asset_keys, {**tags, CORPUS: corpus})
     if not result.success:
         reason, _ = _cause(result.run_id, result.all_events)
         raise CorpusError(f"corpus '{corpus}' could not be observed: {reason}")

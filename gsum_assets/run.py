@@ -317,8 +317,8 @@ class _Refresh:
         equal to that of the other process.
         """
         since, started = time.time(), False
-        for request in due(graph, self.instance, self.corpus, snapshot):
-            keys = _possible(graph, request, self.report, self.only)
+        for request in due(graph, self.instance, self.corpus, snapshot, self.only):
+            keys = _possible(graph, request, self.report)
             if not keys:
                 continue
             if started and began_elsewhere(self.instance, self.lease, since):
@@ -363,19 +363,15 @@ def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str)
 
 
 def _possible(
-    graph: AssetGraph,
-    request: dg.RunRequest,
-    report: RunReport,
-    only: Collection[dg.AssetKey] | None,
+    graph: AssetGraph, request: dg.RunRequest, report: RunReport
 ) -> Sequence[dg.AssetKey]:
     """Return the assets of a request that can be materialized with the available models."""
-    unwanted = () if only is None else set(request.asset_selection or ()) - set(only)
-    wanted = without_readers_of(unwanted, graph, request)
+    wanted = without_readers_of((), graph, request)
     unavailable = {result.unavailable for result in report.results if result.unavailable}
     unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
     if not unavailable:
         return wanted
-    kept = without_readers_of({*unavailable, *unwanted}, graph, request)
+    kept = without_readers_of(unavailable, graph, request)
     report.not_materialized |= {key.to_user_string() for key in wanted if key not in kept}
     return kept
 

@@ -8,13 +8,20 @@ therefore put into the daemon's queue, and only followed here.
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import dagster as dg
 
 from gsum_assets.definitions import Pipeline
-from gsum_assets.execute import OnStart, RunResult, execute, result_of, targets
+from gsum_assets.execute import (
+    OnStart,
+    RunResult,
+    execute,
+    partition_tags,
+    result_of,
+    targets,
+)
 from gsum_assets.processes import (
     CORPUS,
     FENCE,
@@ -182,7 +189,7 @@ def _submit(
         status=dg.DagsterRunStatus.NOT_STARTED,
         tags={
             **request.tags,
-            **_partition_tags(pipeline, instance, request, keys),
+            **partition_tags(pipeline, instance, request, keys),
             CORPUS: lease.corpus,
             SUBMITTED: lease.fence,
             WORK: "make",
@@ -193,20 +200,6 @@ def _submit(
     )
     instance.submit_run(run.run_id, None)  # type: ignore[arg-type] - a queue needs no workspace
     return run.run_id
-
-
-def _partition_tags(
-    pipeline: Pipeline,
-    instance: dg.DagsterInstance,
-    request: dg.RunRequest,
-    keys: Sequence[dg.AssetKey],
-) -> Mapping[str, str]:
-    """Return the tags of the partition of a request for a single one."""
-    definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
-    if definition is None or not request.partition_key:
-        return {}
-    with dg.partition_loading_context(dynamic_partitions_store=instance):
-        return definition.get_tags_for_partition_key(request.partition_key)
 
 
 def _repository(instance: dg.DagsterInstance) -> "private.RemoteRepositoryOrigin":

@@ -31,9 +31,17 @@ from dagster._core.definitions.declarative_automation.automation_condition_evalu
 # one partition of one asset, argument of `build_run_requests_with_backfill_policies`
 from dagster._core.definitions.events import AssetKeyPartitionKey as AssetKeyPartitionKey
 
+# `JobDefinition.execute_in_process` describes the whole job anew for each run
+from dagster._core.definitions.job_base import InMemoryJob as InMemoryJob
+
 # type returned by the public `dg.define_asset_job`
 from dagster._core.definitions.unresolved_asset_job_definition import (
     UnresolvedAssetJobDefinition as UnresolvedAssetJobDefinition,
+)
+
+# as for InMemoryJob
+from dagster._core.execution.execute_in_process import (
+    core_execute_in_process as core_execute_in_process,
 )
 
 # as for CodePointer

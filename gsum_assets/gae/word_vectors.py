@@ -4,7 +4,6 @@ The statistics are part of the trained state: vectors of other passages stay the
 document changes. Words are stored as hashes, so that no text can be read from them.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
@@ -36,8 +35,11 @@ def word_statistics(texts: Sequence[str], words: Words) -> WordStatistics:
 
     Such words would join no texts, or all of them.
     """
-    hashes = np.fromiter(chain.from_iterable(_counted(texts, words)), np.uint64)
-    found, n_texts = np.unique(hashes, return_counts=True)
+    hashed = cache(hash_of)
+    hashes = (map(hashed, set(words.split(text))) for text in texts)
+    found, n_texts = np.unique(
+        np.fromiter(chain.from_iterable(hashes), np.uint64), return_counts=True
+    )
     kept = (n_texts >= 2) & (n_texts <= max(_COMMON * len(texts), 2))
     return WordStatistics(found[kept], np.log((1 + len(texts)) / (1 + n_texts[kept])) + 1)
 
@@ -50,24 +52,21 @@ def word_vectors(texts: Sequence[str], words: Words, known: WordStatistics) -> "
     from scipy.sparse import csr_matrix
 
     shape = len(texts), len(known.hashes)
-    counted = list(_counted(texts, words))
-    hashes = np.fromiter(chain.from_iterable(counted), np.uint64)
-    times = np.fromiter(chain.from_iterable(one.values() for one in counted), np.float64)
-    rows = np.repeat(np.arange(len(texts)), [len(one) for one in counted])
-    columns = np.searchsorted(known.hashes, hashes)
-    is_known = np.append(known.hashes, np.uint64(0))[columns] == hashes
-    is_known &= columns < len(known.hashes)
-    rows, columns = rows[is_known], columns[is_known]
-    weights = (1 + np.log(times[is_known])) * known.idf[columns]
-    order = np.lexsort((columns, rows))
-    rows, columns, weights = rows[order], columns[order], weights[order]
+    column_of = {hashed: column for column, hashed in enumerate(known.hashes.tolist())}
+    column = cache(lambda word: column_of.get(hash_of(word), -1))
+    ends = [0]
+
+    def columns_of(text: str) -> Iterator[int]:
+        found = words.split(text)
+        ends.append(ends[-1] + len(found))
+        return map(column, found)
+
+    columns = np.fromiter(chain.from_iterable(map(columns_of, texts)), np.int64)
+    rows = np.repeat(np.arange(len(texts)), np.diff(ends))
+    cells = rows[columns >= 0] * shape[1] + columns[columns >= 0]
+    cells, times = np.unique(cells, return_counts=True)  # sorted by row, then by column
+    rows, columns = np.divmod(cells, max(1, shape[1]))
+    weights = (1 + np.log(times)) * known.idf[columns]
     lengths = np.sqrt(np.bincount(rows, weights**2, len(texts)))  # sums in the order of columns
     scaled = (weights / lengths[rows]).astype(np.float32)
     return csr_matrix((scaled, (rows, columns)), shape)
-
-
-def _counted(texts: Sequence[str], words: Words) -> Iterator[dict[int, int]]:
-    """Yield the number of occurrences of each word of a text, by its hash."""
-    hashed = cache(hash_of)
-    for text in texts:
-        yield {hashed(word): n for word, n in Counter(words.split(text)).items()}

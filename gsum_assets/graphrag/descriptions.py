@@ -83,12 +83,13 @@ def _batches(
 ) -> Iterator[tuple[Described, list[str], Request | None]]:
     """Yield the batches of descriptions, with a request for those of several texts."""
     sizes = lengths((text for thing in things for text in thing.texts), count_tokens)
+    instructions = prompts.text("merge", max_words=settings.max_words)
     for thing in things:
         # cut, as a long name in a script with one word piece per letter would leave no room
         name = cut_to_tokens(thing.name, settings.prompt_tokens // 4, count_tokens)
         bare = Request(
             task="answer",
-            instructions=prompts.text("merge", max_words=settings.max_words),
+            instructions=instructions,
             ending=MERGED_THING.format(name=name),
             max_words=settings.max_words,
         )

@@ -1,7 +1,7 @@
 """Elements of communities as texts for prompts, and their selection by length (2.5)."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,21 +52,21 @@ class Elements:
         claims; entities without a relationship inside the community come last.
         """
         first = sorted(
-            (self.relationships[i] for i in community["relationship_ids"]),
-            key=lambda r: (-sum(self.degrees[e] for e in r.entity_ids), r.text),
+            community["relationship_ids"],
+            key=lambda i: (
+                -sum(self.degrees[e] for e in self.relationships[i].entity_ids),
+                self.relationships[i].text,
+            ),
         )
-        ordered: dict[int, Element] = {}
-        for relationship in first:
-            for entity_id in relationship.entity_ids:
-                ordered |= {id(e): e for e in self._with_claims(entity_id)}
-            ordered[id(relationship)] = relationship
-        for entity_id in community["entity_ids"]:
-            ordered |= {id(e): e for e in self._with_claims(entity_id)}
-        return list(ordered.values())
+        of_first = (end for i in first for end in (*self.relationships[i].entity_ids, i))
+        ordered = dict.fromkeys([*of_first, *community["entity_ids"]])
+        return [element for i in ordered for element in self._about(i)]
 
-    def _with_claims(self, entity_id: str) -> Iterator[Element]:
-        yield self.entities[entity_id]
-        yield from self.claims.get(entity_id, ())
+    def _about(self, i: str) -> Sequence[Element]:
+        """Return a relationship, or an entity and its claims."""
+        if i in self.relationships:
+            return [self.relationships[i]]
+        return [self.entities[i], *self.claims.get(i, ())]
 
 
 def elements_of(

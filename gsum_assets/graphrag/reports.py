@@ -39,11 +39,10 @@ class _Prompt:
 
 @dataclass(frozen=True)
 class _Written:
-    """Rows of a community's report, and the report as an element of the parent community."""
+    """Rows of a community's report, and the entities of the community."""
 
     report: dict
     findings: Sequence[dict]
-    element: Element
     members: frozenset[str]
 
 
@@ -143,23 +142,27 @@ class Reporter:
 
         A report that is longer than its elements does not replace them.
         """
-        of_child = [
-            [element for element in elements if child.members.issuperset(element.entity_ids)]
-            for child in children
-        ]
+        child_of = {e: index for index, child in enumerate(children) for e in child.members}
+        of_child: list[list[Element]] = [[] for _ in children]
+        for element in elements:
+            within = {child_of.get(e) for e in element.entity_ids}
+            if len(within) == 1 and (child := within.pop()) is not None:
+                of_child[child].append(element)
+        sizes = [total(own, self._room) for own in of_child]
         order = sorted(
-            range(len(children)),
-            key=lambda i: (-total(of_child[i], self._room), children[i].report["community_id"]),
+            range(len(children)), key=lambda i: (-sizes[i], children[i].report["community_id"])
         )
+        excess = total(elements, self._room) - self._room.tokens
         reports: list[Element] = []
         replaced: set[int] = set()
         for index in order:
-            if total([children[index].element], self._room) >= total(of_child[index], self._room):
-                continue
-            reports.append(children[index].element)
-            replaced |= {id(element) for element in of_child[index]}
-            left = [element for element in elements if id(element) not in replaced]
-            if total([*reports, *left], self._room) <= self._room.tokens:
+            report = self._as_element(children[index])
+            saved = sizes[index] - total([report], self._room)
+            if saved > 0:
+                reports.append(report)
+                replaced |= {id(element) for element in of_child[index]}
+                excess -= saved
+            if excess <= 0:
                 break
         return [
             *reports,
@@ -226,13 +229,17 @@ class Reporter:
         ]
         text = report_text(row["title"], row["summary"], findings)
         report = {**own, **row, "text": text, "n_findings": len(findings)}
-        element = Element(
+        return _Written(report, findings, frozenset(community["entity_ids"]))
+
+    def _as_element(self, written: _Written) -> Element:
+        """Return a report as an element of the parent community."""
+        text = written.report["text"]
+        return Element(
             text,
             self._count_tokens([text])[0],
-            sorted({e for finding in findings for e in finding["entity_ids"]}),
-            sorted({c for finding in findings for c in finding["chunk_ids"]}),
+            sorted({e for finding in written.findings for e in finding["entity_ids"]}),
+            sorted({c for finding in written.findings for c in finding["chunk_ids"]}),
         )
-        return _Written(report, findings, element, frozenset(community["entity_ids"]))
 
     def _tables(
         self, communities: pa.Table, written: Mapping[str, _Written], failures: Sequence[str]

@@ -16,6 +16,7 @@ from gsum_assets.corpus.chunk import (
 )
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
+from gsum_assets.corpus.word_pieces import word_pieces
 from gsum_resources.content_hash import hash_texts
 from tests.smollm import smollm_tokenizer
 
@@ -129,6 +130,11 @@ def test_prompt_and_chunk_counts_agree() -> None:
     for text in (*SCRIPTS.values(), "don't, café: x_1 = 0x7f", "x" * 300, "a\u200bb", "", " \n"):
         chunks = chunk_by_tokens("d", text, TOKENIZER, 5000, 0)
         assert n_word_pieces([text]) == [sum(chunk.n_tokens for chunk in chunks)]
+
+
+@given(st.text(st.sampled_from(" \t\n\r\v\x85\u3000\u200b\u0301\x00éaB1,—“中あ😀א"), max_size=20))
+def test_words_are_counted_as_in_their_text(text: str) -> None:
+    assert n_word_pieces([text]) == [word_pieces([text], TOKENIZER)[0].n]
 
 
 def test_english_is_counted_in_word_pieces() -> None:
