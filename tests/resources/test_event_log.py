@@ -44,6 +44,14 @@ def files(house: House) -> Path:
     return house.home.dagster / "history" / "runs"
 
 
+def test_commits_do_not_wait_for_the_disk(instance: dg.DagsterInstance) -> None:
+    storage = instance.event_log_storage
+    assert isinstance(storage, EventLog)
+    with storage._connect("index") as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 1  # NORMAL
+
+
 def test_both_storages_read_each_others_events(house: House) -> None:
     config = prepare(house.home) / CONFIG_FILE
     ours, theirs = config.read_text(), "telemetry: {enabled: false}\n"
