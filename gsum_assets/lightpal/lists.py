@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.arrow import lengths_of, pc, values_of
+from gsum_resources.arrow import is_dictionary, lengths_of, pc, values_of
 
 
 class Numbered:
@@ -38,8 +38,7 @@ class Numbered:
 
     def find(self, numbers: np.ndarray) -> np.ndarray:
         """Return the index of each number, int32 of the same shape; -1 where there is none."""
-        found = pc.fill_null(pc.index_in(pa.array(numbers.ravel()), self._known), -1)
-        return found.to_numpy().reshape(numbers.shape)
+        return _filled(pc.index_in(pa.array(numbers.ravel()), self._known)).reshape(numbers.shape)
 
     def indices_of(self, ids: pa.ChunkedArray) -> np.ndarray:
         """Return the index of each id, int32; -1 where there is none."""
@@ -156,15 +155,20 @@ def matrix_of(lists: pa.ChunkedArray) -> np.ndarray:
 def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
     """Return the index in `ids` of each value of a text or dictionary column; -1 where absent."""
     known = pa.array(ids, pa.string())
-    encoded = pc.dictionary_encode(column).unify_dictionaries()
-    if not encoded.num_chunks:
-        return np.empty(0, np.int32)
-    numbers = pc.fill_null(pc.index_in(encoded.chunk(0).dictionary, known), -1).to_numpy()
-    found, first = np.empty(len(encoded), np.int32), 0
-    for chunk in encoded.chunks:
-        found[first : first + len(chunk)] = numbers[chunk.indices.to_numpy()]
-        first += len(chunk)
-    return found
+    if not is_dictionary(column.type):
+        return _filled(pc.index_in(column, known))
+    parts = [chunk.dictionary for chunk in column.chunks]
+    numbers = _filled(pc.index_in(pa.chunked_array(parts, pa.string()), known))
+    firsts = np.cumsum([0, *map(len, parts)])
+    found = [
+        numbers[first + chunk.indices.to_numpy()]
+        for first, chunk in zip(firsts, column.chunks, strict=False)
+    ]
+    return np.concatenate([np.empty(0, np.int32), *found])
+
+
+def _filled(found: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    return pc.fill_null(found, -1).to_numpy()
 
 
 def _in_order(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:
