@@ -82,6 +82,7 @@ def measure(
     is_edit_only: bool = False,
     settings: str = "",
     methods: Sequence[str] = METHODS,
+    is_hashed: bool = False,
 ) -> Measurement:
     """Return one row per change, after the full index.
 
@@ -92,6 +93,7 @@ def measure(
     is_edit_only : whether to leave out all changes but the edit of a document.
     settings : lines for `corpus.toml`.
     methods : methods that are indexed.
+    is_hashed : whether vectors are of hashed words instead of the embedding model.
     """
     with tempfile.TemporaryDirectory() as temporary:
         root = home or Path(temporary)
@@ -109,11 +111,12 @@ def measure(
         costs = []
         for name, change in changes:
             _rewrite(root, change)
-            costs.append((name, _run(root, methods)))
+            costs.append((name, _run(root, methods, is_hashed)))
             print(_described(name, costs[-1][1]), file=sys.stderr, flush=True)
     return Measurement(
         "A change beside the index of all, ODSum-Story",
-        f"{_taken(n_documents)}, methods {', '.join(methods)}, embedded models. Each row is a "
+        f"{_taken(n_documents)}, methods {', '.join(methods)}, "
+        f"{'vectors of hashed words' if is_hashed else 'embedded models'}. Each row is a "
         "process of its own, loading Python and its libraries included; in brackets percent of the "
         "index.",
         [
@@ -209,14 +212,14 @@ def _added(root: Path) -> list[dict]:
     ]
 
 
-def _run(root: Path, methods: Sequence[str]) -> Cost:
+def _run(root: Path, methods: Sequence[str], is_hashed: bool) -> Cost:
     """Bring the indexes up to date in a process of its own."""
     environment = {"GSUM_HOME": str(root)}
     os.environ.pop("GSUM_DATASETS", None)
     store = ParquetStore(str(root / "warehouse"))
     before, rows_before = _requests(store), _rows_of(store)
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
-    command += ["--methods", *methods]
+    command += ["--methods", *methods, *(["--hashed"] if is_hashed else [])]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
     after = _requests(store)
     made: dict[str, Any] = json.loads((root / _MADE).read_text())
@@ -271,16 +274,24 @@ def _requests(store: ParquetStore) -> _Requests:
     return _Requests(answered, counts[False], counts[True])
 
 
-def _index(methods: Sequence[str]) -> None:
+def _index(methods: Sequence[str], is_hashed: bool) -> None:
     """In the child: make what is due of the indexes, and leave word of it."""
     # these read the environment when imported
+    from benchmarks.growing.generated import WordVectors
     from benchmarks.growing.meter import StepMeter
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.run import refresh
     from gsum_resources.instance import open_instance
+    from gsum_resources.llm.extractive import ExtractiveModel
+    from gsum_resources.models import Models
 
     home = Home.from_environment()
-    pipeline = pipeline_for(home)
+    vectors = WordVectors()
+    hashed = {"embedding_model": vectors, "language_model": ExtractiveModel(vectors)}
+    store = ParquetStore(home.warehouse)
+    given = hashed if is_hashed else {}
+    models = Models(home.settings(), store, TABLES["llm_calls"], dict(given))
+    pipeline = pipeline_for(home, models)
     keys = _index_keys(pipeline.definitions.resolve_asset_graph().materializable_asset_keys)
     meter = StepMeter()
     with open_instance(home) as instance, meter.watching(instance):
@@ -318,12 +329,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--edit", action="store_true", help="measure the edit of a document only")
     parser.add_argument("--settings", default="", help="lines for corpus.toml, separated by ';'")
     parser.add_argument("--methods", nargs="+", default=METHODS, help="index these")
+    parser.add_argument("--hashed", action="store_true", help="vectors of hashed words")
     chosen = parser.parse_args(arguments)
     if chosen.index:
-        _index(chosen.methods)
+        _index(chosen.methods, chosen.hashed)
     else:
         lines = chosen.settings.replace(";", "\n")
-        found = measure(chosen.home, chosen.documents, chosen.edit, lines, chosen.methods)
+        found = measure(
+            chosen.home, chosen.documents, chosen.edit, lines, chosen.methods, chosen.hashed
+        )
         publish("growing-change", found, chosen.store)
 
 
