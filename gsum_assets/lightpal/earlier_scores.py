@@ -22,6 +22,7 @@ from gsum_resources.parquet_store import ParquetStore, Partition
 _TABLE = TABLES["lightpal.context_scores"]
 _COLUMNS = ("level", "passage_id", "candidates", "scores")
 _NOTE = "scored.json"
+_PASSAGES_AT_ONCE = 2**14  # compared at once
 
 
 def note_scores(
@@ -35,7 +36,7 @@ def note_scores(
     scorer : identity of the scorer.
     """
     record = {
-        "scores": _digest(rows["scores"]),
+        "scores": _digest(values_of(rows["scores"])),
         "scorer": scorer,
         "documents": _digests(collection),
     }
@@ -52,7 +53,7 @@ def known_scores(
     rows, _ = store.read(_TABLE, [Partition(corpus)], _COLUMNS)
     if "scores" not in rows.column_names:
         return {}  # of an older gsum
-    if _digest(rows["scores"]) != record["scores"]:
+    if _digest(values_of(rows["scores"])) != record["scores"]:
         return {}
     before, now = record["documents"], _digests(collection)
     same = np.array([before.get(name) == digest for name, digest in now.items()], bool)
@@ -74,12 +75,14 @@ def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.nda
     numbers = matrix_of(rows["candidates"])
     if numbers.shape[1] != known.shape[1]:
         return known
-    owners = lists.passages.indices_of(rows["passage_id"])
-    kept = np.flatnonzero(owners >= 0)
-    kept = kept[(numbers[kept] == lists.numbers[owners[kept]]).all(axis=1) & is_same[owners[kept]]]
-    if not is_same.all():
-        kept = kept[is_same[lists.indices(owners[kept])].all(axis=1)]
-    known[owners[kept]] = matrix_of(rows["scores"])[kept]
+    scores, owners = matrix_of(rows["scores"]), lists.passages.indices_of(rows["passage_id"])
+    for first in range(0, len(owners), _PASSAGES_AT_ONCE):
+        kept = first + np.flatnonzero(owners[first : first + _PASSAGES_AT_ONCE] >= 0)
+        kept = kept[(numbers[kept] == lists.numbers[owners[kept]]).all(axis=1)]
+        if not is_same.all():
+            kept = kept[is_same[owners[kept]]]
+            kept = kept[is_same[lists.indices(owners[kept])].all(axis=1)]
+        known[owners[kept]] = scores[kept]
     return known
 
 
@@ -89,7 +92,7 @@ def _digests(collection: Collection) -> dict[str, str]:
     return {name: hash_texts([text]) for name, text in zip(ids, texts, strict=True)}
 
 
-def _digest(scores: pa.ChunkedArray) -> str:
+def _digest(scores: np.ndarray) -> str:
     digest: Any = hashlib.blake2b(digest_size=16)
-    digest.update(np.ascontiguousarray(values_of(scores)))
+    digest.update(np.ascontiguousarray(scores))
     return digest.hexdigest()

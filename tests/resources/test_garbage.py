@@ -2,6 +2,9 @@
 
 import gc
 
+import pytest
+
+from gsum_resources import garbage
 from gsum_resources.garbage import collected_rarely
 
 
@@ -15,3 +18,10 @@ def test_older_objects_are_left_out_only_meanwhile() -> None:
     except KeyError:
         pass
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before[0], 0)
+
+
+def test_in_a_large_process_garbage_is_collected_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "_LARGE_MIB", 1)
+    before = gc.get_threshold()
+    with collected_rarely():
+        assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
