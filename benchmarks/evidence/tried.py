@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks import Measurement
+from benchmarks.evidence.chain import chained
 from benchmarks.evidence.found import K, hits_of, metrics_of, over_groups
 from benchmarks.evidence.late import with_late_interaction
 from benchmarks.evidence.learners import (
@@ -33,7 +34,9 @@ from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import rank_questions
 
 N_CHOICE = 60
+OWN, GBM = "own features, no messages", "gbm: all features, no messages"
 BLEND = "mean of evidence and gbm"
+ODDS_OF_EQUAL = 2  # of neighbours in a chain
 LATE = "evidence with late interaction"
 Scores = Mapping[str, Sequence[np.ndarray]]
 
@@ -42,9 +45,9 @@ def learners(recipe: Recipe) -> dict[str, Learn]:
     """Return the present training and the alternatives to it, each with one change."""
     return {
         EVIDENCE: with_graph(recipe),
-        "own features, no messages": own_features(recipe),
+        OWN: own_features(recipe),
         "gnn: own features, messages": messages_alone(recipe),
-        "gbm: all features, no messages": boosted_trees(recipe),
+        GBM: boosted_trees(recipe),
         "cross-entropy alone": with_graph(replace(recipe, loss=cross_entropy)),
         "listwise loss with weight 1": with_graph(replace(recipe, loss=with_listwise(1))),
         "soft F1 for listwise loss": with_graph(replace(recipe, loss=with_soft_f1(0.1))),
@@ -58,8 +61,9 @@ def probabilities(questions: Sequence[Asked], recipe: Recipe) -> dict[str, list[
     for name, learn in learners(recipe).items():
         found[name] = cross_validated(examples, learn)
         print(f"cross-validated: {name}", file=sys.stderr)
-    gbm = next(own for name, own in found.items() if name.startswith("gbm"))
-    found[BLEND] = [(a + b) / 2 for a, b in zip(found[EVIDENCE], gbm, strict=True)]
+    found[BLEND] = [(a + b) / 2 for a, b in zip(found[EVIDENCE], found[GBM], strict=True)]
+    for name in (EVIDENCE, OWN):
+        found[f"chain over {name}"] = [chained(own, ODDS_OF_EQUAL) for own in found[name]]
     return found
 
 

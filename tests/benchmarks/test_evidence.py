@@ -1,9 +1,12 @@
 """Alternatives to `evidence`, on toys with known answers."""
 
+from itertools import product
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.evidence.chain import chained
 from benchmarks.evidence.found import hits_of, over_groups
 from benchmarks.evidence.late import best_matches, late_signals
 from benchmarks.evidence.learners import boosted_trees, with_soft_f1
@@ -35,6 +38,19 @@ def test_shifted_probabilities_have_the_expected_sum(expected: float) -> None:
 def test_only_scores_are_raised() -> None:
     contexts = pa.table({"node_id": ["a", "b"], "score": [0.25, 0.5]})
     assert raised(contexts, 0.5).to_pydict() == {"node_id": ["a", "b"], "score": [0.5, 0.5**0.5]}
+
+
+@pytest.mark.parametrize("odds", [1.0, 3.0])
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_chain_equals_the_sum_over_all_assignments(n: int, odds: float) -> None:
+    p = np.random.default_rng(n).uniform(0.1, 0.9, n)
+    weights, marked = [], []
+    for assignment in product([0, 1], repeat=n):
+        y = np.array(assignment)
+        weights.append(np.where(y, p, 1 - p).prod() * odds ** (y[1:] == y[:-1]).sum())
+        marked.append(y)
+    expected = np.average(marked, axis=0, weights=weights)
+    assert chained(p, odds) == pytest.approx(expected)
 
 
 def test_late_interaction_by_hand() -> None:
