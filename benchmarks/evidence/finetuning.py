@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import Measurement
-from benchmarks.evidence.found import K, metrics_of
+from benchmarks.evidence.found import K, metrics_of, over_groups
 from benchmarks.evidence.meetings import Meetings
 from benchmarks.evidence.training import examples
-from benchmarks.results import interval
 from gsum_assets.evidence.finetuning import fine_tune
 from gsum_assets.evidence.learn import MARKED, SIMULATED, examples_of, learnt, simulated_questions
 from gsum_assets.evidence.network import Network
@@ -30,7 +29,6 @@ from gsum_resources.llm.extractive import ExtractiveModel
 KINDS = {"academic": ("PhD", "Professor", "Grad"), "product": ("Marketing", "Project Manager")}
 """Parts of speakers' names by kind of meeting; the others are of parliaments."""
 FEW = 20  # questions
-N_RESAMPLES = 2000
 Learn = Callable[[Sequence[Example]], Network]
 SETTINGS = TrainingSettings()
 
@@ -140,13 +138,3 @@ def _cells(
         differences = np.asarray(found[metric]) - np.asarray(before[metric])
         cells.append(over_groups(differences, groups) if found is not before else "")
     return cells
-
-
-def over_groups(differences: np.ndarray, groups: Sequence[str]) -> str:
-    """Return the mean of differences with its bootstrap interval over groups, in percent."""
-    _, own = np.unique(np.asarray(groups), return_inverse=True)
-    sums, sizes = np.bincount(own, differences), np.bincount(own)
-    drawn = np.random.default_rng(0).integers(0, len(sums), (N_RESAMPLES, len(sums)))
-    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return interval(float(differences.mean()), float(low), float(high), 100, 1, sign="+")

@@ -8,6 +8,7 @@ from benchmarks.results import interval
 from gsum.statistics import intervals
 
 K = 6
+N_RESAMPLES = 2000
 HEADER = ("ranking", "n", "MRR", f"P@{K}", f"R@{K}", "AP", "AP less that of dense")
 
 
@@ -48,3 +49,20 @@ def paired(values: Sequence[float], baseline: Sequence[float], decimals: int = 2
         return "equal"
     low, high = intervals(differences)[0]
     return interval(float(differences.mean()), low, high, 100, decimals, sign="+")
+
+
+def over_groups(differences: np.ndarray, groups: Sequence[str], decimals: int = 1) -> str:
+    """Return the mean of differences with its bootstrap interval over groups, in percent."""
+    _, own = np.unique(np.asarray(groups), return_inverse=True)
+    sums, sizes = np.bincount(own, differences), np.bincount(own)
+    drawn = np.random.default_rng(0).integers(0, len(sums), (N_RESAMPLES, len(sums)))
+    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return interval(float(differences.mean()), float(low), float(high), 100, decimals, sign="+")
+
+
+def hits_of(scores: Sequence[np.ndarray], marks: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return whether each passage holds evidence, best first, for each question."""
+    return [
+        own[np.argsort(-score, kind="stable")] for score, own in zip(scores, marks, strict=True)
+    ]

@@ -165,7 +165,7 @@ def answers(
     for name, side in sides.items():
         own = side.contexts.filter(pc.is_in(side.contexts["query_id"], pa.array(ids)))
         if set(own["query_id"].to_pylist()) >= set(ids):
-            scored[name], words[name] = _scores(queries, Side(own, side.weighted), model)
+            scored[name], words[name] = scores_of(queries, Side(own, side.weighted), model)
             read[name] = own.num_rows / len(ids)
             print(f"{kind}: {name}", file=sys.stderr)
     return Measurement(
@@ -203,7 +203,7 @@ def _cells(
         yield "" if name == DENSE else paired(own[metric], dense[metric])
 
 
-def _scores(
+def scores_of(
     queries: pa.Table, side: Side, model: LanguageModel
 ) -> tuple[dict[str, list[float]], float]:
     """Return ROUGE of each question's answer, in the order of `queries`, and the mean length."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gsum_assets.evidence.losses import cross_entropy
 from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.settings import TrainingSettings
 from gsum_assets.evidence.training import Example, Recipe, Weights, folds_of, trained
@@ -83,7 +84,7 @@ def _member(
         losses.append(loss)
         precisions.append(_precisions(start.with_weights([weights]), held_out))
 
-    recipe = Recipe(epochs=settings.epochs, peak_rate=settings.learning_rate)
+    recipe = Recipe(epochs=settings.epochs, peak_rate=settings.learning_rate, loss=cross_entropy)
     scaled = [start.scaled(example.features) for example in examples]
     seed = settings.seed * len(start.weights["output.bias"]) + number
     return _Member(trained(examples, scaled, recipe, seed, before, on_epoch), losses, precisions)

@@ -96,7 +96,7 @@ INDEX = (
             "training_log": "Loss and average precision on held-out documents of each epoch.",
         },
         (*_TRAINING, "corpus_settings", "embedding_model"),
-        code_version="1",  # to be raised with new packaged weights, which a model starts from
+        code_version="2",  # to be raised with new packaged weights, which a model starts from
         untracked=_TRAINING,  # new documents do not retrain the model
     ),
 )

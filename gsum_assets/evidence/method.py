@@ -78,7 +78,7 @@ METHOD = Method(
                 "each.",
             },
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
-            code_version="2",
+            code_version="3",  # to be raised with new packaged weights
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="3"),
     ),

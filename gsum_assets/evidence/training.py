@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gsum_assets.evidence.losses import WITH_LISTWISE, Loss
 from gsum_assets.evidence.network import Network
 from gsum_resources.embedding.processor import torch_threads
 
@@ -37,6 +38,7 @@ class Recipe:
     peak_rate: float = 5e-3
     weight_decay: float = 0.01
     n_seeds: int = 5
+    loss: Loss = WITH_LISTWISE
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,28 +59,29 @@ class Example:
     is_evidence: np.ndarray
 
 
+Judge = Callable[[Example], np.ndarray]
+"""Probability of each passage of a question, `(n,)`."""
+Learn = Callable[[Sequence[Example]], Judge]
+"""Learns from questions to judge others."""
+
+
 def train(
     examples: Sequence[Example],
     names: Sequence[str],
     recipe: Recipe,
-    on_seed: Callable[[int], None] = lambda _: None,
 ) -> Network:
     """Return networks trained from `n_seeds` seeds.
 
     Parameters
     ----------
     names : names of the features, `(n_features,)`.
-    on_seed : called with the number of networks that are done.
     """
     rows = np.concatenate([example.features for example in examples])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-6
     untrained = Network(names, mean, deviation, {})
     scaled = [untrained.scaled(example.features) for example in examples]
-    found: list[Weights] = []
-    for seed in range(recipe.n_seeds):
-        found.append(trained(examples, scaled, recipe, seed))
-        on_seed(seed + 1)
-    return untrained.with_weights(found)
+    seeds = range(recipe.n_seeds)
+    return untrained.with_weights([trained(examples, scaled, recipe, seed) for seed in seeds])
 
 
 def trained(
@@ -89,7 +92,7 @@ def trained(
     start: Weights | None = None,
     on_epoch: OnEpoch = lambda *_: None,
 ) -> Weights:
-    """Return the weights of one network: AdamW, one cycle of learning rates, cross-entropy.
+    """Return the weights of one network: AdamW, one cycle of learning rates.
 
     Parameters
     ----------
@@ -97,7 +100,6 @@ def trained(
     start : weights to begin with; None: random ones.
     """
     import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits
 
     from gsum_assets.evidence.encoders import EvidenceNetwork
 
@@ -121,10 +123,10 @@ def trained(
             order, losses = generator.permutation(len(examples)), []
             for first in range(0, len(order), size):
                 drawn = order[first : first + size]
-                features, edges, marks = side_by_side(
+                features, edges, marks, owners = side_by_side(
                     [examples[i] for i in drawn], [scaled[i] for i in drawn]
                 )
-                loss = binary_cross_entropy_with_logits(network(features, edges), marks)
+                loss = recipe.loss(network(features, edges), marks, owners)
                 step.zero_grad()
                 loss.backward()
                 step.step()
@@ -140,8 +142,11 @@ def _arrays(network: "EvidenceNetwork") -> Weights:
 
 def side_by_side(
     examples: Sequence[Example], scaled: Sequence[np.ndarray]
-) -> tuple["Tensor", list["Tensor"], "Tensor"]:
-    """Return questions as one graph: features `(n, n_features)`, edges by kind, marks `(n,)`."""
+) -> tuple["Tensor", list["Tensor"], "Tensor", "Tensor"]:
+    """Return questions as one graph: features `(n, n_features)`, edges by kind, marks `(n,)`.
+
+    Last is the question of each passage, from 0, `(n,)`.
+    """
     import torch
 
     starts = np.cumsum([0, *(len(features) for features in scaled)])
@@ -154,22 +159,32 @@ def side_by_side(
         torch.from_numpy(np.concatenate(scaled)),
         edges,
         torch.from_numpy(marks.astype(np.float32)),
+        torch.from_numpy(np.repeat(np.arange(len(scaled)), np.diff(starts))),
     )
 
 
 def cross_validated(
-    examples: Sequence[Example], names: Sequence[str], recipe: Recipe, n_folds: int = 5
+    examples: Sequence[Example], learn: Learn, n_folds: int = 5
 ) -> list[np.ndarray]:
-    """Return probabilities of each example's passages by networks that never saw its group."""
+    """Return probabilities of each example's passages by models that never saw its group."""
     fold_of = folds_of([example.group for example in examples], n_folds)
     found: list[np.ndarray] = [np.empty(0)] * len(examples)
     for fold in range(n_folds):
-        network = train([e for e in examples if fold_of[e.group] != fold], names, recipe)
+        judge = learn([e for e in examples if fold_of[e.group] != fold])
         for i, example in enumerate(examples):
             if fold_of[example.group] == fold:
-                scaled = network.scaled(example.features)
-                found[i] = network.probabilities(scaled, example.edges)
+                found[i] = judge(example)
     return found
+
+
+def learn_network(names: Sequence[str], recipe: Recipe) -> Learn:
+    """Return the training of networks that read these features, as a function."""
+
+    def learn(examples: Sequence[Example]) -> Judge:
+        network = train(examples, names, recipe)
+        return lambda one: network.probabilities(network.scaled(one.features), one.edges)
+
+    return learn
 
 
 def folds_of(groups: Sequence[str], n_folds: int, seed: int = 0) -> Mapping[str, int]:

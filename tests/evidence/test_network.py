@@ -10,7 +10,13 @@ from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.graph_features import GRAPH
 from gsum_assets.evidence.network import N_KINDS, Network, edges_of, messages
 from gsum_assets.evidence.rank import NAMES
-from gsum_assets.evidence.training import Example, Recipe, cross_validated, train
+from gsum_assets.evidence.training import (
+    Example,
+    Recipe,
+    cross_validated,
+    learn_network,
+    train,
+)
 from gsum_assets.evidence.weights import load_network, save_networks
 from tests.evidence.toys import index_of, random_network, random_units, sentences
 
@@ -93,7 +99,7 @@ def questions(n: int) -> list[Example]:
 
 
 def test_training_learns_what_only_neighbours_show() -> None:
-    learnt = cross_validated(questions(40), ["x"], QUICK, n_folds=2)
+    learnt = cross_validated(questions(40), learn_network(["x"], QUICK), n_folds=2)
     hits = [
         p.argmax() == e.is_evidence.argmax() for p, e in zip(learnt, questions(40), strict=True)
     ]
