@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from scipy.sparse import csr_array
 
-_MOST_SHOWN = 800  # passages: more could not be distinguished
+_MOST_SHOWN = 500  # passages: more could not be distinguished, and take seconds
 _FEWEST_DOCUMENTS = 8  # with fewer documents chunks are shown
 _MOST_LABELS = 12
 _PERPLEXITY = 20.0  # effective number of neighbours in t-SNE
