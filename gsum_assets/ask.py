@@ -18,7 +18,7 @@ from gsum_assets.sources import Source, sources_of
 from gsum_assets.tables import TABLES
 from gsum_assets.workspace import Workspace
 from gsum_resources.arrow import pc
-from gsum_resources.lazy import Lazy
+from gsum_resources.lazy import Lazy, lazy_rows
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.suggest import did_you_mean
 
@@ -261,7 +261,7 @@ def _stored(workspace: Workspace, corpus: str, family: Method, method: str) -> d
     for name in family.read_by_questions:
         table = family.table(name)
         partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
-        wanted[name] = Lazy(lambda t=table, p=partitions: store.read(t, p)[0])
+        wanted[name] = lazy_rows(store, table, partitions)
     wanted["embedding_model"] = Lazy(lambda: workspace.models.embedder)
     wanted["passage_scorer"] = Lazy(lambda: workspace.models.scorer)
     return wanted

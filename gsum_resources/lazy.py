@@ -1,7 +1,12 @@
 """An input that is read on demand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
+
+from gsum_resources.parquet_store import ParquetStore, Partition, version_of
+from gsum_resources.table import Table
 
 
 class Lazy:
@@ -12,15 +17,18 @@ class Lazy:
     read : returns the input.
     read_columns : returns some columns of a table without reading the others; None: they are
         selected from the whole.
+    read_version : returns a hash of a table's content; None: it is not known.
     """
 
     def __init__(
         self,
         read: Callable[[], Any],
         read_columns: Callable[[Sequence[str]], Any] | None = None,
+        read_version: Callable[[], str] | None = None,
     ) -> None:
         self._read = read
         self._read_columns = read_columns
+        self._read_version = read_version
 
     def get(self) -> Any:
         """Read the input."""
@@ -31,3 +39,36 @@ class Lazy:
         if self._read_columns is None:
             return self._read().select(list(names))
         return self._read_columns(names)
+
+    def version(self) -> str | None:
+        """Return a hash of a table's content, which is recorded as an input; None: not known."""
+        return self._read_version() if self._read_version else None
+
+
+def lazy_rows(
+    store: ParquetStore,
+    table: Table,
+    partitions: Sequence[Partition],
+    as_dictionaries: Sequence[str] = (),
+    note: Callable[[Mapping[Partition, str]], None] = lambda _: None,
+) -> Lazy:
+    """Return the rows of some partitions, read on demand.
+
+    Parameters
+    ----------
+    as_dictionaries : columns of texts to read as dictionaries.
+    note : called with the content hash of each partition that is read, or whose version is.
+    """
+
+    def read(columns: Sequence[str] | None = None) -> pa.Table:
+        rows, hashes = store.read(table, partitions, columns, as_dictionaries)
+        note(hashes)
+        return rows
+
+    def version() -> str:
+        footers = store.footers(table, partitions)
+        hashes = {partition: footer.content_hash for partition, footer in footers.items()}
+        note(hashes)
+        return version_of(hashes)
+
+    return Lazy(read, lambda names: read(names).select(list(names)), version)

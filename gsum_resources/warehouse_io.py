@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
-from gsum_resources.lazy import Lazy
+from gsum_resources.lazy import Lazy, lazy_rows
 from gsum_resources.lineage import Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
@@ -138,13 +138,11 @@ class WarehouseIO(dg.IOManager):
     ) -> Lazy:
         """Return rows of partitions for a step, recorded as an input when read unless untracked."""
 
-        def read(columns: Sequence[str] | None = None) -> pa.Table:
-            rows, hashes = self.store.read(table, partitions, columns, as_dictionaries)
+        def note(hashes: Mapping[Partition, str]) -> None:
             if not is_untracked:
                 self.reads.table(step, table.name, hashes)
-            return rows
 
-        return Lazy(read, lambda names: read(names).select(list(names)))
+        return lazy_rows(self.store, table, partitions, as_dictionaries, note)
 
     def _of_corpora(
         self, step: Step, table: Table, corpora: Collection[str], as_dictionaries: Sequence[str]

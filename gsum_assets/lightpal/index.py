@@ -14,7 +14,7 @@ from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result, Shown
-from gsum_assets.retrieval.loading import collection_of
+from gsum_assets.retrieval.loading import collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index
 
 _TEXTS = ("documents", "chunks")
@@ -33,7 +33,7 @@ def _graph_settings(inputs: Inputs) -> GraphSettings:
 
 
 def _candidates(inputs: Inputs) -> Result:
-    collection = collection_of(inputs, with_texts=False)
+    collection = collection_of(inputs)
     n = _graph_settings(inputs).n_candidates
     earlier = read_earlier(inputs.warehouse, inputs.corpus)
     progress = inputs.progress("chunks compared")
@@ -64,7 +64,7 @@ def _context_scores(inputs: Inputs) -> Result:
 
 
 def _passage_edges(inputs: Inputs) -> Result:
-    collection = collection_of(inputs, with_texts=False, with_vectors=False)
+    collection = collection_of(inputs, with_vectors=False)
     similar, scores = (
         lists_of(inputs.tables[name].columns([*_LISTS, column]), collection, column)
         for name, column in (("candidates", "similarities"), ("context_scores", "scores"))
@@ -91,7 +91,7 @@ def _walk_trust(inputs: Inputs) -> Result:
     collection = collection_of(inputs, with_vectors=False, keep_indexes=True)
     keep_index(collection, language)
     rows = walk_trust(
-        collection.with_vectors(inputs.table("chunk_embeddings")),
+        with_vectors_of(inputs, collection),
         PassageGraphs.of(
             inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph, both_ways=True
         ),

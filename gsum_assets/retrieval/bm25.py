@@ -11,7 +11,7 @@ segment. Terms are kept as hashes, and no word can be read from them.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import pairwise
@@ -28,7 +28,7 @@ from gsum_resources.content_hash import hash_texts
 KEPT_FROM = 2**20
 """Characters of texts whose index is kept; fewer are split within half a second."""
 
-_FORMAT = "3"  # changes when the same texts give other arrays
+_FORMAT = "4"  # changes when the same texts give other arrays
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,11 @@ class Bm25:
         settings, cache = settings or Bm25Settings(), collection.cache
         starts = segment_starts(collection.document_ids, len(collection.chunk_texts))
         of_chunks = collection.starts[starts].tolist()
-        self._nodes = indexed("chunks", collection.chunk_texts, of_chunks, settings, cache)
-        self._documents = indexed("documents", collection.document_texts, starts, settings, cache)
+        digests = _by_segment(collection.text_digests, starts)
+        self._nodes = indexed("chunks", collection.chunk_texts, of_chunks, settings, cache, digests)
+        self._documents = indexed(
+            "documents", collection.document_texts, starts, settings, cache, digests
+        )
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores that are not negative; 0 if text and question share no term."""
@@ -90,6 +93,7 @@ def indexed(
     starts: Sequence[int],
     settings: Bm25Settings,
     cache: ArrayCache | None,
+    digests: Sequence[str] | None = None,
 ) -> Bm25Index | SegmentedIndex:
     """Return the index of `texts`; the segments of many are kept in the cache, if there is one.
 
@@ -97,42 +101,51 @@ def indexed(
     ----------
     name : what the texts are; segments kept under this name for other texts are removed.
     starts : index of each segment's first text, and the number of texts.
+    digests : digest of each segment's texts, `(n_segments,)`, which are read only if the index of
+        one of them is not kept; None: they are computed.
     """
-    if sum(map(len, texts)) < KEPT_FROM:
-        return Bm25Index(texts, settings)
-    words, hashes = settings.words, Hashes()
-
-    def made(texts: Sequence[str]) -> Segment:
-        return Segment.of(texts, words.terms, words.bigrams, hashes)
-
-    parts = [texts[first:last] for first, last in pairwise(starts)]
-    if cache is None:
-        segments = [made(part) for part in parts]
-    else:
-        name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"
+    words, parts = settings.words, list(pairwise(starts))
+    name = f"bm25-{name}{'-bigrams' if words.bigrams else ''}"
+    segments: list[Segment | None] = [None] * len(parts)
+    versions = [""] * len(parts)
+    if cache is not None:
+        digests = digests or [hash_texts(texts[first:last]) for first, last in parts]
         made_from = [_FORMAT, *map(version, ("nltk", "numpy")), repr(words)]
-        versions = [hash_texts([*made_from, *part]) for part in parts]
-        pairs = zip(versions, parts, strict=True)
-        segments = [_kept(cache, name, version, part, made) for version, part in pairs]
-        cache.keep_only(name, versions)
-    return SegmentedIndex(segments, words.split, settings.k1, settings.b)
+        versions = [hash_texts([*made_from, digest]) for digest in digests]
+        segments = [_read(cache, name, version) for version in versions]
+    if any(segment is None for segment in segments):
+        if sum(map(len, texts)) < KEPT_FROM:
+            return Bm25Index(texts, settings)
+        hashes = Hashes()
+        for i, (first, last) in enumerate(parts):
+            if segments[i] is None:
+                made = Segment.of(texts[first:last], words.terms, words.bigrams, hashes)
+                segments[i] = _kept(cache, name, versions[i], made)
+        if cache is not None:
+            cache.keep_only(name, versions)
+    return SegmentedIndex(
+        [segment for segment in segments if segment], words.split, settings.k1, settings.b
+    )
 
 
-def _kept(
-    cache: ArrayCache,
-    name: str,
-    version: str,
-    texts: Sequence[str],
-    made: Callable[[Sequence[str]], Segment],
-) -> Segment:
-    """Return a segment that the cache has, or has from now on; one without terms is not kept."""
-    if arrays := cache.read(name, version):
-        return Segment(**arrays)
-    found = made(texts)
-    if len(found.hashes):
-        cache.write(name, version, found._asdict())
-        arrays = cache.read(name, version)  # mapped, so that it need not stay in memory
-    return Segment(**arrays) if arrays else found
+def _by_segment(digests: Sequence[str] | None, starts: Sequence[int]) -> list[str] | None:
+    """Return the digest of each segment's texts from those of its documents."""
+    if digests is None:
+        return None
+    return [hash_texts(digests[first:last]) for first, last in pairwise(starts)]
+
+
+def _read(cache: ArrayCache, name: str, version: str) -> Segment | None:
+    arrays = cache.read(name, version)
+    return Segment(**arrays) if arrays else None
+
+
+def _kept(cache: ArrayCache | None, name: str, version: str, segment: Segment) -> Segment:
+    """Return a segment, which the cache has from now on; one without terms is not kept."""
+    if cache is None or not len(segment.hashes):
+        return segment
+    cache.write(name, version, segment._asdict())
+    return _read(cache, name, version) or segment  # mapped, so that it need not stay in memory
 
 
 def _bm25(settings: Bm25Settings):

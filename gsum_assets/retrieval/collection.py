@@ -32,6 +32,8 @@ class Collection:
     starts : index of each document's first chunk, then `n_chunks`, `(n_documents + 1,)`.
     embeddings : unit vectors of the chunks, `(n_chunks, dim)`, or None if not needed.
     cache : where indexes of the whole collection are kept; None: they are computed each time.
+    text_digests : digest of the text of each document, `(n_documents,)`, by which an index that is
+        kept is found without the texts; None: by the texts.
     """
 
     document_ids: Sequence[str]
@@ -41,6 +43,7 @@ class Collection:
     starts: np.ndarray
     embeddings: np.ndarray | None = None
     cache: ArrayCache | None = None
+    text_digests: Sequence[str] | None = None
 
     @classmethod
     def from_tables(
@@ -48,7 +51,6 @@ class Collection:
         documents: pa.Table,
         chunks: pa.Table,
         chunk_embeddings: pa.Table | None = None,
-        cache: ArrayCache | None = None,
     ) -> "Collection":
         """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
 
@@ -81,7 +83,6 @@ class Collection:
             chunk_texts=_in_order(_texts_of(chunks), order),
             starts=np.append(starts, len(owners)).astype(np.int64),
             embeddings=vectors,
-            cache=cache,
         )
 
     def with_vectors(self, chunk_embeddings: pa.Table) -> "Collection":

@@ -1,26 +1,111 @@
-"""The collection of a step's corpus, read a table at a time."""
+"""The collection of a step's corpus, of which only what is used is read."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, overload
+
+import pyarrow as pa
 
 from gsum_assets.method import Inputs
 from gsum_assets.retrieval.collection import Collection
+from gsum_resources.arrow import pc
+from gsum_resources.content_hash import hash_texts
 
-_PLACES = ("chunk_id", "document_id", "position")
+MAPPED_FROM = 2**16
+"""Chunks from which vectors are kept as one matrix; fewer are read within a second."""
+
+_VECTORS = "vectors"
+_PLACES = ("chunk_id", "document_id", "position", "start")
+
+
+class LateTexts(Sequence[str]):
+    """Texts by index, read when the first one is used.
+
+    Parameters
+    ----------
+    ids : of the documents or chunks, `(n,)`.
+    read : returns rows of ids, in the first column, and `text`.
+    """
+
+    def __init__(self, ids: Sequence[str], read: Callable[[], pa.Table]) -> None:
+        self._ids, self._read = ids, read
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        rows = self._read()
+        found = pc.index_in(pa.array(self._ids, pa.string()), rows.column(0).combine_chunks())
+        texts = rows["text"].to_pylist()
+        return [texts[index] for index in found.to_numpy()]
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        return self._texts[index]
 
 
 def collection_of(
-    inputs: Inputs, with_texts: bool = True, with_vectors: bool = True, keep_indexes: bool = False
+    inputs: Inputs, with_vectors: bool = True, keep_indexes: bool = False
 ) -> Collection:
     """Return the collection in the tables `documents`, `chunks` and `chunk_embeddings`.
-
-    Only columns that are needed are read, and the texts' tables are freed before vectors are read.
 
     Parameters
     ----------
     keep_indexes : whether indexes of the whole collection are kept for later processes.
     """
-    texts = ("text",) if with_texts else ()
-    found = Collection.from_tables(
-        inputs.tables["documents"].columns(["document_id", *texts]),
-        inputs.tables["chunks"].columns([*_PLACES, *texts]),
-        cache=inputs.array_cache if keep_indexes else None,
+    documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
+    places = chunks.columns(_PLACES)
+    found = Collection.from_tables(documents.columns(["document_id"]), places)
+    found = replace(
+        found,
+        document_texts=_late(found.document_ids, documents, "document_id"),
+        chunk_texts=_late(found.chunk_ids, chunks, "chunk_id"),
     )
-    return found.with_vectors(inputs.table("chunk_embeddings")) if with_vectors else found
+    if keep_indexes and (cache := inputs.array_cache):
+        found = replace(found, cache=cache, text_digests=_text_digests(found, places))
+    return with_vectors_of(inputs, found) if with_vectors else found
+
+
+def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
+    """Return the collection with its vectors, mapped into memory if there are many."""
+    table, ids, cache = inputs.tables["chunk_embeddings"], collection.chunk_ids, inputs.array_cache
+    version = table.version()
+    if cache is None or version is None or len(ids) < MAPPED_FROM:
+        return collection.with_vectors(table.get())
+    kept_as = hash_texts([version, *ids])  # of these chunks, in this order
+    if kept := cache.read(_VECTORS, kept_as):
+        return replace(collection, embeddings=kept[_VECTORS])
+    found = collection.with_vectors(table.get())
+    if found.embeddings is None or table.version() != version:  # written meanwhile
+        return found
+    cache.write(_VECTORS, kept_as, {_VECTORS: found.embeddings})
+    cache.keep_only(_VECTORS, [kept_as])
+    kept = cache.read(_VECTORS, kept_as)  # mapped, so that it need not stay in memory
+    return replace(found, embeddings=kept[_VECTORS]) if kept else found
+
+
+def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
+    return LateTexts(ids, partial(table.columns, [column, "text"]))
+
+
+def _text_digests(collection: Collection, chunks: pa.Table) -> list[str]:
+    """Return a digest of each document's text: that of its chunks, and where they start."""
+    ids, bounds = collection.chunk_ids, collection.starts.tolist()
+    rows = pc.index_in(pa.array(ids, pa.string()), chunks["chunk_id"].combine_chunks())
+    starts = chunks["start"].to_numpy()[rows.to_numpy()]
+    found = []
+    for first, last in pairwise(bounds):
+        digest = hashlib.blake2b("\0".join(ids[first:last]).encode(), digest_size=16)
+        digest.update(starts[first:last].tobytes())
+        found.append(digest.hexdigest())
+    return found

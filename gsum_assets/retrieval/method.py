@@ -7,15 +7,14 @@ from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.retrieval.variants import NEED_TEXTS, NEED_VECTORS, VARIANTS, rank
+from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
 from gsum_assets.retrieval.words import Words
 
 
 def _rank(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
     dense = inputs.variant in NEED_VECTORS
-    lexical = inputs.variant in NEED_TEXTS
-    collection = collection_of(inputs, lexical, with_vectors=dense, keep_indexes=True)
+    collection = collection_of(inputs, with_vectors=dense, keep_indexes=True)
     return rank(
         inputs.variant,
         collection,

@@ -28,7 +28,6 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
 }
 VARIANTS = (*RETRIEVERS, *ORACLES)
 NEED_VECTORS = frozenset({"dense", "dense-smoothed", "hybrid", "rrf", *ORACLES})
-NEED_TEXTS = frozenset({"bm25", "tfidf", "hybrid", "rrf", *ORACLES})
 DEFAULT_METHOD = "hybrid"
 """The default method of `gsum ask`, and of a corpus without questions.
 
