@@ -8,7 +8,7 @@ import pyarrow as pa
 from gsum_assets.graphs.nearest import Neighbours, OnProgress
 from gsum_assets.graphs.nearest_again import Whole, nearest_again
 from gsum_assets.lightpal.earlier import Earlier
-from gsum_assets.lightpal.lists import Numbered
+from gsum_assets.lightpal.lists import Numbered, hashes_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import as_lists, repeated
@@ -70,12 +70,14 @@ def rows_of(collection: Collection, chunks: Neighbours, documents: Neighbours) -
 
 def _rows(level: str, ids: Sequence[str], found: Neighbours) -> pa.Table:
     passages, lengths = Numbered(ids), np.full(len(ids), found.indices.shape[1])
+    numbers = passages.numbers[found.indices]
     return pa.table(
         {
             "level": repeated(level, len(ids)),
             "passage_id": passages.ids,
             "passage_number": passages.numbers,
-            "candidates": as_lists(pa.array(passages.numbers[found.indices].ravel()), lengths),
+            "candidates": as_lists(pa.array(numbers.ravel()), lengths),
+            "candidates_hash": hashes_of(numbers),
             "similarities": as_lists(pa.array(found.similarities.ravel()), lengths),
         },
         schema=TABLES["lightpal.candidates"].schema,

@@ -12,12 +12,13 @@ from gsum_assets.checks.inputs import CheckInputs
 from gsum_assets.lightpal.earlier import read_recall
 from gsum_assets.lightpal.lists import Numbered, indices_of, of_level
 from gsum_resources.arrow import lengths_of, pc, values_of
+from gsum_resources.threads import in_threads
 
 _LEVELS = ("document", "node")
 _PASSAGE = ["level", "passage_id"]
 _LISTS = [*_PASSAGE, "candidates"]
 _SOURCE = ["graph", "level", "scope", "source_id"]
-_AT_ONCE = 2**18  # edges that are looked up among the candidates of their sources
+_AT_ONCE = 2**14  # edges that are looked up among the candidates of their sources
 
 
 def _by_level(rows: pa.Table, chunks: pa.Table) -> Iterator[tuple[str, pa.Table, Numbered]]:
@@ -105,8 +106,11 @@ def all_scored(scores: pa.Table, corpus: str) -> Finding:
 def finite(scores: pa.Table) -> Finding:
     """Check that there is a score or null for each candidate, and all scores are finite."""
     values = scores["scores"]
-    is_wrong = np.isinf(values_of(values))
-    wrong = _rows_with(is_wrong, values) | (lengths_of(values) != lengths_of(scores["candidates"]))
+    lengths, most = lengths_of(values), np.zeros(scores.num_rows, np.int64)
+    for level in _LEVELS:  # whose passages have equally many candidates
+        of_level = pc.equal(scores["level"], level).to_numpy()
+        most[of_level] = lengths[of_level].max(initial=0)
+    wrong = _rows_with(np.isinf(values_of(values)), values) | (lengths < most)
     return found(
         count(scores.num_rows, "passage"),
         scores.select([*_PASSAGE, "scores"]).filter(pa.array(wrong)),
@@ -171,14 +175,17 @@ def _are_listed(
     row_of = np.full(len(passages.ids) + 1, -1)
     row_of[passages.indices_of(candidates["passage_id"])] = np.arange(len(lengths))
     found = np.empty(len(sources), bool)
-    for first in range(0, len(sources), _AT_ONCE):
+
+    def look(first: int) -> None:
         block = slice(first, first + _AT_ONCE)
         found[block] = (listed[row_of[sources[block]]] == targets[block, None]).any(axis=1)
+
+    in_threads(look, range(0, len(sources), _AT_ONCE))
     return found
 
 
 def _scores(partition: CheckInputs) -> pa.Table:
-    return partition.rows(columns=[*_LISTS, "scores"])
+    return partition.rows(columns=[*_PASSAGE, "scores"])
 
 
 def _n_values(footers: Iterable[pq.FileMetaData], leaf: str) -> int:

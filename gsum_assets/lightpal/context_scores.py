@@ -58,15 +58,14 @@ def _scores(
 
 
 def _rows(level: str, lists: CandidateLists, scores: np.ndarray) -> pa.Table:
-    n, k = lists.numbers.shape
-    lengths = np.full(n, k)
+    n, k = scores.shape
     return pa.table(
         {
             "level": repeated(level, n),
             "passage_id": pa.array(lists.ids, pa.string()),
-            "candidates": as_lists(pa.array(lists.numbers.ravel()), lengths),
+            "candidates_hash": lists.hashes,
             # NaN becomes null
-            "scores": as_lists(pa.array(scores.ravel(), from_pandas=True), lengths),
+            "scores": as_lists(pa.array(scores.ravel(), from_pandas=True), np.full(n, k)),
         },
         schema=TABLES["lightpal.context_scores"].schema,
     )

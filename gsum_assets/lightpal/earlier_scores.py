@@ -20,9 +20,9 @@ from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.context_scores"]
-_COLUMNS = ("level", "passage_id", "candidates", "scores")
+_COLUMNS = ("level", "passage_id", "candidates_hash", "scores")
 _NOTE = "scored.json"
-_PASSAGES_AT_ONCE = 2**14  # compared at once
+_PASSAGES_AT_ONCE = 2**14  # copied at once
 
 
 def note_scores(
@@ -72,17 +72,17 @@ def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.nda
     is_same : whether each passage has the text that it had then.
     """
     known = np.full(lists.numbers.shape, np.nan)
-    numbers = matrix_of(rows["candidates"])
-    if numbers.shape[1] != known.shape[1]:
-        return known
     scores, owners = matrix_of(rows["scores"]), lists.passages.indices_of(rows["passage_id"])
-    for first in range(0, len(owners), _PASSAGES_AT_ONCE):
-        kept = first + np.flatnonzero(owners[first : first + _PASSAGES_AT_ONCE] >= 0)
-        kept = kept[(numbers[kept] == lists.numbers[owners[kept]]).all(axis=1)]
-        if not is_same.all():
-            kept = kept[is_same[owners[kept]]]
-            kept = kept[is_same[lists.indices(owners[kept])].all(axis=1)]
-        known[owners[kept]] = scores[kept]
+    if scores.shape[1] != known.shape[1]:
+        return known
+    kept = np.flatnonzero(owners >= 0)
+    kept = kept[rows["candidates_hash"].to_numpy()[kept] == lists.hashes[owners[kept]]]
+    if not is_same.all():
+        kept = kept[is_same[owners[kept]]]
+        kept = kept[is_same[lists.indices(owners[kept])].all(axis=1)]
+    for first in range(0, len(kept), _PASSAGES_AT_ONCE):
+        block = kept[first : first + _PASSAGES_AT_ONCE]
+        known[owners[block]] = scores[block]
     return known
 
 

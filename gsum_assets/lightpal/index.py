@@ -5,7 +5,7 @@ from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import note, read_earlier
 from gsum_assets.lightpal.earlier_scores import known_scores, note_scores
-from gsum_assets.lightpal.lists import lists_of
+from gsum_assets.lightpal.lists import lists_of, scores_of_lists
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
@@ -26,6 +26,7 @@ EDGE = ("graph", "level", "scope", "source_id")
 
 _MODELS = ("embedding_model", "passage_scorer")
 _LISTS = ("level", "passage_id", "candidates")
+_SCORES = ("level", "passage_id", "candidates_hash", "scores")
 
 
 def _graph_settings(inputs: Inputs) -> GraphSettings:
@@ -65,10 +66,10 @@ def _context_scores(inputs: Inputs) -> Result:
 
 def _passage_edges(inputs: Inputs) -> Result:
     collection = collection_of(inputs, with_vectors=False)
-    similar, scores = (
-        lists_of(inputs.tables[name].columns([*_LISTS, column]), collection, column)
-        for name, column in (("candidates", "similarities"), ("context_scores", "scores"))
+    similar = lists_of(
+        inputs.tables["candidates"].columns([*_LISTS, "similarities"]), collection, "similarities"
     )
+    scores = scores_of_lists(inputs.tables["context_scores"].columns(_SCORES), similar)
     edges = edges_among(similar, scores, collection, _graph_settings(inputs).n_edges)
 
     def shown() -> dict:

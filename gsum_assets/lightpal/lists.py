@@ -10,6 +10,10 @@ import pyarrow as pa
 
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.arrow import is_dictionary, lengths_of, pc, values_of
+from gsum_resources.threads import in_threads
+
+_FOUND_AT_ONCE = 2**23  # numbers
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Numbered:
@@ -38,7 +42,15 @@ class Numbered:
 
     def find(self, numbers: np.ndarray) -> np.ndarray:
         """Return the index of each number, int32 of the same shape; -1 where there is none."""
-        return _filled(pc.index_in(pa.array(numbers.ravel()), self._known)).reshape(numbers.shape)
+        flat, found = numbers.ravel(), np.empty(numbers.shape, np.int32)
+        out = found.ravel()  # a view
+
+        def find(first: int) -> None:
+            block = slice(first, first + _FOUND_AT_ONCE)
+            out[block] = _filled(pc.index_in(pa.array(flat[block]), self._known))
+
+        in_threads(find, range(0, len(flat), _FOUND_AT_ONCE))
+        return found
 
     def indices_of(self, ids: pa.ChunkedArray) -> np.ndarray:
         """Return the index of each id, int32; -1 where there is none."""
@@ -54,6 +66,12 @@ def numbers_of(ids: pa.Array) -> np.ndarray:
     return (hashes >> np.uint64(1)).astype(np.int64)
 
 
+def hashes_of(lists: np.ndarray) -> np.ndarray:
+    """Return a hash of each row of numbers, int64 `(n,)`; another order has another hash."""
+    odd = np.full(lists.shape[1], _ODD)  # powers of it are odd, too: no factor loses a bit
+    return (lists.view(np.uint64) @ np.cumprod(odd)).view(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class CandidateLists:
     """The candidates of every passage of one level.
@@ -62,7 +80,7 @@ class CandidateLists:
     ----------
     ids : ids of the passages, `(n,)`.
     numbers : numbers of each passage's candidates, most similar first, int64 `(n, k)`.
-    values : values of a column of the table, `(n, k)`; floats with NaN for null.
+    values : values of a column of the table, `(n, k)`.
     """
 
     ids: Sequence[str]
@@ -73,6 +91,11 @@ class CandidateLists:
     def passages(self) -> Numbered:
         """The passages with their numbers."""
         return Numbered(self.ids)
+
+    @cached_property
+    def hashes(self) -> np.ndarray:
+        """Hash of each passage's candidates, int64 `(n,)`."""
+        return hashes_of(self.numbers)
 
     def indices(self, passages: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return the candidates of some passages as indices into `ids`, int32 `(n_passages, k)`.
@@ -105,7 +128,7 @@ def candidate_lists(
 
     Parameters
     ----------
-    rows : rows of `lightpal.candidates` or `lightpal.context_scores`, in any order.
+    rows : rows of `lightpal.candidates`, in any order.
     column : column of the values; None: no values.
 
     Raises
@@ -114,15 +137,37 @@ def candidate_lists(
         If the table is not of these passages, which have changed since it was written.
     """
     rows = of_level(rows, level)
-    owners = indices_of(rows["passage_id"], ids)
-    if len(owners) != len(ids) or (np.sort(owners) != np.arange(len(ids))).any():
-        raise _changed(rows.num_rows, len(ids), level)
-    order = None if (owners[1:] > owners[:-1]).all() else np.argsort(owners)
+    order = _order_of(rows, ids, level)
     numbers = _in_order(matrix_of(rows["candidates"]), order)
     values = np.empty((len(ids), 0))
     if column is not None:
         values = _in_order(matrix_of(rows[column]), order)
     return CandidateLists(ids, numbers, values)
+
+
+def scores_of_lists(rows: pa.Table, lists: Lists) -> Mapping[str, np.ndarray]:
+    """Return the scores of candidates by level, float64 `(n, k)`, with NaN for null.
+
+    Parameters
+    ----------
+    rows : rows of `lightpal.context_scores`, in any order.
+
+    Raises
+    ------
+    ValueError
+        If the scores are of other passages or other candidates.
+    """
+    found = {}
+    for level, of in lists.items():
+        rows_of = of_level(rows, level)
+        order = _order_of(rows_of, of.ids, level)
+        if not np.array_equal(_in_order(rows_of["candidates_hash"].to_numpy(), order), of.hashes):
+            raise ValueError(
+                f"lightpal: the context scores of level '{level}' are not those of the candidates; "
+                "materialize lightpal/context_scores again"
+            )
+        found[level] = _in_order(matrix_of(rows_of["scores"]), order)
+    return found
 
 
 def of_level(rows: pa.Table, level: str) -> pa.Table:
@@ -165,6 +210,20 @@ def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.nda
         for first, chunk in zip(firsts, column.chunks, strict=False)
     ]
     return np.concatenate([np.empty(0, np.int32), *found])
+
+
+def _order_of(rows: pa.Table, ids: Sequence[str], level: str) -> np.ndarray | None:
+    """Return the row of each passage in `ids`; None if rows have that order already.
+
+    Raises
+    ------
+    ValueError
+        If the rows are of other passages.
+    """
+    owners = indices_of(rows["passage_id"], ids)
+    if len(owners) != len(ids) or (np.sort(owners) != np.arange(len(ids))).any():
+        raise _changed(rows.num_rows, len(ids), level)
+    return None if (owners[1:] > owners[:-1]).all() else np.argsort(owners)
 
 
 def _filled(found: pa.Array | pa.ChunkedArray) -> np.ndarray:

@@ -12,16 +12,18 @@ the graph `walk` and 74.7/82.9 with `context` made symmetric; TF-IDF cosines as 
 75.5 / 83.3 instead of 75.1 / 82.8, too little to justify another table.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.lists import Lists, lists_of
+from gsum_assets.lightpal.lists import CandidateLists, Lists, lists_of, scores_of_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import as_lists, repeated, taken
+from gsum_resources.threads import in_threads
 
 _PASSAGES_AT_ONCE = 2**15
 _LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean
@@ -63,35 +65,54 @@ def passage_edges(
         If candidates or scores do not belong to the collection's passages.
     """
     similar = lists_of(candidates, collection, "similarities")
-    return edges_among(similar, lists_of(context_scores, collection, "scores"), collection, n_edges)
+    return edges_among(similar, scores_of_lists(context_scores, similar), collection, n_edges)
 
 
-def edges_among(similar: Lists, scores: Lists, collection: Collection, n_edges: int) -> pa.Table:
-    """Return the result of `passage_edges` from lists, so that the tables need not be in memory."""
+def edges_among(
+    similar: Lists, scores: Mapping[str, np.ndarray], collection: Collection, n_edges: int
+) -> pa.Table:
+    """Return the result of `passage_edges` from lists, so that the tables need not be in memory.
+
+    Parameters
+    ----------
+    scores : by level, the scores of the candidates, `(n, k)`; NaN: none.
+    """
     owners = np.repeat(np.arange(len(collection.document_ids)), np.diff(collection.starts))
     tables = [TABLES["lightpal.passage_edges"].empty()]
     for level, near in similar.items():
-        scored = scores[level]
-        if not np.array_equal(near.numbers, scored.numbers):
-            raise ValueError(
-                f"lightpal: the context scores of level '{level}' are not those of the candidates; "
-                "materialize lightpal/context_scores again"
-            )
         same = owners[near.indices()] == owners[:, None] if level == "node" else None
-        found: dict[tuple[str, str], list[_Edges]] = {}
-        for first in range(0, len(near.ids), _PASSAGES_AT_ONCE):
-            block = slice(first, first + _PASSAGES_AT_ONCE)
-            values_of = near.values[block].astype(np.float64), scored.values[block]
-            for graph, values in _values(*values_of):
-                edges = _best(near.numbers[block], values, n_edges)
-                found.setdefault((graph, "corpus"), []).append(edges)
-                if same is not None:
-                    within = np.where(same[block], values.strength, -np.inf)
-                    edges = _best(near.numbers[block], values._replace(strength=within), n_edges)
-                    found.setdefault((graph, "document"), []).append(edges)
+        blocks = in_threads(
+            partial(_of_block, near, scores[level], same, n_edges),
+            range(0, len(near.ids), _PASSAGES_AT_ONCE),
+        )
         ids = pa.array(near.ids, pa.string())
-        tables += [_rows(*names, level, ids, blocks) for names, blocks in found.items()]
+        for names in blocks[0] if blocks else ():
+            tables.append(_rows(*names, level, ids, [block[names] for block in blocks]))
     return pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+
+
+def _of_block(
+    near: CandidateLists,
+    scores: np.ndarray,
+    same: np.ndarray | None,
+    n_edges: int,
+    first: int,
+) -> dict[tuple[str, str], _Edges]:
+    """Return the edges of `_PASSAGES_AT_ONCE` passages from `first`, by graph and scope.
+
+    Parameters
+    ----------
+    same : whether each candidate is of the passage's document, `(n, k)`; None: there is no scope
+        'document'.
+    """
+    block = slice(first, first + _PASSAGES_AT_ONCE)
+    numbers, found = near.numbers[block], {}
+    for graph, values in _values(near.values[block].astype(np.float64), scores[block]):
+        found[graph, "corpus"] = _best(numbers, values, n_edges)
+        if same is not None:
+            within = np.where(same[block], values.strength, -np.inf)
+            found[graph, "document"] = _best(numbers, values._replace(strength=within), n_edges)
+    return found
 
 
 def _rows(graph: str, scope: str, level: str, ids: pa.Array, blocks: Sequence[_Edges]) -> pa.Table:

@@ -11,7 +11,7 @@ from gsum_assets.columns import FLOAT, FLOAT32, INT, LEVEL, PASSAGE_ID, TEXT
 from gsum_resources.table import Column, Table
 
 _NUMBERS = pa.list_(pa.int64())
-_CANDIDATES = Column("candidates", _NUMBERS, "numbers of the candidates, most similar first")
+_HASH = Column("candidates_hash", pa.int64(), "hash of the candidates in their order")
 
 TABLES = (
     Table(
@@ -21,7 +21,8 @@ TABLES = (
             LEVEL,
             PASSAGE_ID,
             Column("passage_number", pa.int64(), "number of the passage, a hash of its id"),
-            _CANDIDATES,
+            Column("candidates", _NUMBERS, "numbers of the candidates, most similar first"),
+            _HASH,
             Column(
                 "similarities",
                 pa.list_(FLOAT32),
@@ -37,11 +38,11 @@ TABLES = (
         (
             LEVEL,
             PASSAGE_ID,
-            _CANDIDATES,
+            _HASH,
             Column(
                 "scores",
                 pa.list_(FLOAT),
-                "log P(candidate | passage) of each, nats per token; null: not available",
+                "log P(candidate | passage) of each candidate, nats per token; null: not available",
             ),
         ),
         ("corpus",),

@@ -8,7 +8,7 @@ WITH pairs AS (
            generate_subscripts(c.candidates, 1)::INTEGER AS rank,
            unnest(similarities) AS similarity, unnest(scores) AS score
     FROM lightpal.candidates AS c
-    LEFT JOIN lightpal.context_scores AS s USING (corpus, level, passage_id, candidates)
+    LEFT JOIN lightpal.context_scores AS s USING (corpus, level, passage_id, candidates_hash)
 )
 SELECT corpus, level, pairs.passage_id, candidate.passage_id AS candidate_id, rank, similarity,
        score

@@ -110,6 +110,11 @@ def scored_rows(house: House) -> set[tuple[str, ...]]:
     return set(map(tuple, found.values()))
 
 
+def scores_in(house: House) -> list[float | None]:
+    tables = map(house.table, ("lightpal.candidates", "lightpal.context_scores"))
+    return [pair["value"] for pair in pairs_of(*tables)]
+
+
 def test_every_method_ranks_every_question(indexed: House) -> None:
     rows = indexed.table("rankings").to_pylist()
     assert {(row["method"], row["query_id"]) for row in rows} == {
@@ -126,9 +131,8 @@ def test_views_have_a_row_for_each_pair_and_edge(indexed: House) -> None:
         with duckdb.connect(str(indexed.home.catalogue), read_only=True) as connection:
             return set(connection.sql(query).fetchall())
 
-    pairs, scored = (
-        pairs_of(indexed.table(f"lightpal.{name}")) for name in ("candidates", "context_scores")
-    )
+    found = indexed.table("lightpal.candidates")
+    pairs, scored = pairs_of(found), pairs_of(found, indexed.table("lightpal.context_scores"))
     names = ("level", "passage_id", "candidate_id", "rank", "value")
     expected = {
         (*(pair[name] for name in names), score["value"])
@@ -227,10 +231,10 @@ def test_pairs_without_a_score_are_requested_again(changeable: House) -> None:
     report = house.run(WALK)
     assert not report.errors
     assert not report.is_complete
-    assert None in [pair["value"] for pair in pairs_of(house.table("lightpal.context_scores"))]
+    assert None in scores_in(house)
     house.scorer = CountingScorer(mu=60.0)
     assert house.run(WALK).is_complete
-    assert None not in [pair["value"] for pair in pairs_of(house.table("lightpal.context_scores"))]
+    assert None not in scores_in(house)
     mute = {context for context, _ in house.scorer.pairs}
     assert mute
     assert all(DOCUMENTS[3] in context for context in mute)

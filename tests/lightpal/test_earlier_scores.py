@@ -85,7 +85,7 @@ def test_missing_scores_are_requested_again(store):
     here, silent = a_collection(SIZES), TableScorer(lambda context, text: np.nan)
     silent.identity = "silent"
     rows = scored(store, here, silent)
-    assert {pair["value"] for pair in pairs_of(rows)} == {None}
+    assert {pair["value"] for pair in pairs_of(candidates(here, N), rows)} == {None}
     note_scores(store, CORPUS, rows, here, silent.identity)
     store.write(TABLE, Partition(CORPUS), rows, Provenance("", "1"))
     assert len(contexts_scored(store, here, silent)) == len(here.chunk_ids) + len(here.document_ids)

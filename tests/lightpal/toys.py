@@ -10,7 +10,7 @@ import pyarrow as pa
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.lightpal.lists import numbers_of
+from gsum_assets.lightpal.lists import hashes_of, numbers_of
 from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
@@ -79,17 +79,25 @@ def number(passage_id: str) -> int:
     return int(numbers_of(pa.array([passage_id]))[0])
 
 
-def pairs_of(rows: pa.Table) -> list[Row]:
-    """Each passage with each candidate, its rank, and its similarity or score."""
-    rows_of = rows.to_pylist()
-    ids = {number(row["passage_id"]): row["passage_id"] for row in rows_of}
-    (name,) = {"similarities", "scores"} & set(rows.column_names)
+def pairs_of(candidates: pa.Table, scores: pa.Table | None = None) -> list[Row]:
+    """Each passage with each candidate, its rank, and its similarity, or score if given."""
+    rows = candidates.to_pylist()
+    values = [row["similarities"] for row in rows]
+    if scores is not None:
+        names = ["level", "passage_id", "candidates_hash"]
+        assert scores.select(names).equals(candidates.select(names))
+        values = scores["scores"].to_pylist()
+    ids = {row["passage_number"]: row["passage_id"] for row in rows}
     return [
         {"level": row["level"], "passage_id": row["passage_id"], "rank": rank}
         | {"candidate_id": ids[other], "value": value}
-        for row in rows_of
-        for rank, (other, value) in enumerate(zip(row["candidates"], row[name], strict=True), 1)
+        for row, of in zip(rows, values, strict=True)
+        for rank, (other, value) in enumerate(zip(row["candidates"], of, strict=True), 1)
     ]
+
+
+def _hash_of(candidates: Sequence[int]) -> int:
+    return int(hashes_of(np.array([candidates], np.int64).reshape(1, -1))[0])
 
 
 def candidate_table(pairs: Iterable[Row], table: str = "candidates") -> pa.Table:
@@ -98,6 +106,7 @@ def candidate_table(pairs: Iterable[Row], table: str = "candidates") -> pa.Table
     rows = [
         {"level": level, "passage_id": passage_id, "passage_number": number(passage_id)}
         | {"candidates": [number(pair["candidate_id"]) for pair in found]}
+        | {"candidates_hash": _hash_of([number(pair["candidate_id"]) for pair in found])}
         | {name: [pair.get("value") for pair in found]}
         for (level, passage_id), of in groupby(pairs, lambda p: (p["level"], p["passage_id"]))
         for found in [list(of)]
