@@ -9,8 +9,8 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -40,16 +40,28 @@ class ArrayCache:
 
     def write(self, name: str, version: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep arrays, none of them empty, under a version, in one step."""
+        with self.new(name, version) as folder:
+            if folder:
+                for array_name, array in arrays.items():
+                    np.save(folder / f"{array_name}.npy", array, allow_pickle=False)
+
+    @contextmanager
+    def new(self, name: str, version: str) -> Iterator[Path | None]:
+        """Yield a folder for the files of a version, which is kept unless an exception is raised.
+
+        None if nothing is kept.
+        """
         if self._folder is None:
+            yield None
             return
         folder = self._folder / name
         beside = folder / f".{uuid.uuid4().hex}"
         beside.mkdir(parents=True)
-        for array_name, array in arrays.items():
-            np.save(beside / f"{array_name}.npy", array, allow_pickle=False)
         try:
-            os.rename(beside, folder / version)  # noqa: PTH104
-        except OSError:  # another process wrote it
+            yield beside
+            with suppress(OSError):  # another process wrote it
+                os.rename(beside, folder / version)  # noqa: PTH104
+        finally:
             shutil.rmtree(beside, ignore_errors=True)
 
     def keep_only(self, name: str, versions: Collection[str]) -> None:

@@ -1,6 +1,6 @@
 """An input that is read on demand."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ class Lazy:
     read : returns the input.
     read_columns : returns some columns of a table without reading the others; None: they are
         selected from the whole.
+    read_parts : yields the rows of a table, some at a time; None: all at once.
     read_version : returns a hash of a table's content; None: it is not known.
     """
 
@@ -24,10 +25,12 @@ class Lazy:
         self,
         read: Callable[[], Any],
         read_columns: Callable[[Sequence[str]], Any] | None = None,
+        read_parts: Callable[[], Iterator[Any]] | None = None,
         read_version: Callable[[], str] | None = None,
     ) -> None:
         self._read = read
         self._read_columns = read_columns
+        self._read_parts = read_parts
         self._read_version = read_version
 
     def get(self) -> Any:
@@ -39,6 +42,13 @@ class Lazy:
         if self._read_columns is None:
             return self._read().select(list(names))
         return self._read_columns(names)
+
+    def parts(self) -> Iterator[Any]:
+        """Yield the rows of a table, some at a time, so that one part need be in memory."""
+        if self._read_parts is None:
+            yield self._read()
+        else:
+            yield from self._read_parts()
 
     def version(self) -> str | None:
         """Return a hash of a table's content, which is recorded as an input; None: not known."""
@@ -60,10 +70,15 @@ def lazy_rows(
     note : called with the content hash of each partition that is read, or whose version is.
     """
 
-    def read(columns: Sequence[str] | None = None) -> pa.Table:
-        rows, hashes = store.read(table, partitions, columns, as_dictionaries)
+    def read(
+        columns: Sequence[str] | None = None, some: Sequence[Partition] = partitions
+    ) -> pa.Table:
+        rows, hashes = store.read(table, some, columns, as_dictionaries)
         note(hashes)
         return rows
+
+    def parts() -> Iterator[pa.Table]:
+        yield from (read(some=[partition]) for partition in partitions)
 
     def version() -> str:
         footers = store.footers(table, partitions)
@@ -71,4 +86,4 @@ def lazy_rows(
         note(hashes)
         return version_of(hashes)
 
-    return Lazy(read, lambda names: read(names).select(list(names)), version)
+    return Lazy(read, lambda names: read(names).select(list(names)), parts, version)

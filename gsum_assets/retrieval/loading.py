@@ -7,10 +7,12 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, overload
 
+import numpy as np
 import pyarrow as pa
 
 from gsum_assets.method import Inputs
 from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.vectors import gathered
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 
@@ -85,13 +87,18 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
     kept_as = hash_texts([version, *ids])  # of these chunks, in this order
     if kept := cache.read(_VECTORS, kept_as):
         return replace(collection, embeddings=kept[_VECTORS])
-    found = collection.with_vectors(table.get())
-    if found.embeddings is None or table.version() != version:  # written meanwhile
-        return found
-    cache.write(_VECTORS, kept_as, {_VECTORS: found.embeddings})
-    cache.keep_only(_VECTORS, [kept_as])
-    kept = cache.read(_VECTORS, kept_as)  # mapped, so that it need not stay in memory
-    return replace(found, embeddings=kept[_VECTORS]) if kept else found
+    with cache.new(_VECTORS, kept_as) as folder:
+
+        def new(shape: tuple[int, int]) -> np.ndarray:
+            if folder is None:
+                return np.empty(shape, np.float32)
+            return np.lib.format.open_memmap(folder / f"{_VECTORS}.npy", "w+", np.float32, shape)
+
+        vectors = gathered(table.parts(), ids, new=new)
+    vectors.flags.writeable = False
+    is_of_version = table.version() == version  # not written meanwhile
+    cache.keep_only(_VECTORS, [kept_as] if is_of_version else [])
+    return replace(collection, embeddings=vectors)
 
 
 def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:

@@ -1,8 +1,10 @@
 """Embeddings of a table as an array, without a copy if the rows are in order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from gsum_resources.arrow import pc
@@ -25,51 +27,62 @@ def vectors_of(embeddings: pa.Table, ids: Sequence[str], kind: str = "chunk") ->
     ValueError
         If an id has no embedding, or the embeddings differ in length.
     """
-    vectors = embeddings["embedding"]
-    known = embeddings[f"{kind}_id"].combine_chunks()
-    found = pc.index_in(pa.array(ids, pa.string()), known)
-    if found.null_count:
-        missing = [id_ for id_, row in zip(ids, found.to_pylist(), strict=True) if row is None]
-        many = {"query": "queries"}.get(kind, f"{kind}s")
+    if embeddings[f"{kind}_id"].combine_chunks().equals(pa.array(ids, pa.string())):
+        return stacked(embeddings["embedding"])
+    return gathered([embeddings], ids, kind)
+
+
+def gathered(
+    parts: Iterable[pa.Table],
+    ids: Sequence[str],
+    kind: str = "chunk",
+    new: Callable[[tuple[int, int]], np.ndarray] = lambda shape: np.empty(shape, np.float32),
+) -> np.ndarray:
+    """Return the result of `vectors_of` from the parts of a table, one of which is in memory.
+
+    Parameters
+    ----------
+    new : returns a matrix of a shape, which is filled.
+    """
+    known, vectors = pd.Index(list(ids), dtype=object), None
+    has_vector = np.zeros(len(ids), bool)
+    lengths = set()
+    for part in parts:
+        for batch in part.to_batches():
+            column: Any = batch.column("embedding")
+            lengths |= set(pc.unique(pc.list_value_length(column)).to_pylist())
+            dim = _only(lengths)
+            vectors = new((len(ids), dim)) if vectors is None else vectors
+            rows = known.get_indexer(batch.column(f"{kind}_id").to_pylist())
+            is_known = rows >= 0
+            vectors[rows[is_known]] = _matrix(column, dim)[is_known]
+            has_vector[rows[is_known]] = True
+    if not has_vector.all():
+        many, missing = {"query": "queries"}.get(kind, f"{kind}s"), np.flatnonzero(~has_vector)
         raise ValueError(
             f"{kind}_embeddings: {len(missing)} of {len(ids)} {many} have no embedding "
-            f"(first: {missing[0]}); materialize {kind}_embeddings"
+            f"(first: {ids[missing[0]]}); materialize {kind}_embeddings"
         )
-    rows = found.to_numpy()
-    in_order = len(rows) == len(vectors) and bool((rows == np.arange(len(rows))).all())
-    return stacked(vectors) if in_order else _taken(vectors, rows)
+    return np.empty((0, 0), np.float32) if vectors is None else vectors
 
 
 def stacked(column: pa.ChunkedArray) -> np.ndarray:
     """Return a column of vectors as one matrix, float32 `(n_rows, dim)`."""
-    dim = _dimension(column)
+    dim = _only(set(pc.unique(pc.list_value_length(column)).to_pylist()))
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # this copies
     return _matrix(array, dim)
-
-
-def _taken(column: pa.ChunkedArray, rows: np.ndarray) -> np.ndarray:
-    """Return rows of a column of vectors as one matrix, copied once, without the whole in order."""
-    dim = _dimension(column)
-    taken = np.empty((len(rows), dim), np.float32)
-    order = np.argsort(rows, kind="stable")
-    ends = np.cumsum([len(chunk) for chunk in column.chunks])
-    bounds = np.append(0, np.searchsorted(rows[order], ends))
-    for index, chunk in enumerate(column.chunks):
-        here = order[slice(*bounds[index : index + 2])]
-        taken[here] = _matrix(chunk, dim)[rows[here] - (ends[index] - len(chunk))]
-    return taken
 
 
 def _matrix(array: pa.ListArray | pa.FixedSizeListArray, dim: int) -> np.ndarray:
     return array.flatten().to_numpy(zero_copy_only=True).reshape(len(array), dim)
 
 
-def _dimension(column: pa.ChunkedArray) -> int:
+def _only(lengths: set[int | None]) -> int:
     """Return the length of all vectors, 0 without any."""
-    lengths = set(pc.unique(pc.list_value_length(column)).to_pylist()) or {0}
-    if len(lengths) > 1 or None in lengths:
+    known = [length for length in lengths if length is not None]
+    if len(lengths) > 1 or len(known) < len(lengths):
         raise ValueError(
             f"chunk_embeddings: vectors of lengths {sorted(map(str, lengths))} in one table; "
             "they come from different models; materialize chunk_embeddings again"
         )
-    return lengths.pop()
+    return known[0] if known else 0
