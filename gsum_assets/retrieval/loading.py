@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, overload
 
@@ -24,26 +24,17 @@ _PLACES = ("chunk_id", "document_id", "position", "start")
 
 
 class LateTexts(Sequence[str]):
-    """Texts by index, read when the first one is used.
+    """`n` texts, read when the first one, or one of a slice, is used."""
 
-    Parameters
-    ----------
-    ids : of the documents or chunks, `(n,)`.
-    read : returns rows of ids, in the first column, and `text`.
-    """
-
-    def __init__(self, ids: Sequence[str], read: Callable[[], pa.Table]) -> None:
-        self._ids, self._read = ids, read
+    def __init__(self, n: int, read: Callable[[], Sequence[str]]) -> None:
+        self._n, self._read = n, read
 
     @cached_property
-    def _texts(self) -> list[str]:
-        rows = self._read()
-        found = pc.index_in(pa.array(self._ids, pa.string()), rows.column(0).combine_chunks())
-        texts = rows["text"].to_pylist()
-        return [texts[index] for index in found.to_numpy()]
+    def _texts(self) -> Sequence[str]:
+        return self._read()
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return self._n
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
@@ -51,8 +42,10 @@ class LateTexts(Sequence[str]):
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: slice) -> "LateTexts": ...
+    def __getitem__(self, index: int | slice) -> "str | LateTexts":
+        if isinstance(index, slice):
+            return LateTexts(len(range(self._n)[index]), lambda: self._texts[index])
         return self._texts[index]
 
 
@@ -84,7 +77,7 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
     version = table.version()
     if cache is None or version is None or len(ids) < MAPPED_FROM:
         return collection.with_vectors(table.get())
-    kept_as = hash_texts([version, *ids])  # of these chunks, in this order
+    kept_as = hash_texts([version, "\0".join(ids)])  # of these chunks, in this order
     if kept := cache.read(_VECTORS, kept_as):
         return replace(collection, embeddings=kept[_VECTORS])
     with cache.new(_VECTORS, kept_as) as folder:
@@ -102,7 +95,13 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
 
 
 def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
-    return LateTexts(ids, partial(table.columns, [column, "text"]))
+    def read() -> list[str]:
+        rows = table.columns([column, "text"])
+        found = pc.index_in(pa.array(ids, pa.string()), rows[column].combine_chunks())
+        texts = rows["text"].to_pylist()
+        return [texts[index] for index in found.to_numpy()]
+
+    return LateTexts(len(ids), read)
 
 
 def _text_digests(collection: Collection, chunks: pa.Table) -> list[str]:

@@ -83,7 +83,7 @@ def test_is_the_collection_of_the_tables(home):
         assert list(getattr(found, name)) == list(getattr(expected, name))
     np.testing.assert_array_equal(found.starts, expected.starts)
     np.testing.assert_array_equal(vectors_of(home.inputs()), VECTORS)
-    assert found.document_texts[1:] == expected.document_texts[1:]
+    assert list(found.document_texts[1:]) == expected.document_texts[1:]
 
 
 def test_vectors_are_read_once_and_mapped(home):
