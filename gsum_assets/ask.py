@@ -115,7 +115,7 @@ def answer(
     """
     method = inputs.variant
     _check_question(family, method, question, explain)
-    documents = inputs.table("documents")
+    documents = inputs.tables["documents"].columns(["document_id", "title"])
     if document_id is not None:
         _check_document(documents, inputs.corpus, document_id)
     titles = dict(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_resources.arrow import pc
 from gsum_resources.parquet_store import ParquetStore, Partition, version_of
 from gsum_resources.table import Table
 
@@ -18,6 +19,8 @@ class Lazy:
     read_columns : returns some columns of a table without reading the others; None: they are
         selected from the whole.
     read_parts : yields the rows of a table, some at a time; None: all at once.
+    read_rows_with : returns the rows of a table whose value of a column is one of an array; None:
+        they are selected from the whole.
     read_version : returns a hash of a table's content; None: it is not known.
     """
 
@@ -26,11 +29,13 @@ class Lazy:
         read: Callable[[], Any],
         read_columns: Callable[[Sequence[str]], Any] | None = None,
         read_parts: Callable[[], Iterator[Any]] | None = None,
+        read_rows_with: Callable[[str, pa.Array], Any] | None = None,
         read_version: Callable[[], str] | None = None,
     ) -> None:
         self._read = read
         self._read_columns = read_columns
         self._read_parts = read_parts
+        self._read_rows_with = read_rows_with
         self._read_version = read_version
 
     def get(self) -> Any:
@@ -49,6 +54,13 @@ class Lazy:
             yield self._read()
         else:
             yield from self._read_parts()
+
+    def rows_with(self, column: str, values: Sequence[str]) -> Any:
+        """Return the rows of a table whose text in a column is one of `values`."""
+        wanted = pa.array(values, pa.string())
+        if self._read_rows_with is None:
+            return _rows_with(self._read(), column, wanted)
+        return self._read_rows_with(column, wanted)
 
     def version(self) -> str | None:
         """Return a hash of a table's content, which is recorded as an input; None: not known."""
@@ -80,10 +92,23 @@ def lazy_rows(
     def parts() -> Iterator[pa.Table]:
         yield from (read(some=[partition]) for partition in partitions)
 
+    def rows_with(column: str, values: pa.Array) -> pa.Table:
+        """Read the other columns only of partitions that have such a row."""
+        found = [
+            partition
+            for partition in partitions
+            if _rows_with(read([column], [partition]), column, values).num_rows
+        ]
+        return _rows_with(read(some=found), column, values)
+
     def version() -> str:
         footers = store.footers(table, partitions)
         hashes = {partition: footer.content_hash for partition, footer in footers.items()}
         note(hashes)
         return version_of(hashes)
 
-    return Lazy(read, lambda names: read(names).select(list(names)), parts, version)
+    return Lazy(read, lambda names: read(names).select(list(names)), parts, rows_with, version)
+
+
+def _rows_with(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows[column], value_set=values))

@@ -13,7 +13,7 @@ from gsum_assets.evidence.weights import load_network, unpacked
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.loading import contexts_of
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.words import Words
 
@@ -43,11 +43,12 @@ def _network(inputs: Inputs) -> Network:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    chunks = inputs.table("chunks")
     if not VARIANTS[inputs.variant].adaptive:
-        return top_contexts(inputs.table("rankings"), chunks, _k(inputs))
+        return contexts_of(inputs, _k(inputs))
     found = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
-    return adaptive_contexts(inputs.table("queries"), found, chunks, _budget(inputs))
+    return adaptive_contexts(
+        inputs.table("queries"), found, inputs.table("chunks"), _budget(inputs)
+    )
 
 
 def _budget(inputs: Inputs) -> Budget:

@@ -22,7 +22,7 @@ from gsum_assets.gae.variants import VARIANTS
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Questions
-from gsum_assets.retrieval.contexts import top_contexts
+from gsum_assets.retrieval.loading import contexts_of
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 
@@ -56,7 +56,7 @@ def _rank(inputs: Inputs) -> pa.Table:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), _k(inputs))
+    return contexts_of(inputs, _k(inputs))
 
 
 def _topics(inputs: Inputs) -> Result:

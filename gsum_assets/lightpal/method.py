@@ -8,8 +8,7 @@ from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.collection import Questions
-from gsum_assets.retrieval.contexts import top_contexts
-from gsum_assets.retrieval.loading import collection_of
+from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.tables import TABLES
 
@@ -41,7 +40,7 @@ def _retrieval_settings(inputs: Inputs) -> LightpalSettings:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), _k(inputs))
+    return contexts_of(inputs, _k(inputs))
 
 
 def _k(inputs: Inputs) -> int:

@@ -17,9 +17,7 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
     ValueError
         If a ranked chunk is not in the corpus.
     """
-    best = rankings.filter(
-        pc.and_(pc.equal(rankings["level"], "node"), pc.less_equal(rankings["rank"], k))
-    ).sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    best = best_chunks(rankings, k).sort_by([("query_id", "ascending"), ("rank", "ascending")])
     found = pc.index_in(best["item_id"], value_set=chunks["chunk_id"].combine_chunks())
     if found.null_count:
         first = best.filter(pc.is_null(found))["item_id"][0].as_py()
@@ -43,6 +41,12 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
         },
         schema=TABLES["contexts"].schema,
     )
+
+
+def best_chunks(rankings: pa.Table, k: int) -> pa.Table:
+    """Return the rows of the `k` best chunks of each question."""
+    is_chunk = pc.equal(rankings["level"], "node")
+    return rankings.filter(pc.and_(is_chunk, pc.less_equal(rankings["rank"], k)))
 
 
 def full_contexts(

@@ -1,4 +1,4 @@
-"""The collection of a step's corpus, of which only what is used is read."""
+"""The passages of a step's corpus, of which only what is used is read."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gsum_assets.method import Inputs
 from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.contexts import best_chunks, top_contexts
 from gsum_assets.retrieval.vectors import gathered
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
@@ -92,6 +93,13 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
     is_of_version = table.version() == version  # not written meanwhile
     cache.keep_only(_VECTORS, [kept_as] if is_of_version else [])
     return replace(collection, embeddings=vectors)
+
+
+def contexts_of(inputs: Inputs, k: int) -> pa.Table:
+    """Return the `k` best chunks of each question in `rankings`, as rows of `contexts`."""
+    rankings = inputs.table("rankings")
+    ids = best_chunks(rankings, k)["item_id"].to_pylist()
+    return top_contexts(rankings, inputs.tables["chunks"].rows_with("chunk_id", ids), k)
 
 
 def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:

@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
-from gsum_assets.retrieval.contexts import full_contexts, top_contexts
-from gsum_assets.retrieval.loading import collection_of
+from gsum_assets.retrieval.contexts import full_contexts
+from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
@@ -29,7 +29,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
     if inputs.variant == "full_context":
         read = inputs.table("queries"), inputs.table("chunks")
         return full_contexts(*read, settings.window_tokens, settings.n_spans)
-    return top_contexts(inputs.table("rankings"), inputs.table("chunks"), settings.main_k)
+    return contexts_of(inputs, settings.main_k)
 
 
 METHOD = Method(

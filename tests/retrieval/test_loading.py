@@ -13,7 +13,7 @@ from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.loading import collection_of
 from gsum_assets.tables import TABLES
-from gsum_resources.lazy import lazy_rows
+from gsum_resources.lazy import Lazy, lazy_rows
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from tests.retrieval.toys import tables, toy_question
 
@@ -39,11 +39,11 @@ def schema(name: str) -> pa.Schema:
 
 
 class Home:
-    """A store with the tables of a corpus, and the columns that were read of each."""
+    """A store with the tables of a corpus, and what was read of each: columns and partitions."""
 
     def __init__(self, root: str) -> None:
         self.store = ParquetStore(root)
-        self.read: list[tuple[str, tuple[str, ...] | None]] = []
+        self.read: list[tuple[str, tuple[str, ...] | None, list[Partition]]] = []
         self.write(dict(zip(NAMES, tables(), strict=True)))
 
     def write(self, rows: Mapping[str, pa.Table]) -> None:
@@ -68,7 +68,9 @@ def home(tmp_path, monkeypatch) -> Home:
     read = here.store.read
 
     def recorded(table, partitions, columns=None, as_dictionaries=()):
-        here.read.append((table.name, None if columns is None else tuple(columns)))
+        here.read.append(
+            (table.name, None if columns is None else tuple(columns), list(partitions))
+        )
         return read(table, partitions, columns, as_dictionaries)
 
     monkeypatch.setattr(here.store, "read", recorded)
@@ -93,8 +95,8 @@ def test_vectors_are_read_once_and_mapped(home):
     assert isinstance(again, np.memmap)
     assert not again.flags.writeable
     np.testing.assert_array_equal(first, again)
-    assert not [table for table, _ in home.read if table == "chunk_embeddings"]
-    assert not [columns for _, columns in home.read if "text" in columns]
+    assert not [table for table, *_ in home.read if table == "chunk_embeddings"]
+    assert not [columns for _, columns, _ in home.read if "text" in (columns or ())]
 
 
 def test_other_vectors_of_the_same_chunks_are_read_again(home):
@@ -116,7 +118,7 @@ def test_index_that_is_kept_needs_no_text(home):
     again = Bm25(collection_of(home.inputs(), keep_indexes=True)).scores(question)
     np.testing.assert_array_equal(first.nodes, again.nodes)
     np.testing.assert_array_equal(first.documents, again.documents)
-    assert not [columns for _, columns in home.read if "text" in columns]
+    assert not [columns for _, columns, _ in home.read if "text" in (columns or ())]
 
 
 def test_blanks_between_chunks_make_another_text(home):
@@ -142,3 +144,16 @@ def test_missing_vector_keeps_nothing(home):
     with pytest.raises(ValueError, match=r"1 of 5 chunks have no embedding \(first: c-apple-1\)"):
         collection_of(home.inputs())
     assert not home.n_kept("*")
+
+
+def test_rows_of_some_ids_are_read_from_their_partitions(home):
+    chunks = home.inputs().tables["chunks"]
+    found = chunks.rows_with("chunk_id", ["c-cloud-1", "gone"])
+    assert found["chunk_id"].to_pylist() == ["c-cloud-1"]
+    (whole,) = [partitions for _, columns, partitions in home.read if columns is None]
+    assert whole == [Partition(CORPUS, "0001")]
+    nothing = chunks.rows_with("chunk_id", [])
+    assert not nothing.num_rows
+    assert nothing.schema.equals(found.schema)
+    in_memory = Lazy(lambda: tables()[1]).rows_with("chunk_id", ["c-boat-1"])
+    assert in_memory["document_id"].to_pylist() == ["boats"]
