@@ -13,6 +13,7 @@ from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.method import Inputs, Step, run
 from gsum_assets.tables import TABLES
+from gsum_assets.workspace import section_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from tests.models import HashEmbedder
 
@@ -22,7 +23,7 @@ LISTING = TABLES["source_documents"]
 
 class Defaults:
     def section(self, _: str, name: str) -> object:
-        return getattr(CorpusSettings(), name)
+        return section_of(CorpusSettings(), name)
 
 
 @pytest.fixture
