@@ -1,6 +1,6 @@
 """Documents of a benchmark with the tables that `evidence` reads.
 
-Documents are cut by the default settings. Vectors are kept in the system's folder for temporary
+Documents are cut by the default lengths. Vectors are kept in the system's folder for temporary
 files, document by document, so that an interrupted run continues.
 """
 
@@ -20,11 +20,14 @@ from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.importers.benchmark import Contents
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.tables import TABLES
 from gsum_resources.embedder import LocalEmbedder, Precision
+
+# The packaged weights and the stored figures are from chunks cut by length.
+SETTINGS = CorpusSettings(chunking=ChunkingSettings(borders="length"))
 
 
 class Remembered:
@@ -102,7 +105,7 @@ def load(
     keeping = Kept(embedder, known)
     cut, sentences, vectors = [], [], []
     for i, document in enumerate(contents.documents, 1):
-        own = chunk_documents([document], CorpusSettings(), default_tokenizer())
+        own = chunk_documents([document], SETTINGS, default_tokenizer())
         rows = rows_of(TABLES["chunks"], own)
         cut.append(rows)
         vectors.append(keeping.embed(rows["text"].to_pylist()))

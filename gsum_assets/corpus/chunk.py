@@ -1,9 +1,9 @@
 """Chunking of documents: a sliding window of word pieces, or whole lines.
 
-Both pack as many units (words or lines, with a size in word pieces) into a chunk as fit, then step
-back by the overlap. With `borders = "content"`, a chunk ends earlier, at the end of a sentence or
-line that the text around it selects (`borders.py`). A chunk is always an exact slice of its
-document.
+Both pack units (words or lines, with a size in word pieces) into a chunk, then step back by the
+overlap. A chunk ends at the end of a sentence or line that the text around it selects
+(`borders.py`); with `borders = "length"`, it holds as many units as fit. A chunk is always an exact
+slice of its document.
 """
 
 import hashlib
@@ -90,15 +90,18 @@ def chunk_by_tokens(
 ) -> list[Chunk]:
     """Return chunks of at most `max_tokens` word pieces from a sliding window, cut between words.
 
-    A word is cut only if it alone does not fit. Every character that is not blank is in a chunk,
-    including those that the tokenizer drops. Neighbours share at most `overlap_tokens`.
+    They are as full as can be (borders by length). A word is cut only if it alone does not fit.
+    Every character that is not blank is in a chunk, including those that the tokenizer drops.
+    Neighbours share at most `overlap_tokens`.
 
     Raises
     ------
     ValueError
         If `overlap_tokens` is not smaller than `max_tokens`.
     """
-    settings = ChunkingSettings(max_tokens=max_tokens, overlap_tokens=overlap_tokens)
+    settings = ChunkingSettings(
+        max_tokens=max_tokens, overlap_tokens=overlap_tokens, borders="length"
+    )
     return _chunks(document_id, word_pieces([text], tokenizer)[0], settings)
 
 

@@ -15,7 +15,7 @@ from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import Document, take
 from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusSettings, load_settings
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings, load_settings
 from gsum_assets.method import Inputs, Step
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map
@@ -58,7 +58,7 @@ def _documents(inputs: Inputs) -> Result:
 
 
 def _chunks(inputs: Inputs) -> Result:
-    settings = CorpusSettings(chunking=inputs.settings("chunking"))
+    settings = CorpusSettings(chunking=ChunkingSettings.from_dump(inputs.settings("chunking")))
     rows = inputs.table("documents").to_pylist()
     texts = [Document(row["document_id"], row["title"], row["text"]) for row in rows]
     chunks = rows_of(TABLES["chunks"], chunk_documents(texts, settings, default_tokenizer()))

@@ -51,18 +51,23 @@ class ChunkingSettings(BaseModel):
         default=0, ge=0, description="lines shared by neighbours, chunker 'lines'"
     )
     borders: Literal["length", "content"] = Field(
-        default="length",
-        description="'length': chunks are as full as can be; 'content': they end at sentences or "
-        "lines selected by their text, so that an edit changes the chunks near it only",
+        default="content",
+        description="'content': chunks end at sentences or lines selected by their text, so that "
+        "an edit changes the chunks near it only; 'length': they are as full as can be",
     )
 
     @model_serializer(mode="wrap")
     def _as_before_borders(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the default out: chunks of corpora that have no such key remain current."""
+        """Leave "length" out: chunks cut by length before the key existed remain current."""
         values = dump(self)
         if self.borders == "length":
             values.pop("borders", None)
         return values
+
+    @classmethod
+    def from_dump(cls, values: Mapping[str, Any]) -> "ChunkingSettings":
+        """Return the settings that were dumped as `values`: borders left out are by length."""
+        return cls.model_validate({"borders": "length", **values})
 
     @model_validator(mode="after")
     def _window_advances(self) -> "ChunkingSettings":

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.corpus.borders import border_ranks
 from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
-from tests.corpus.test_chunk import _LONGEST, WORDS, _check, _cut, _document
+from tests.corpus.test_chunk import _LONGEST, _check, _cut, _document
 
 _VOCABULARY = [
     "budget",
@@ -108,7 +109,7 @@ def test_chunks_are_well_filled_and_end_at_sentences() -> None:
 def test_equal_ranks_end_as_late_as_possible() -> None:
     for text in ("x" * 4000, "la " * 3000):
         by_content = _cut(text, max_tokens=100, overlap_tokens=0, borders="content")
-        by_length = _cut(text, max_tokens=100, overlap_tokens=0)
+        by_length = _cut(text, max_tokens=100, overlap_tokens=0, borders="length")
         assert [c.n_tokens for c in by_content][1:] == [c.n_tokens for c in by_length][1:]
 
 
@@ -134,13 +135,23 @@ def test_borders_by_content_hold_on_any_text(
     assert all(chunk.n_tokens <= max(max_tokens, _LONGEST) for chunk in chunks)
 
 
-def test_the_default_is_not_part_of_the_settings_version() -> None:
-    """Chunks of a corpus that has no such key must remain current."""
-    assert "borders" not in ChunkingSettings().model_dump(mode="json")
-    assert "borders" not in CorpusSettings().model_dump()["chunking"]
-    assert ChunkingSettings(borders="content").model_dump()["borders"] == "content"
-    dumped = ChunkingSettings(max_tokens=64, overlap_tokens=8, borders="content").model_dump()
-    assert ChunkingSettings(**dumped).borders == "content"
-    assert _cut(WORDS, max_tokens=4, overlap_tokens=1, borders="length") == _cut(
-        WORDS, max_tokens=4, overlap_tokens=1
-    )
+def test_borders_by_length_are_not_part_of_the_settings_version() -> None:
+    """Chunks of a corpus from before the key must remain current with `borders = "length"`."""
+    by_length = CorpusSettings(chunking=ChunkingSettings(borders="length"))
+    assert "borders" not in by_length.chunking.model_dump(mode="json")
+    assert "borders" not in by_length.model_dump()["chunking"]
+    assert CorpusSettings().model_dump()["chunking"]["borders"] == "content"
+
+
+@given(st.sampled_from(["length", "content"]), st.integers(33, 300))
+def test_chunking_comes_back_from_its_dump(
+    borders: Literal["length", "content"], max_tokens: int
+) -> None:
+    settings = ChunkingSettings(max_tokens=max_tokens, borders=borders)
+    assert ChunkingSettings.from_dump(settings.model_dump(mode="json")) == settings
+
+
+def test_borders_are_by_content_unless_named() -> None:
+    text = _meeting(2)
+    assert _cut(text) == _cut(text, borders="content")
+    assert _cut(text) != _cut(text, borders="length")

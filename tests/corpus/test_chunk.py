@@ -36,7 +36,12 @@ def _cut(text, document_id="d", **settings):
 
 def _by_lines(document_id, text, max_tokens, overlap_lines=0):
     return _cut(
-        text, document_id, chunker="lines", max_tokens=max_tokens, overlap_lines=overlap_lines
+        text,
+        document_id,
+        chunker="lines",
+        max_tokens=max_tokens,
+        overlap_lines=overlap_lines,
+        borders="length",
     )
 
 
@@ -206,7 +211,8 @@ def test_overlong_line_is_split_between_words():
 
 def test_documents_keep_their_order_and_settings():
     documents = [Document("a", "", WORDS), Document("b", "", "  "), Document("c", "", "one\ntwo")]
-    settings = CorpusSettings(chunking=ChunkingSettings(max_tokens=4, overlap_tokens=1))
+    window = ChunkingSettings(max_tokens=4, overlap_tokens=1, borders="length")
+    settings = CorpusSettings(chunking=window)
     chunks = chunk_documents(documents, settings, TOKENIZER)
     assert chunks == [
         *chunk_by_tokens("a", WORDS, TOKENIZER, 4, 1),

@@ -3,26 +3,33 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pytest
 
+from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.index import CORPUS
-from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
+from gsum_assets.corpus.load import Document, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.method import Inputs, Step, run
 from gsum_assets.tables import TABLES
+from gsum_assets.workspace import section_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from tests.models import HashEmbedder
 
 STEPS: dict[str, Step] = {step.table: step for step in CORPUS}
 LISTING = TABLES["source_documents"]
+DEFAULT = CorpusSettings()
 
 
-class Defaults:
+class Given:
+    def __init__(self, settings: CorpusSettings) -> None:
+        self._settings = settings
+
     def section(self, _: str, name: str) -> object:
-        return getattr(CorpusSettings(), name)
+        return section_of(self._settings, name)
 
 
 @pytest.fixture
@@ -39,9 +46,9 @@ def listed_in(folder: Path) -> list[SourceDocument]:
     return list(scan(folder, CorpusSettings()))
 
 
-def inputs_of(folder: Path, **tables: pa.Table) -> Inputs:
+def inputs_of(folder: Path, settings: CorpusSettings = DEFAULT, **tables: pa.Table) -> Inputs:
     inputs = Inputs(
-        {"corpus_settings": Defaults()},
+        {"corpus_settings": Given(settings)},
         folder.name,
         step="documents",
         store=ParquetStore(str(folder.parent / "warehouse")),
@@ -110,6 +117,20 @@ def test_all_steps_run_from_folder_to_vectors(folder: Path) -> None:
     assert shown["left_out"] == 1
     assert shown["problems"] == [problem]
     assert shown["questions"].splitlines()[2:] == ["| test | general | 1 |"]
+
+
+@pytest.mark.parametrize("borders", ["length", "content"])
+def test_chunks_are_cut_by_the_borders_that_are_set(
+    folder: Path, borders: Literal["length", "content"]
+) -> None:
+    text = "A boat met a lamp. The lamp was late again, said the boat. " * 20
+    document = Document("boat", "", text)
+    chunking = ChunkingSettings(max_tokens=32, overlap_tokens=4, borders=borders)
+    settings = CorpusSettings(chunking=chunking)
+    read = {"documents": rows_of(TABLES["documents"], [document])}
+    cut = STEPS["chunks"].result(inputs_of(folder, settings, **read)).rows["text"].to_pylist()
+    assert cut == [one.text for one in chunk_documents([document], settings, default_tokenizer())]
+    assert all(text.endswith(".") for text in cut) == (borders == "content")
 
 
 def test_missing_folder_raises(folder: Path) -> None:

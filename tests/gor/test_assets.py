@@ -153,7 +153,7 @@ def test_later_documents_are_embedded_with_the_existing_model(
     with copy_of(indexed, tmp_path) as house:
         before = versions(house, "gor")
         known = {row["node_id"]: row for row in house.table("gor.node_embeddings").to_pylist()}
-        house.write_document(NEW, text_of(NEW, 8))
+        house.write_document(NEW, text_of(NEW, 12))  # four chunks; two of them ask the same
         house.write_document(MUTE, "Thank you. Goodbye.")  # no question is possible on this
         report = house.run()
         assert report.is_complete

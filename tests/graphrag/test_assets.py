@@ -244,6 +244,8 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
         judging(tmp_path, says, max_repairs=0) as (model, server),
     ):
         furnish(house, DOCUMENTS[:2])
+        full = SETTINGS.replace("[chunking]", '[chunking]\nborders = "length"')
+        (house.folder / "corpus.toml").write_text(full)  # every full chunk names somebody
         house.model = model  # type: ignore[assignment]
         report: RunReport = house.run(["graphrag-c1"])
         assert not report.errors

@@ -40,7 +40,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("chunking", "max_tokens", 32),
     ("chunking", "overlap_tokens", 8),
     ("chunking", "chunker", "lines"),
-    ("chunking", "borders", "content"),
+    ("chunking", "borders", "length"),
     ("answer", "max_words", 20),
     ("documents", "max_bytes", 400),
     ("retrieval", "k", 2),

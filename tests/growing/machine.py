@@ -114,13 +114,13 @@ class Growing(RuleBasedStateMachine):
         left=st.sampled_from(METHODS),
         right=st.sampled_from(FAMILIES["retrieval"]),
         questions=st.sampled_from(QUESTIONS),
-        borders=st.sampled_from(("length", "content")),
+        borders=st.sampled_from(("content", "length")),
     )
-    def begin(self, left: str, right: str, questions: list, borders: str = "length") -> None:
+    def begin(self, left: str, right: str, questions: list, borders: str = "content") -> None:
         self._count("begin", left=left, right=right, borders=borders)
         for name, method in zip(CORPORA, (left, right), strict=True):
             self._furnish(name, questions)
-            if borders != "length":
+            if borders != "content":
                 self.tables[name]["chunking"]["borders"] = borders
                 self.folders[name].settings(self.tables[name])
             self._ask(name, method)
