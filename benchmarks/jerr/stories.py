@@ -90,7 +90,7 @@ def load(split: str, max_tokens: int, settings: IndexSettings | None = None) -> 
         If the split is not there.
     """
     contents = read_squality(required("squality", f"{split}.jsonl.gz"))
-    chunking = ChunkingSettings(chunker="lines", max_tokens=max_tokens)
+    chunking = ChunkingSettings(chunker="lines", max_tokens=max_tokens, borders="length")
     chunks = chunk_documents(
         contents.documents, CorpusSettings(chunking=chunking), default_tokenizer()
     )

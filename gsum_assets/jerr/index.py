@@ -66,7 +66,10 @@ def _line_chunks(inputs: Inputs) -> pa.Table:
 
     def of_size(size: int) -> pa.Table:
         chunking = CorpusChunking(
-            chunker="lines", max_tokens=size, overlap_lines=settings.overlap_lines
+            chunker="lines",
+            max_tokens=size,
+            overlap_lines=settings.overlap_lines,
+            borders="length",  # `[jerr.chunking]` has no such key
         )
         chunks = chunk_documents(texts, CorpusSettings(chunking=chunking), tokenizer)
         return rows_of(TABLES["chunks"], chunks)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.jerr.index import INDEX
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.sizes import rows_of_size
@@ -65,6 +66,15 @@ def test_missing_items_are_reported_for_every_size() -> None:
     refused = [row["max_tokens"] for row in chunks.to_pylist() if "bridge" in row["text"]]
     assert set(refused) == {50, 100}
     assert len(found.failures) == len(refused)
+
+
+def test_line_chunks_are_as_full_as_can_be() -> None:
+    lines = [f"The ferry left at {n} and was late." for n in range(20)]
+    documents = pa.Table.from_pylist([{"document_id": "a", "title": "a", "text": "\n".join(lines)}])
+    there = inputs(FirstWords(), 50, documents=documents)
+    *full, _ = run(INDEX[:1], there)["line_chunks"].to_pylist()
+    most = max(n_word_pieces(lines))
+    assert all(row["n_tokens"] + most > 50 for row in full)
 
 
 def test_plot_of_each_size() -> None:
