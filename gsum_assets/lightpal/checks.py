@@ -133,14 +133,18 @@ def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> 
     for level, rows, passages in _by_level(edges, chunks):
         shown, lists = rows.select(_SOURCE), rows["targets"]
         sources = np.repeat(passages.indices_of(rows["source_id"]), lengths_of(lists))
-        targets = passages.find(values_of(lists))
-        is_joined = (sources >= 0) & (targets >= 0)
-        is_joined &= _are_listed(sources, values_of(lists), of_level(candidates, level), passages)
+        numbers = values_of(lists)
+        is_joined = (sources >= 0) & _are_listed(
+            sources, numbers, of_level(candidates, level), passages
+        )
         stray.append(shown.filter(pa.array(_rows_with(~is_joined, lists))))
         if level == "node":
-            is_away = is_joined & (documents[sources] != documents[targets])
             is_within = pc.equal(rows["scope"], "document").to_numpy(zero_copy_only=False)
-            leave.append(shown.filter(pa.array(_rows_with(is_away, lists) & is_within)))
+            is_within = np.flatnonzero(np.repeat(is_within, lengths_of(lists)) & is_joined)
+            targets = passages.find(numbers[is_within])
+            is_away = np.zeros(len(numbers), bool)
+            is_away[is_within] = documents[sources[is_within]] != documents[targets]
+            leave.append(shown.filter(pa.array(_rows_with(is_away, lists))))
         is_short = lengths_of(rows["weights"]) != lengths_of(lists)
         unweighted.append(shown.filter(pa.array(is_short)))
     examined = count(edges.num_rows, "list of edges", "lists of edges")

@@ -100,9 +100,9 @@ def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray)
     if not rows.num_rows:
         return None
     owners = passages.indices_of(rows["passage_id"])
-    known = owners >= 0
+    known = slice(None) if (owners >= 0).all() else owners >= 0  # a slice copies nothing
     others = passages.find(matrix_of(rows["candidates"]))
-    others = np.where(is_fresh[others], -1, others)  # -1 stays -1
+    others[is_fresh[others]] = -1  # -1 stays -1
     width = others.shape[1]
     indices = np.full((len(ids), width), -1, np.int32)
     similarities = np.zeros((len(ids), width), np.float32)

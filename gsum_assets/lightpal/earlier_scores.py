@@ -1,12 +1,10 @@
 """Context scores of the previous run, so that lists that have not changed are not scored again.
 
-Next to the table's file there is a digest of its scores, of the scorer and of every document's
+Next to the table's file there is its content hash, the scorer and a digest of every document's
 text. The id of a chunk is a hash of its text.
 """
 
-import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +13,7 @@ from gsum_assets.lightpal.lists import CandidateLists, Lists, matrix_of, of_leve
 from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import values_of
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.content_hash import content_hash, hash_texts
 from gsum_resources.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.context_scores"]
@@ -36,7 +33,7 @@ def note_scores(
     scorer : identity of the scorer.
     """
     record = {
-        "scores": _digest(values_of(rows["scores"])),
+        "rows": content_hash(rows, _TABLE.measured),
         "scorer": scorer,
         "documents": _digests(collection),
     }
@@ -50,11 +47,9 @@ def known_scores(
     record = read_note(store, _TABLE, corpus, _NOTE)
     if record is None or record["scorer"] != scorer:
         return {}
-    rows, _ = store.read(_TABLE, [Partition(corpus)], _COLUMNS)
-    if "scores" not in rows.column_names:
-        return {}  # of an older gsum
-    if _digest(values_of(rows["scores"])) != record["scores"]:
-        return {}
+    rows, hashes = store.read(_TABLE, [Partition(corpus)], _COLUMNS)
+    if hashes.get(Partition(corpus)) != record.get("rows"):
+        return {}  # of another file, or of an older gsum
     before, now = record["documents"], _digests(collection)
     same = np.array([before.get(name) == digest for name, digest in now.items()], bool)
     is_same = {"document": same, "node": np.ones(len(collection.chunk_ids), bool)}
@@ -90,9 +85,3 @@ def _digests(collection: Collection) -> dict[str, str]:
     """Return a digest of the text of each document."""
     ids, texts = collection.document_ids, collection.document_texts
     return {name: hash_texts([text]) for name, text in zip(ids, texts, strict=True)}
-
-
-def _digest(scores: np.ndarray) -> str:
-    digest: Any = hashlib.blake2b(digest_size=16)
-    digest.update(np.ascontiguousarray(scores))
-    return digest.hexdigest()

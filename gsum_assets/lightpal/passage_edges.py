@@ -77,12 +77,13 @@ def edges_among(
     ----------
     scores : by level, the scores of the candidates, `(n, k)`; NaN: none.
     """
-    owners = np.repeat(np.arange(len(collection.document_ids)), np.diff(collection.starts))
+    documents = np.arange(len(collection.document_ids), dtype=np.int32)
+    owners = np.repeat(documents, np.diff(collection.starts))
     tables = [TABLES["lightpal.passage_edges"].empty()]
     for level, near in similar.items():
-        same = owners[near.indices()] == owners[:, None] if level == "node" else None
+        within = (near.indices(), owners) if level == "node" else None
         blocks = in_threads(
-            partial(_of_block, near, scores[level], same, n_edges),
+            partial(_of_block, near, scores[level], within, n_edges),
             range(0, len(near.ids), _PASSAGES_AT_ONCE),
         )
         ids = pa.array(near.ids, pa.string())
@@ -94,7 +95,7 @@ def edges_among(
 def _of_block(
     near: CandidateLists,
     scores: np.ndarray,
-    same: np.ndarray | None,
+    within: tuple[np.ndarray, np.ndarray] | None,
     n_edges: int,
     first: int,
 ) -> dict[tuple[str, str], _Edges]:
@@ -102,16 +103,20 @@ def _of_block(
 
     Parameters
     ----------
-    same : whether each candidate is of the passage's document, `(n, k)`; None: there is no scope
-        'document'.
+    within : indices of the candidates, `(n, k)`, and the document of each passage, `(n,)`; None:
+        there is no scope 'document'.
     """
     block = slice(first, first + _PASSAGES_AT_ONCE)
     numbers, found = near.numbers[block], {}
+    away = None
+    if within is not None:
+        indices, owners = within
+        away = owners[indices[block]] != owners[block, None]
     for graph, values in _values(near.values[block].astype(np.float64), scores[block]):
         found[graph, "corpus"] = _best(numbers, values, n_edges)
-        if same is not None:
-            within = np.where(same[block], values.strength, -np.inf)
-            found[graph, "document"] = _best(numbers, values._replace(strength=within), n_edges)
+        if away is not None:
+            strength = np.where(away, -np.inf, values.strength)
+            found[graph, "document"] = _best(numbers, values._replace(strength=strength), n_edges)
     return found
 
 

@@ -122,7 +122,7 @@ class Collection:
         first, last = int(self.starts[index]), int(self.starts[index + 1])
         return Collection(
             document_ids=[self.document_ids[index]],
-            document_texts=[self.document_texts[index]],
+            document_texts=self.document_texts[index : index + 1],
             chunk_ids=self.chunk_ids[first:last],
             chunk_texts=self.chunk_texts[first:last],
             starts=np.array([0, last - first]),

@@ -25,17 +25,23 @@ _PLACES = ("chunk_id", "document_id", "position", "start")
 
 
 class LateTexts(Sequence[str]):
-    """`n` texts, read when the first one, or one of a slice, is used."""
+    """Texts that are read when the first one is used; a slice reads its own only.
 
-    def __init__(self, n: int, read: Callable[[], Sequence[str]]) -> None:
-        self._n, self._read = n, read
+    Parameters
+    ----------
+    ids : ids of the texts, `(n,)`.
+    read : returns the texts of some of them.
+    """
+
+    def __init__(self, ids: Sequence[str], read: Callable[[Sequence[str]], Sequence[str]]) -> None:
+        self._ids, self._read = ids, read
 
     @cached_property
     def _texts(self) -> Sequence[str]:
-        return self._read()
+        return self._read(self._ids)
 
     def __len__(self) -> int:
-        return self._n
+        return len(self._ids)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
@@ -43,10 +49,10 @@ class LateTexts(Sequence[str]):
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, index: slice) -> "LateTexts": ...
-    def __getitem__(self, index: int | slice) -> "str | LateTexts":
-        if isinstance(index, slice):
-            return LateTexts(len(range(self._n)[index]), lambda: self._texts[index])
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice) and "_texts" not in self.__dict__:
+            return LateTexts(self._ids[index], self._read)
         return self._texts[index]
 
 
@@ -103,13 +109,16 @@ def contexts_of(inputs: Inputs, k: int) -> pa.Table:
 
 
 def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
-    def read() -> list[str]:
-        rows = table.columns([column, "text"])
-        found = pc.index_in(pa.array(ids, pa.string()), rows[column].combine_chunks())
+    def read(wanted: Sequence[str]) -> list[str]:
+        if len(wanted) < len(ids):
+            rows = table.rows_with(column, wanted)
+        else:
+            rows = table.columns([column, "text"])
+        found = pc.index_in(pa.array(wanted, pa.string()), rows[column].combine_chunks())
         texts = rows["text"].to_pylist()
         return [texts[index] for index in found.to_numpy()]
 
-    return LateTexts(len(ids), read)
+    return LateTexts(ids, read)
 
 
 def _text_digests(collection: Collection, chunks: pa.Table) -> list[str]:
