@@ -17,8 +17,10 @@ def expected_f1(probabilities: np.ndarray) -> np.ndarray:
     return 2 * np.cumsum(probabilities) / (lengths + probabilities.sum())
 
 
-def best_prefix(probabilities: np.ndarray, tokens: np.ndarray, k_max: int, max_tokens: int) -> int:
-    """Return the number of passages to read, at least 1.
+def best_prefix(
+    probabilities: np.ndarray, tokens: np.ndarray, k_max: int, max_tokens: int, k_min: int = 1
+) -> int:
+    """Return the number of passages to read: at least `k_min`, or as many as fit.
 
     Parameters
     ----------
@@ -26,7 +28,8 @@ def best_prefix(probabilities: np.ndarray, tokens: np.ndarray, k_max: int, max_t
     tokens : lengths of the passages in that order, `(n,)`.
     """
     allowed = prefix_within(tokens, k_max, max_tokens)
-    return int(np.argmax(expected_f1(probabilities)[:allowed].round(9))) + 1
+    first = min(k_min, allowed) - 1
+    return first + int(np.argmax(expected_f1(probabilities)[first:allowed].round(9))) + 1
 
 
 def prefix_within(tokens: np.ndarray, k_max: int, max_tokens: int) -> int:

@@ -81,7 +81,7 @@ METHOD = Method(
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
             code_version="3",  # to be raised with new packaged weights
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="3"),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="4"),
     ),
     settings=EvidenceSettings,
     explain=_explain,

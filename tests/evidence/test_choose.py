@@ -37,6 +37,14 @@ def test_certain_evidence_is_read_up_to_the_limits() -> None:
     assert best_prefix(sure, TENS, 12, 5) == 1  # a passage longer than the budget is still read
 
 
+def test_at_least_some_are_read_if_they_fit() -> None:
+    found = np.array([0.9, 0.1, 0.1, 0.1, 0.0])
+    assert best_prefix(found, TENS[:5], 12, 1000) == 1
+    assert best_prefix(found, TENS[:5], 12, 1000, k_min=2) == 2
+    assert best_prefix(found, TENS[:5], 12, 1000, k_min=9) == 5
+    assert best_prefix(found, TENS[:5], 12, 25, k_min=4) == 2
+
+
 def test_prefix_within_counts_each_length() -> None:
     assert prefix_within(np.array([5, 20, 1]), 12, 25) == 2
     assert prefix_within(np.array([5, 20, 1]), 12, 26) == 3

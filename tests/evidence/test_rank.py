@@ -13,6 +13,7 @@ from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.weights import load_network
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
+from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from tests.evidence.toys import axis, random_units, sentences, tables
 
@@ -115,6 +116,26 @@ def test_any_question_is_answered(text: str) -> None:
     contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
     assert 1 <= contexts.num_rows <= 6
     assert contexts["rank"].to_pylist() == list(range(1, contexts.num_rows + 1))
+
+
+def test_question_over_documents_reads_as_many_passages_as_baselines() -> None:
+    texts = {"a": ["pump", "boat"], "b": ["tree", "rain"]}
+    _, chunks, _ = tables(texts, random_units(4, 4))
+    ids = chunks["chunk_id"].to_pylist()
+    probabilities = pa.table(
+        {"query_id": ["q0"] * 4, "rank": range(1, 5), "chunk_id": ids}
+        | {"probability": [0.9, 0.01, 0.01, 0.01]}
+    )
+    found = Evidence(TABLES["rankings"].empty(), probabilities)
+    budget = BUDGET._replace(k=3)
+    over_all = adaptive_contexts(asked("Who broke the pump?"), found, chunks, budget)
+    assert over_all["node_id"].to_pylist() == ids[:3]
+    of_one = asked("Who broke the pump?", scopes=["a"])
+    assert adaptive_contexts(of_one, found, chunks, budget)["node_id"].to_pylist() == ids[:1]
+    column = chunks.column_names.index("document_id")
+    alone = chunks.set_column(column, "document_id", pa.array(["a"] * 4))
+    whole = adaptive_contexts(asked("Who broke the pump?"), found, alone, budget)
+    assert whole["node_id"].to_pylist() == ids[:1]
 
 
 def test_one_passage_without_a_sentence() -> None:
