@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from gsum_resources.arrow import pc
@@ -44,7 +43,7 @@ def gathered(
     ----------
     new : returns a matrix of a shape, which is filled.
     """
-    known, vectors = pd.Index(list(ids), dtype=object), None
+    row_of, vectors = {each: row for row, each in enumerate(ids)}, None
     has_vector = np.zeros(len(ids), bool)
     lengths = set()
     for part in parts:
@@ -53,7 +52,8 @@ def gathered(
             lengths |= set(pc.unique(pc.list_value_length(column)).to_pylist())
             dim = _only(lengths)
             vectors = new((len(ids), dim)) if vectors is None else vectors
-            rows = known.get_indexer(batch.column(f"{kind}_id").to_pylist())
+            names = batch.column(f"{kind}_id").to_pylist()
+            rows = np.fromiter((row_of.get(name, -1) for name in names), np.int64, len(names))
             is_known = rows >= 0
             vectors[rows[is_known]] = _matrix(column, dim)[is_known]
             has_vector[rows[is_known]] = True
