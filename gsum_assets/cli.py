@@ -491,7 +491,7 @@ def sql(query: str, csv: bool) -> None:
                 listed = zip(*(result.to_df()[name] for name in ("schema", "name")), strict=True)
                 print_tables(listed)
             else:
-                # `show` alone adds a LIMIT, with which DuckDB 2.0.0 never ends where rows are unnested
+                # `show` alone adds a LIMIT, with which DuckDB 2.0.0 never ends if rows are unnested
                 result.materialize().show(max_rows=60, max_width=_width())
         except duckdb.Error as error:
             message = str(error).split("\n\nLINE ")[0]  # without the excerpt of the query
