@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -362,8 +363,8 @@ def _ask_warm(methods: Sequence[str]) -> None:
         read("documents", ["document_id", "text"]),
         read("chunks", ["chunk_id", "document_id", "position", "text"]),
         read("chunk_embeddings"),
-        ArrayCache(store, CORPUS),
     )
+    collection = replace(collection, cache=ArrayCache(store, CORPUS))
     questions = Questions.from_tables(read("queries"), read("query_embeddings"))
     on_all = [i for i, document in enumerate(questions.document_ids) if document is None]
     recorded: dict[str, list[float]] = {}
