@@ -142,12 +142,12 @@ class Inputs:
     def with_questions(self, queries: pa.Table) -> "Inputs":
         """Return the inputs with other questions, which are embedded when first read."""
         embedded = cache(lambda: embed_questions(queries, self.model("embedding_model")))
-        added = {"queries": Lazy(lambda: queries), "query_embeddings": Lazy(embedded)}
+        added = {"queries": Lazy.of(queries), "query_embeddings": Lazy(embedded)}
         return replace(self, tables={**self.tables, **added})
 
     def with_tables(self, tables: Mapping[str, Any]) -> "Inputs":
         """Return the inputs with further tables, by name."""
-        added = {name: Lazy(lambda rows=rows: rows) for name, rows in tables.items()}
+        added = {name: Lazy.of(rows) for name, rows in tables.items()}
         return replace(self, tables={**self.tables, **added})
 
 

@@ -1,6 +1,6 @@
 """An input that is read on demand."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ class Lazy:
     read : returns the input.
     read_columns : returns some columns of a table without reading the others; None: they are
         selected from the whole.
-    read_parts : yields the rows of a table, some at a time; None: all at once.
+    find_parts : returns the parts of a table, each with rows that others lack; None: it has one.
     read_rows_with : returns the rows of a table whose value of a column is one of an array; None:
         they are selected from the whole.
     read_version : returns a hash of a table's content; None: it is not known.
@@ -28,15 +28,20 @@ class Lazy:
         self,
         read: Callable[[], Any],
         read_columns: Callable[[Sequence[str]], Any] | None = None,
-        read_parts: Callable[[], Iterator[Any]] | None = None,
+        find_parts: Callable[[], Sequence["Lazy"]] | None = None,
         read_rows_with: Callable[[str, pa.Array], Any] | None = None,
         read_version: Callable[[], str] | None = None,
     ) -> None:
         self._read = read
         self._read_columns = read_columns
-        self._read_parts = read_parts
+        self._find_parts = find_parts
         self._read_rows_with = read_rows_with
         self._read_version = read_version
+
+    @classmethod
+    def of(cls, value: Any) -> "Lazy":
+        """Return an input that is in memory."""
+        return cls(lambda: value)
 
     def get(self) -> Any:
         """Read the input."""
@@ -48,12 +53,9 @@ class Lazy:
             return self._read().select(list(names))
         return self._read_columns(names)
 
-    def parts(self) -> Iterator[Any]:
-        """Yield the rows of a table, some at a time, so that one part need be in memory."""
-        if self._read_parts is None:
-            yield self._read()
-        else:
-            yield from self._read_parts()
+    def parts(self) -> Sequence["Lazy"]:
+        """Return the parts of a table, so that one at a time need be in memory."""
+        return self._find_parts() if self._find_parts else [self]
 
     def rows_with(self, column: str, values: Sequence[str]) -> Any:
         """Return the rows of a table whose text in a column is one of `values`."""
@@ -89,17 +91,17 @@ def lazy_rows(
         note(hashes)
         return rows
 
-    def parts() -> Iterator[pa.Table]:
-        yield from (read(some=[partition]) for partition in partitions)
+    def parts() -> list[Lazy]:
+        return [lazy_rows(store, table, [one], as_dictionaries, note) for one in partitions]
 
     def rows_with(column: str, values: pa.Array) -> pa.Table:
         """Read the other columns only of partitions that have such a row."""
         found = [
-            partition
+            _rows_with(read(some=[partition]), column, values)
             for partition in partitions
             if _rows_with(read([column], [partition]), column, values).num_rows
         ]
-        return _rows_with(read(some=found), column, values)
+        return pa.concat_tables(found) if found else read(some=[])
 
     def version() -> str:
         footers = store.footers(table, partitions)

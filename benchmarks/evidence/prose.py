@@ -15,6 +15,7 @@ from gsum_assets.retrieval.contexts import full_contexts, top_contexts
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_resources.arrow import pc
+from gsum_resources.lazy import Lazy
 
 EXPECTED = (2, 4, 8)  # passages with evidence
 POWERS = (0, 1, 2)  # of a probability as the weight of a sentence
@@ -44,7 +45,7 @@ def sides_of(meetings: Meetings, questions: list[Asked]) -> dict[str, Side]:
     def read(probabilities: list[np.ndarray], k: int = LONGER) -> pa.Table:
         budget = BUDGET._replace(k_max=k, max_tokens=BUDGET.max_tokens // LONGER * k)
         found = evidence_of(questions, probabilities, dense)
-        return adaptive_contexts(chosen.queries, found, chunks, budget)
+        return adaptive_contexts(chosen.queries, found, Lazy.of(chunks), budget)
 
     graph, own = (_probabilities(questions, name) for name in ("graph", "own"))
     present = read(graph)

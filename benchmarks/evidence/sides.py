@@ -12,6 +12,7 @@ from benchmarks.evidence.meetings import Meetings, only
 from benchmarks.evidence.validation import DENSE, ROUGE, Side, scores_of
 from gsum_assets.evidence.network import edges_of
 from gsum_assets.evidence.rank import Evidence, judge
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import CandidateSettings
 from gsum_assets.evidence.training import Example
 from gsum_assets.retrieval.words import Words
@@ -39,7 +40,7 @@ def asked(meetings: Meetings, query_ids: Sequence[str]) -> list[Asked]:
     ids, marked = chosen.questions.ids, meetings.marked
     judged = judge(
         chosen.collection,
-        chosen.sentences,
+        SentenceIndex.of_rows(chosen.sentences),
         chosen.questions,
         chosen.queries["text"].to_pylist(),
         Words(),

@@ -32,6 +32,7 @@ from gsum_assets.evidence.training import Learn, Recipe, cross_validated, learn_
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import rank_questions
+from gsum_resources.lazy import Lazy
 
 N_CHOICE = 60
 OWN, GBM = "own features, no messages", "gbm: all features, no messages"
@@ -153,6 +154,6 @@ def answers(meetings: Meetings, questions: Sequence[Asked], found: Scores) -> li
     }
     for name, own in found.items():
         evidence = evidence_of(questions, own, dense)
-        contexts = adaptive_contexts(chosen.queries, evidence, meetings.chunks, BUDGET)
+        contexts = adaptive_contexts(chosen.queries, evidence, Lazy.of(meetings.chunks), BUDGET)
         sides[name] = Side(contexts, True)
     return rows_of_answers(meetings, query_ids, sides)

@@ -23,6 +23,7 @@ from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.rank import Evidence, rank
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network
@@ -32,6 +33,7 @@ from gsum_assets.retrieval.oracles import rank_by_oracle
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.words import Words
 from gsum_resources.arrow import pc
+from gsum_resources.lazy import Lazy
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import LanguageModel
 
@@ -71,7 +73,7 @@ def judged(meetings: Meetings) -> dict[str, Evidence]:
     return {
         name: rank(
             meetings.collection,
-            meetings.sentences,
+            SentenceIndex.of_rows(meetings.sentences),
             meetings.questions,
             meetings.queries["text"].to_pylist(),
             load_network(VARIANTS[variant].weights),
@@ -121,14 +123,14 @@ def sides_of(meetings: Meetings, found: Mapping[str, Evidence]) -> dict[str, Sid
     dense = rank_questions(Dense, questions, meetings.collection, depth=10**6)
     own, graph = (found[name] for name in NETWORKS)
     longer = top_contexts(dense, chunks, LONGER)
-    evidence = adaptive_contexts(queries, graph, chunks, BUDGET)
+    evidence = adaptive_contexts(queries, graph, Lazy.of(chunks), BUDGET)
     sides = {
         DENSE: Side(top_contexts(dense, chunks, K)),
         f"dense, {LONGER} passages": Side(longer),
         WEIGHTED: Side(by_similarity(longer, dense), True),
         "evidence": Side(evidence, True),
         "evidence, not weighted": Side(evidence),
-        "evidence-no-graph": Side(adaptive_contexts(queries, own, chunks, BUDGET), True),
+        "evidence-no-graph": Side(adaptive_contexts(queries, own, Lazy.of(chunks), BUDGET), True),
         "evidence-fixed-k": Side(top_contexts(graph.rankings, chunks, K), True),
     }
     if meetings.marked:

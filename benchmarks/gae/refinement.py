@@ -107,10 +107,7 @@ def _tables(name: str, tables: Tables, split: str, n: int | None) -> dict[str, p
 def _contexts_of(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Every table that the steps of a method make."""
     print(variant, file=sys.stderr, flush=True)
-    read = {
-        name: Lazy(lambda one=one: one)
-        for name, one in {**tables, "language_model": _MODEL}.items()
-    }
+    read = {name: Lazy.of(one) for name, one in {**tables, "language_model": _MODEL}.items()}
     inputs = Inputs({**read, "corpus_settings": _Sections()}, "", variant)
     return {**tables, **run((*GAE.retrieval_steps, *GAE.answer_steps), inputs)}
 

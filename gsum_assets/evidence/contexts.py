@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from gsum_assets.evidence.choose import best_prefix
 from gsum_assets.evidence.rank import Evidence
-from gsum_assets.retrieval.contexts import full_contexts, top_contexts
+from gsum_assets.retrieval.contexts import best_chunks, full_contexts, top_contexts
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.lazy import Lazy
 from gsum_resources.llm.classical.reading import question_aspects
 from gsum_resources.llm.classical.speech import speaker_labels
 
@@ -29,9 +30,7 @@ class Budget(NamedTuple):
     whole_tokens: int
 
 
-def adaptive_contexts(
-    queries: pa.Table, found: Evidence, chunks: pa.Table, budget: Budget
-) -> pa.Table:
+def adaptive_contexts(queries: pa.Table, found: Evidence, chunks: Lazy, budget: Budget) -> pa.Table:
     """Return rows of `contexts`: for each question the passages of its expected best F1.
 
     Probabilities are those of passages of one document, on which the network was trained. Over
@@ -44,24 +43,23 @@ def adaptive_contexts(
     Parameters
     ----------
     queries : `query_id`, `document_id` and `text`.
-    chunks : rows of `chunks`, with all that have a probability.
+    chunks : the table `chunks` of the corpus; texts are read of passages that are shown.
     """
+    places = chunks.columns(["chunk_id", "document_id", "n_tokens"])
     is_general = {
         row["query_id"]: not question_aspects(row["text"])
         for row in queries.select(["query_id", "text"]).to_pylist()
     }
     general = queries.filter(pa.array(list(is_general.values()), pa.bool_()))
-    fits = _fits(general["document_id"].to_pylist(), chunks, budget.whole_tokens)
+    fits = _fits(general["document_id"].to_pylist(), places, chunks, budget.whole_tokens)
     whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
-    tokens_of = dict(
-        zip(chunks["chunk_id"].to_pylist(), chunks["n_tokens"].to_pylist(), strict=True)
-    )
+    tokens_of = _tokens_of(places, found.probabilities)
     own: dict[str, list[tuple[str, float]]] = {}
     ordered = found.probabilities.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     for row in ordered.select(["query_id", "chunk_id", "probability"]).to_pylist():
         if not is_general[row["query_id"]]:
             own.setdefault(row["query_id"], []).append((row["chunk_id"], row["probability"]))
-    has_one = len(pc.unique(chunks["document_id"])) < 2
+    has_one = len(pc.unique(places["document_id"])) < 2
     scopes = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "document_id")), strict=True))
     rows = [
         row
@@ -74,24 +72,48 @@ def adaptive_contexts(
     similar = found.rankings.filter(
         pc.is_in(found.rankings["query_id"], value_set=similar_to.combine_chunks())
     )
+    best = (best_chunks(chosen, budget.k_max), best_chunks(similar, budget.k))
+    shown = sorted({chunk_id for rows in best for chunk_id in rows["item_id"].to_pylist()})
+    read = chunks.rows_with("chunk_id", shown)
     return pa.concat_tables(
         [
-            top_contexts(chosen, chunks, budget.k_max),
-            top_contexts(similar, chunks, budget.k),
-            full_contexts(whole, chunks, max(1, budget.whole_tokens)),
+            top_contexts(chosen, read, budget.k_max),
+            top_contexts(similar, read, budget.k),
+            full_contexts(
+                whole,
+                _rows_in(chunks, whole["document_id"].to_pylist()),
+                max(1, budget.whole_tokens),
+            ),
         ]
     )
 
 
-def _fits(scopes: Sequence[str | None], chunks: pa.Table, most_tokens: int) -> pa.Array:
+def _tokens_of(places: pa.Table, probabilities: pa.Table) -> dict[str, int]:
+    """Return the word pieces of each passage that has a probability."""
+    own = places.filter(
+        pc.is_in(places["chunk_id"], value_set=pc.unique(probabilities["chunk_id"]))
+    )
+    return dict(zip(own["chunk_id"].to_pylist(), own["n_tokens"].to_pylist(), strict=True))
+
+
+def _rows_in(chunks: Lazy, scopes: Sequence[str | None]) -> pa.Table:
+    """Return the passages of some scopes, each a document or all."""
+    if None in scopes:
+        return chunks.get()
+    return chunks.rows_with("document_id", sorted({scope for scope in scopes if scope}))
+
+
+def _fits(
+    scopes: Sequence[str | None], places: pa.Table, chunks: Lazy, most_tokens: int
+) -> pa.Array:
     """Return whether each scope, a document or all, is prose of at most `most_tokens`."""
 
     @cache
     def fits(scope: str | None) -> bool:
-        own = chunks if scope is None else chunks.filter(pc.equal(chunks["document_id"], scope))
+        own = places if scope is None else places.filter(pc.equal(places["document_id"], scope))
         if (pc.sum(own["n_tokens"]).as_py() or 0) > most_tokens:
             return False
-        return not _is_transcript(own["text"].to_pylist())
+        return not _is_transcript(_rows_in(chunks, [scope])["text"].to_pylist())
 
     return pa.array([fits(scope) for scope in scopes], pa.bool_())
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from gsum_assets.evidence.finetuning import Epoch, fine_tune
 from gsum_assets.evidence.network import Network, edges_of
 from gsum_assets.evidence.rank import judge
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import TrainingSettings
 from gsum_assets.evidence.training import Example
 from gsum_assets.evidence.weights import packed
@@ -137,9 +138,9 @@ def examples_of(
 
     A question over the whole corpus is a group of its own.
     """
-    questions = lessons.questions
+    questions, index = lessons.questions, SentenceIndex.of_rows(sentences)
     found = []
-    for one in judge(collection, sentences, questions, lessons.texts, words, n_candidates, graph):
+    for one in judge(collection, index, questions, lessons.texts, words, n_candidates, graph):
         query_id = questions.ids[one.number]
         evidence = lessons.evidence[query_id]
         found.append(

@@ -7,13 +7,14 @@ from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
 from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.rank import Evidence, rank
+from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network, unpacked
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.result import Result
-from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.retrieval.loading import contexts_of
+from gsum_assets.retrieval.collection import Questions
+from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.words import Words
 
@@ -21,11 +22,12 @@ _PASSAGES = ("documents", "chunks", "chunk_embeddings")
 
 
 def _rank(inputs: Inputs) -> Result:
-    queries = inputs.table("queries")
+    queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
+    n_chunks = len(collection.chunk_ids)
     settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
     found = rank(
-        Collection.from_tables(*map(inputs.table, _PASSAGES)),
-        inputs.table("sentences"),
+        collection,
+        sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
         _network(inputs),
@@ -47,7 +49,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
         return contexts_of(inputs, _k(inputs))
     found = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
     return adaptive_contexts(
-        inputs.table("queries"), found, inputs.table("chunks"), _budget(inputs)
+        inputs.table("queries"), found, inputs.tables["chunks"], _budget(inputs)
     )
 
 

@@ -11,7 +11,8 @@ from gsum_assets.evidence.explain import reasons
 from gsum_assets.evidence.features import OWN, Question, own_features, signals
 from gsum_assets.evidence.graph_features import GRAPH, graph_features
 from gsum_assets.evidence.network import Network, edges_of
-from gsum_assets.evidence.scope import Scope, ScopeIndex, SentenceIndex
+from gsum_assets.evidence.scope import Scope, ScopeIndex
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.ranking import DEPTH, top
 from gsum_assets.retrieval.words import Words
@@ -51,7 +52,7 @@ class Evidence(NamedTuple):
 
 def rank(
     collection: Collection,
-    sentences: pa.Table,
+    sentences: SentenceIndex,
     questions: Questions,
     texts: Sequence[str],
     network: Network,
@@ -66,7 +67,7 @@ def rank(
 
     Parameters
     ----------
-    sentences : rows of `evidence.sentences`.
+    sentences : of all passages.
     texts : the questions as they were asked, `(n_questions,)`.
     network : reads the features of `NAMES`.
     n_candidates : passages judged beside their neighbours, in a scope with more.
@@ -110,7 +111,7 @@ def rank(
 
 def judge(
     collection: Collection,
-    sentences: pa.Table,
+    sentences: SentenceIndex,
     questions: Questions,
     texts: Sequence[str],
     words: Words,
@@ -126,34 +127,48 @@ def judge(
         If the vectors of questions and sentences have different lengths.
     """
     assert questions.embeddings is not None
-    by_passage = SentenceIndex(sentences)
     _check_dimensions(questions.embeddings, sentences)
     for members, inside in scopes(questions, collection):
-        index = ScopeIndex(inside, by_passage, words)
-        owners = np.repeat(np.arange(len(inside.document_ids)), np.diff(inside.starts))
-        row_of = {chunk_id: i for i, chunk_id in enumerate(inside.chunk_ids)}
-        whole = index.scope() if len(inside.chunk_ids) <= n_candidates else None
-        for member in members:
+        index = ScopeIndex(inside, sentences, words)
+        found = [_chosen(index, questions, member, n_candidates, clock) for member in members]
+        started = clock()
+        index.terms_of(np.unique(np.concatenate([one.rows for one in found])))
+        shared_s = (clock() - started) / len(members)
+        whole = index.scope() if len(index) <= n_candidates else None
+        for member, one in zip(members, found, strict=True):
             started = clock()
-            vector = questions.embeddings[member]
-            bm25 = index.bm25.scores([questions.texts[member]])[0]
-            scope = whole or index.scope(index.candidates(vector, bm25, n_candidates))
-            rows = [row_of[chunk_id] for chunk_id in scope.ids]
+            scope = whole or index.scope(one.rows)
             terms = frozenset(words.split(questions.texts[member]))
-            question = Question(texts[member], terms, vector)
-            found = signals(scope, question, bm25[rows])
-            features = own_features(scope, question, found)
+            question = Question(texts[member], terms, questions.embeddings[member])
+            scores = signals(scope, question, one.bm25)
+            features = own_features(scope, question, scores)
             if graph:
-                features = np.hstack([features, graph_features(scope, found)])
-            documents = [inside.document_ids[int(owner)] for owner in owners[rows]]
-            yield Judged(member, scope, documents, features, clock() - started)
+                features = np.hstack([features, graph_features(scope, scores)])
+            latency = one.latency_s + shared_s + clock() - started
+            yield Judged(member, scope, index.document_ids(one.rows), features, latency)
 
 
-def _check_dimensions(vectors: np.ndarray, sentences: pa.Table) -> None:
-    if not sentences.num_rows:
-        return
-    dim = len(sentences["embedding"][0])
-    if vectors.shape[1] != dim:
+class _Chosen(NamedTuple):
+    """Passages to judge for a question, ascending, their BM25, `(n,)`, and the time it took."""
+
+    rows: np.ndarray
+    bm25: np.ndarray
+    latency_s: float
+
+
+def _chosen(
+    index: ScopeIndex, questions: Questions, member: int, n: int, clock: Callable[[], float]
+) -> _Chosen:
+    assert questions.embeddings is not None
+    started = clock()
+    bm25 = index.bm25.scores([questions.texts[member]])[0]
+    rows = index.candidates(questions.embeddings[member], bm25, n)
+    return _Chosen(rows, bm25[rows], clock() - started)
+
+
+def _check_dimensions(vectors: np.ndarray, sentences: SentenceIndex) -> None:
+    dim = sentences.dim
+    if dim is not None and vectors.shape[1] != dim:
         raise ValueError(
             f"evidence: question vectors have {vectors.shape[1]} dimensions, sentence vectors "
             f"{dim}; materialize evidence/sentences with the questions' embedding model"

@@ -7,79 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 
-from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
+from gsum_assets.evidence.sentence_index import SentenceIndex, Sentences
+from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.retrieval.vectors import stacked
+from gsum_assets.retrieval.late_texts import texts_at
 from gsum_assets.retrieval.words import Words
 
 N_NEAREST = 5
 FURTHEST = 3  # neighbours that count, in passages
-_WINDOWS = (3, 6)  # sentences
-
-
-@dataclass(frozen=True, eq=False)
-class Sentences:
-    """Sentences of one passage, in order.
-
-    Attributes
-    ----------
-    vectors : unit vectors, `(n_sentences, dim)`.
-    n_words : `(n_sentences,)`.
-    speakers : `(n_sentences,)`; "" for prose.
-    """
-
-    vectors: np.ndarray
-    n_words: np.ndarray
-    speakers: Sequence[str]
-
-    @cached_property
-    def windows(self) -> np.ndarray:
-        """Unit vectors of 3 and 6 sentences in a row, each weighted by its words, `(n, dim)`."""
-        weighted = self.vectors * self.n_words[:, None]
-        sums = np.concatenate([np.zeros((1, weighted.shape[1])), np.cumsum(weighted, axis=0)])
-        n, found = len(weighted), []
-        for length in _WINDOWS:
-            first = np.arange(max(1, n - length + 1))
-            found.append(sums[np.minimum(first + length, n)] - sums[first])
-        vectors = np.concatenate(found)
-        return vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9)
-
-    @cached_property
-    def shares(self) -> Mapping[str, float]:
-        """Share of the words by speaker, in lower case; prose has none."""
-        total = float(self.n_words.sum()) or 1.0
-        shares: dict[str, float] = {}
-        for speaker, n in zip(self.speakers, self.n_words.tolist(), strict=True):
-            if speaker:
-                shares[speaker.lower()] = shares.get(speaker.lower(), 0.0) + n / total
-        return shares
-
-
-class SentenceIndex:
-    """The table `evidence.sentences` by passage; vectors are copied when they are needed.
-
-    Parameters
-    ----------
-    rows : rows of the table, in any order.
-    """
-
-    def __init__(self, rows: pa.Table) -> None:
-        self._rows = rows.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
-        ids = np.array(self._rows["chunk_id"].to_pylist(), dtype=object)
-        names, first = np.unique(ids, return_index=True) if len(ids) else (ids, np.array([], int))
-        ends = np.append(first[1:], len(ids)) if len(ids) else first
-        self._range = dict(zip(names, zip(first.tolist(), ends.tolist(), strict=True), strict=True))
-
-    def of(self, chunk_id: str) -> Sentences | None:
-        """Return the sentences of a passage; None if it has none."""
-        if chunk_id not in self._range:
-            return None
-        first, end = self._range[chunk_id]
-        rows = self._rows.slice(first, end - first)
-        vectors = stacked(rows["embedding"])
-        return Sentences(vectors, rows["n_words"].to_numpy(), rows["speaker"].to_pylist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,21 +91,23 @@ class ScopeIndex:
         assert collection.embeddings is not None
         self._collection, self._sentences = collection, sentences
         self.vectors, self.words = collection.embeddings, words
-        self.bm25 = Bm25Index(collection.chunk_texts, Bm25Settings(words=words))
+        self.bm25 = chunk_index(collection, Bm25Settings(words=words))
+        self._terms: dict[int, frozenset[str]] = {}
         lengths = np.diff(collection.starts)
         self._owner = np.repeat(np.arange(len(lengths)), lengths)
         last = np.maximum(lengths - 1, 1)[self._owner]
         self._places = (np.arange(len(self._owner)) - collection.starts[self._owner]) / last
 
-    def scope(self, candidates: np.ndarray | None = None) -> Scope:
-        """Return the passages at `candidates`, ascending indices, or all.
+    def __len__(self) -> int:
+        return len(self._owner)
 
-        Neighbours that are not among the candidates are left out.
+    def scope(self, chosen: np.ndarray | None = None) -> Scope:
+        """Return the passages at `chosen`, ascending indices, or all.
+
+        Neighbours that are not among them are left out.
         """
-        n = len(self._owner)
-        chosen = np.arange(n) if candidates is None else candidates
-        ids = [self._collection.chunk_ids[int(i)] for i in chosen]
-        texts = [self._collection.chunk_texts[int(i)] for i in chosen]
+        chosen = np.arange(len(self)) if chosen is None else chosen
+        ids = [self._collection.chunk_ids[i] for i in map(int, chosen)]
         owners = self._owner[chosen]
         return Scope(
             ids=ids,
@@ -178,28 +116,37 @@ class ScopeIndex:
             places=self._places[chosen],
             before=self._shifted(chosen, -1),
             behind=self._shifted(chosen, 1),
-            terms=[frozenset(self.words.split(text)) for text in texts],
-            sentences=[self._sentences.of(chunk_id) for chunk_id in ids],
+            terms=self.terms_of(chosen),
+            sentences=self._sentences.of(ids),
         )
 
-    def candidates(self, vector: np.ndarray, bm25: np.ndarray, n: int) -> np.ndarray | None:
-        """Return the best passages by a cheap score and their neighbours, ascending.
+    def terms_of(self, chosen: np.ndarray) -> list[frozenset[str]]:
+        """Return the words of passages, whose texts are read at once and once only."""
+        rows = chosen.tolist()
+        new = [row for row in rows if row not in self._terms]
+        for row, text in zip(new, texts_at(self._collection.chunk_texts, new), strict=True):
+            self._terms[row] = frozenset(self.words.split(text))
+        return [self._terms[row] for row in rows]
+
+    def document_ids(self, chosen: np.ndarray) -> list[str]:
+        """Return the document of each passage."""
+        return [self._collection.document_ids[owner] for owner in map(int, self._owner[chosen])]
+
+    def candidates(self, vector: np.ndarray, bm25: np.ndarray, n: int) -> np.ndarray:
+        """Return the best passages by a cheap score and their neighbours, or all, ascending.
 
         Parameters
         ----------
         vector : of the question, `(dim,)`.
         bm25 : of each passage for the question, `(n_passages,)`.
         n : number of passages without neighbours.
-
-        Returns
-        -------
-        Indices of passages; None stands for all.
         """
-        total = len(self._owner)
+        total = len(self)
         if total <= n:
-            return None
+            return np.arange(total)
         score = standardized(np.round(self.vectors @ vector, 6)) + standardized(bm25)
-        best = np.argsort(-score, kind="stable")[:n]
+        best = np.flatnonzero(score >= np.partition(score, total - n)[total - n])
+        best = best[np.argsort(-score[best], kind="stable")][:n]
         near = np.concatenate([best - 1, best, best + 1]).clip(0, total - 1)
         same = self._owner[near] == np.tile(self._owner[best], 3)
         return np.unique(near[same])

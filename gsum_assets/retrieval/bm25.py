@@ -44,13 +44,16 @@ class Bm25:
     """BM25 of a question's terms in each chunk and each document of a collection."""
 
     def __init__(self, collection: Collection, settings: Bm25Settings | None = None) -> None:
-        settings, cache = settings or Bm25Settings(), collection.cache
-        starts = segment_starts(collection.document_ids, len(collection.chunk_texts))
-        of_chunks = collection.starts[starts].tolist()
-        digests = _by_segment(collection.text_digests, starts)
-        self._nodes = indexed("chunks", collection.chunk_texts, of_chunks, settings, cache, digests)
+        settings = settings or Bm25Settings()
+        self._nodes = chunk_index(collection, settings)
+        starts = _segments(collection)
         self._documents = indexed(
-            "documents", collection.document_texts, starts, settings, cache, digests
+            "documents",
+            collection.document_texts,
+            starts,
+            settings,
+            collection.cache,
+            _by_segment(collection.text_digests, starts),
         )
 
     def scores(self, questions: Questions) -> Scores:
@@ -85,6 +88,14 @@ class Bm25Index:
             if known := [number for number in numbers if number is not None]:
                 row[:] = self._index.get_scores_from_ids(known)
         return scores
+
+
+def chunk_index(collection: Collection, settings: Bm25Settings) -> Bm25Index | SegmentedIndex:
+    """Return the index of a collection's chunks."""
+    starts = _segments(collection)
+    digests = _by_segment(collection.text_digests, starts)
+    of_chunks = collection.starts[starts].tolist()
+    return indexed("chunks", collection.chunk_texts, of_chunks, settings, collection.cache, digests)
 
 
 def indexed(
@@ -126,6 +137,10 @@ def indexed(
     return SegmentedIndex(
         [segment for segment in segments if segment], words.split, settings.k1, settings.b
     )
+
+
+def _segments(collection: Collection) -> list[int]:
+    return segment_starts(collection.document_ids, len(collection.chunk_ids))
 
 
 def _by_segment(digests: Sequence[str] | None, starts: Sequence[int]) -> list[str] | None:

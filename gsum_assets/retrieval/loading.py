@@ -1,11 +1,10 @@
 """The passages of a step's corpus, of which only what is used is read."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow as pa
 from gsum_assets.method import Inputs
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import best_chunks, top_contexts
+from gsum_assets.retrieval.late_texts import LateTexts
 from gsum_assets.retrieval.vectors import gathered
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
@@ -22,38 +22,6 @@ MAPPED_FROM = 2**16
 
 _VECTORS = "vectors"
 _PLACES = ("chunk_id", "document_id", "position", "start")
-
-
-class LateTexts(Sequence[str]):
-    """Texts that are read when the first one is used; a slice reads its own only.
-
-    Parameters
-    ----------
-    ids : ids of the texts, `(n,)`.
-    read : returns the texts of some of them.
-    """
-
-    def __init__(self, ids: Sequence[str], read: Callable[[Sequence[str]], Sequence[str]]) -> None:
-        self._ids, self._read = ids, read
-
-    @cached_property
-    def _texts(self) -> Sequence[str]:
-        return self._read(self._ids)
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice) and "_texts" not in self.__dict__:
-            return LateTexts(self._ids[index], self._read)
-        return self._texts[index]
 
 
 def collection_of(
@@ -94,7 +62,7 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
                 return np.empty(shape, np.float32)
             return np.lib.format.open_memmap(folder / f"{_VECTORS}.npy", "w+", np.float32, shape)
 
-        vectors = gathered(table.parts(), ids, new=new)
+        vectors = gathered((part.get() for part in table.parts()), ids, new=new)
     vectors.flags.writeable = False
     is_of_version = table.version() == version  # not written meanwhile
     cache.keep_only(_VECTORS, [kept_as] if is_of_version else [])

@@ -76,9 +76,9 @@ def test_forms_of_a_signal() -> None:
 
 def test_candidates_are_the_best_with_their_neighbours_in_the_document(index: ScopeIndex) -> None:
     bm25 = np.array([0.0, 0, 0, 9])
-    assert index.candidates(axis(-1, 0), bm25, 1).tolist() == [3]  # type: ignore[union-attr]
-    assert index.candidates(axis(1, 0), np.zeros(4), 1).tolist() == [0, 1]  # type: ignore[union-attr]
-    assert index.candidates(axis(1, 0), bm25, 4) is None
+    assert index.candidates(axis(-1, 0), bm25, 1).tolist() == [3]
+    assert index.candidates(axis(1, 0), np.zeros(4), 1).tolist() == [0, 1]
+    assert index.candidates(axis(1, 0), bm25, 4).tolist() == [0, 1, 2, 3]
     scope = index.scope(np.array([0, 2]))
     assert scope.before.tolist() == [[-1] * 3, [-1, 0, -1]]  # the one between was not taken
 

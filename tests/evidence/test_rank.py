@@ -10,11 +10,13 @@ from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained, reasons
 from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.rank import Evidence, rank
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.weights import load_network
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.lazy import Lazy
 from tests.evidence.toys import axis, random_units, sentences, tables
 
 GRAPH, OWN = load_network("graph"), load_network("own")
@@ -47,7 +49,16 @@ def ranked(
     vectors = random_units(len(texts), seed=2)
     questions = Questions(ids, texts, documents or [None] * len(texts), vectors)
     collection = Collection.from_tables(*parts[:3])
-    return rank(collection, parts[3], questions, texts, network, Words(), n, lambda: 0.0)
+    return rank(
+        collection,
+        SentenceIndex.of_rows(parts[3]),
+        questions,
+        texts,
+        network,
+        Words(),
+        n,
+        lambda: 0.0,
+    )
 
 
 @pytest.mark.parametrize("network", [GRAPH, OWN])
@@ -80,7 +91,7 @@ def test_a_question_about_a_document_depends_on_that_document_alone() -> None:
     questions = Questions(["q0"], ["Who ground flour?"], ["mill"], random_units(1, seed=2))
     alone = rank(
         Collection.from_tables(documents, chunks, embedded),
-        sentences(rows, list(vectors)),
+        SentenceIndex.of_rows(sentences(rows, list(vectors))),
         questions,
         questions.texts,
         GRAPH,
@@ -113,7 +124,7 @@ def test_any_question_is_answered(text: str) -> None:
     values = found.probabilities["probability"].to_numpy()
     assert np.isfinite(values).all()
     queries = asked(text)
-    contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
+    contexts = adaptive_contexts(queries, found, Lazy.of(tables(TEXTS, VECTORS)[1]), BUDGET)
     assert 1 <= contexts.num_rows <= 6
     assert contexts["rank"].to_pylist() == list(range(1, contexts.num_rows + 1))
 
@@ -128,13 +139,15 @@ def test_question_over_documents_reads_as_many_passages_as_baselines() -> None:
     )
     found = Evidence(TABLES["rankings"].empty(), probabilities)
     budget = BUDGET._replace(k=3)
-    over_all = adaptive_contexts(asked("Who broke the pump?"), found, chunks, budget)
+    over_all = adaptive_contexts(asked("Who broke the pump?"), found, Lazy.of(chunks), budget)
     assert over_all["node_id"].to_pylist() == ids[:3]
     of_one = asked("Who broke the pump?", scopes=["a"])
-    assert adaptive_contexts(of_one, found, chunks, budget)["node_id"].to_pylist() == ids[:1]
+    assert (
+        adaptive_contexts(of_one, found, Lazy.of(chunks), budget)["node_id"].to_pylist() == ids[:1]
+    )
     column = chunks.column_names.index("document_id")
     alone = chunks.set_column(column, "document_id", pa.array(["a"] * 4))
-    whole = adaptive_contexts(asked("Who broke the pump?"), found, alone, budget)
+    whole = adaptive_contexts(asked("Who broke the pump?"), found, Lazy.of(alone), budget)
     assert whole["node_id"].to_pylist() == ids[:1]
 
 
@@ -144,7 +157,7 @@ def test_one_passage_without_a_sentence() -> None:
     questions = Questions(["q0"], ["Only?"], ["a"], axis(0, 1)[None])
     found = rank(
         Collection.from_tables(documents, chunks, embedded),
-        sentences([], []),
+        SentenceIndex([]),
         questions,
         questions.texts,
         GRAPH,
@@ -153,7 +166,7 @@ def test_one_passage_without_a_sentence() -> None:
     )
     assert found.rankings["item_id"].to_pylist() == ["a", "a-00000"]
     queries = asked("Only?")
-    contexts = adaptive_contexts(queries, found, chunks, BUDGET)
+    contexts = adaptive_contexts(queries, found, Lazy.of(chunks), BUDGET)
     assert contexts["text"].to_pylist() == ["Only this."]
 
 
@@ -163,7 +176,7 @@ def test_twenty_thousand_passages() -> None:
     questions = Questions(["q0"], ["word7 word8?"], [None], random_units(1, 16, seed=3))
     found = rank(
         Collection.from_tables(documents, chunks, embedded),
-        sentences([], []),
+        SentenceIndex([]),
         questions,
         questions.texts,
         GRAPH,
@@ -187,7 +200,7 @@ def test_general_questions_read_the_most_similar_passages() -> None:
     assert nodes["item_id"].to_pylist() == expected
     queries = asked(text)
     budget = Budget(12, 1000, 3, 8)  # word pieces; the ferry has 9 passages of one or more
-    contexts = adaptive_contexts(queries, found, chunks, budget)
+    contexts = adaptive_contexts(queries, found, Lazy.of(chunks), budget)
     assert contexts["node_id"].to_pylist() == expected[:3]
 
 
@@ -201,7 +214,7 @@ def test_general_questions_read_everything_that_fits() -> None:
         for name in TEXTS
     }
     budget = Budget(12, 1000, 3, size["ferry"])
-    contexts = adaptive_contexts(queries, found, chunks, budget)
+    contexts = adaptive_contexts(queries, found, Lazy.of(chunks), budget)
     read: dict[str, list[str]] = {}
     for row in contexts.sort_by([("query_id", "ascending"), ("rank", "ascending")]).to_pylist():
         read.setdefault(row["query_id"], []).append(row["node_id"])
@@ -210,9 +223,9 @@ def test_general_questions_read_everything_that_fits() -> None:
     assert read["q2"] != read["q0"]
     said = pa.array([f"Ann: {text}" for text in chunks["text"].to_pylist()])
     transcript = chunks.set_column(chunks.schema.get_field_index("text"), "text", said)
-    similar = adaptive_contexts(queries, found, transcript, budget)
+    similar = adaptive_contexts(queries, found, Lazy.of(transcript), budget)
     assert similar["query_id"].to_pylist().count("q0") == 3
-    never = adaptive_contexts(queries, found, chunks, budget._replace(whole_tokens=0))
+    never = adaptive_contexts(queries, found, Lazy.of(chunks), budget._replace(whole_tokens=0))
     assert never["query_id"].to_pylist().count("q0") == 3
 
 
@@ -221,7 +234,7 @@ def test_an_unknown_passage_is_named() -> None:
     queries = asked("Who?")
     chunks = tables({"ferry": TEXTS["ferry"]}, VECTORS[:9])[1]
     with pytest.raises(ValueError, match=r"5 ranked chunks are not in the corpus .*'mill-0000"):
-        adaptive_contexts(queries, found, chunks, BUDGET)
+        adaptive_contexts(queries, found, Lazy.of(chunks), BUDGET)
 
 
 def test_vectors_of_another_model_are_refused() -> None:
@@ -231,7 +244,7 @@ def test_vectors_of_another_model_are_refused() -> None:
     with pytest.raises(ValueError, match=r"8 dimensions, sentence vectors 2; materialize"):
         rank(
             Collection.from_tables(documents, chunks, embedded),
-            other,
+            SentenceIndex.of_rows(other),
             questions,
             questions.texts,
             GRAPH,
@@ -257,7 +270,7 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
 def test_the_explanation_names_every_passage_read() -> None:
     found = ranked(["Who broke the pump?"])
     queries = asked("Who broke the pump?")
-    contexts = adaptive_contexts(queries, found, tables(TEXTS, VECTORS)[1], BUDGET)
+    contexts = adaptive_contexts(queries, found, Lazy.of(tables(TEXTS, VECTORS)[1]), BUDGET)
     text = explained(found.probabilities, contexts)
     assert text.startswith(f"passages read: {contexts.num_rows} of 14 judged")
     for row in contexts.to_pylist():

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
 from gsum_assets.evidence.network import Network
-from gsum_assets.evidence.scope import ScopeIndex, SentenceIndex
+from gsum_assets.evidence.scope import ScopeIndex
+from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
 from gsum_assets.tables import TABLES
@@ -51,7 +52,7 @@ def sentences(rows: Sequence[tuple[str, int, str, int]], vectors: Sequence[np.nd
 def index_of(texts: dict[str, Sequence[str]], vectors: np.ndarray, spoken: pa.Table) -> ScopeIndex:
     """Return the index of toy passages."""
     collection = Collection.from_tables(*tables(texts, vectors))
-    return ScopeIndex(collection, SentenceIndex(spoken), Words())
+    return ScopeIndex(collection, SentenceIndex.of_rows(spoken), Words())
 
 
 def random_units(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:

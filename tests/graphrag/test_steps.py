@@ -66,7 +66,7 @@ def inputs_in(folder: Path | None, **more: Any) -> Inputs:
         "language_model": ExtractiveModel(embedder),
         "embedding_model": embedder,
     }
-    tables = {name: Lazy(lambda one=one: one) for name, one in there.items()}
+    tables = {name: Lazy.of(one) for name, one in there.items()}
     return Inputs({**tables, "corpus_settings": Sections()}, "tales", folder=folder, **more)
 
 

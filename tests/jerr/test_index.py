@@ -36,7 +36,7 @@ class Settings:
 
 
 def inputs(model: LanguageModel, *sizes: int, documents: pa.Table = DOCUMENTS) -> Inputs:
-    given = {"documents": Lazy(lambda: documents), "language_model": Lazy(lambda: model)}
+    given = {"documents": Lazy.of(documents), "language_model": Lazy.of(model)}
     return Inputs({**given, "corpus_settings": Settings(*sizes)}, "tales", variant="jerr")
 
 

@@ -155,5 +155,5 @@ def test_rows_of_some_ids_are_read_from_their_partitions(home):
     nothing = chunks.rows_with("chunk_id", [])
     assert not nothing.num_rows
     assert nothing.schema.equals(found.schema)
-    in_memory = Lazy(lambda: tables()[1]).rows_with("chunk_id", ["c-boat-1"])
+    in_memory = Lazy.of(tables()[1]).rows_with("chunk_id", ["c-boat-1"])
     assert in_memory["document_id"].to_pylist() == ["boats"]

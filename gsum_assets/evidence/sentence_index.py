@@ -1,0 +1,150 @@
+"""Sentences by passage, with their vectors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.retrieval.loading import MAPPED_FROM
+from gsum_assets.retrieval.vectors import stacked
+from gsum_resources.array_cache import ArrayCache
+from gsum_resources.lazy import Lazy
+
+_KEPT_AS = "sentences"
+_WINDOWS = (3, 6)  # sentences
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """Sentences of one passage, in order.
+
+    Attributes
+    ----------
+    vectors : unit vectors, `(n_sentences, dim)`.
+    n_words : `(n_sentences,)`.
+    speakers : `(n_sentences,)`; "" for prose.
+    """
+
+    vectors: np.ndarray
+    n_words: np.ndarray
+    speakers: Sequence[str]
+
+    @cached_property
+    def windows(self) -> np.ndarray:
+        """Unit vectors of 3 and 6 sentences in a row, each weighted by its words, `(n, dim)`."""
+        weighted = self.vectors * self.n_words[:, None]
+        sums = np.concatenate([np.zeros((1, weighted.shape[1])), np.cumsum(weighted, axis=0)])
+        n, found = len(weighted), []
+        for length in _WINDOWS:
+            first = np.arange(max(1, n - length + 1))
+            found.append(sums[np.minimum(first + length, n)] - sums[first])
+        vectors = np.concatenate(found)
+        return vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9)
+
+    @cached_property
+    def shares(self) -> Mapping[str, float]:
+        """Share of the words by speaker, in lower case; prose has none."""
+        total = float(self.n_words.sum()) or 1.0
+        shares: dict[str, float] = {}
+        for speaker, n in zip(self.speakers, self.n_words.tolist(), strict=True):
+            if speaker:
+                shares[speaker.lower()] = shares.get(speaker.lower(), 0.0) + n / total
+        return shares
+
+
+class SentenceArrays(NamedTuple):
+    """Sentences of some passages, passage by passage.
+
+    Attributes
+    ----------
+    passages : ids, ascending, `(n_passages,)`.
+    starts : index of each passage's first sentence, then n, `(n_passages + 1,)`.
+    vectors : unit vectors, `(n, dim)`.
+    n_words, speakers : `(n,)`.
+    """
+
+    passages: np.ndarray
+    starts: np.ndarray
+    vectors: np.ndarray
+    n_words: np.ndarray
+    speakers: np.ndarray
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "SentenceArrays":
+        """Return rows of `evidence.sentences`, at least one, in any order."""
+        rows = rows.sort_by([("chunk_id", "ascending"), ("position", "ascending")])
+        ids = rows["chunk_id"].to_pylist()
+        passages, starts = np.unique(np.array(ids), return_index=True)
+        return cls(
+            passages,
+            np.append(starts, len(ids)),
+            stacked(rows["embedding"]),
+            rows["n_words"].to_numpy(),
+            np.array(rows["speaker"].to_pylist()),
+        )
+
+    def at(self, index: int) -> Sentences:
+        """Return the sentences of passage number `index`."""
+        own = slice(*self.starts[index : index + 2].tolist())
+        return Sentences(self.vectors[own], self.n_words[own], self.speakers[own].tolist())
+
+
+class SentenceIndex:
+    """The table `evidence.sentences` by passage.
+
+    Parameters
+    ----------
+    parts : each with passages that others lack.
+    """
+
+    def __init__(self, parts: Sequence[SentenceArrays]) -> None:
+        self._parts = parts
+
+    @classmethod
+    def of_rows(cls, rows: pa.Table) -> "SentenceIndex":
+        """Return the index of rows in any order."""
+        return cls([SentenceArrays.of(rows)] if rows.num_rows else [])
+
+    @property
+    def dim(self) -> int | None:
+        """Length of the vectors; None without any."""
+        return self._parts[0].vectors.shape[1] if self._parts else None
+
+    def of(self, chunk_ids: Sequence[str]) -> list[Sentences | None]:
+        """Return the sentences of each passage, None for one that has none, `(n,)`."""
+        wanted = np.array(chunk_ids)
+        found: list[Sentences | None] = [None] * len(wanted)
+        for part in self._parts if len(wanted) else ():
+            places = np.searchsorted(part.passages, wanted.astype(part.passages.dtype))
+            places = np.minimum(places, len(part.passages) - 1)
+            for i in np.flatnonzero(part.passages[places] == wanted):
+                found[i] = part.at(int(places[i]))
+        return found
+
+
+def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> SentenceIndex:
+    """Return the index of `evidence.sentences`, mapped into memory if there are many passages.
+
+    Parameters
+    ----------
+    n_chunks : passages of the corpus.
+    cache : keeps the arrays of each partition, so that an edit writes those of one.
+    """
+    if cache is None or n_chunks < MAPPED_FROM or table.version() is None:
+        return SentenceIndex.of_rows(table.get())
+    parts, versions = [], []
+    for part in table.parts():
+        versions.append(version := str(part.version()))
+        kept = cache.read(_KEPT_AS, version)
+        if kept is None and (rows := part.get()).num_rows:
+            kept = SentenceArrays.of(rows)._asdict()
+            if part.version() == version:  # not written meanwhile
+                cache.write(_KEPT_AS, version, kept)
+                kept = cache.read(_KEPT_AS, version) or kept
+        if kept:
+            parts.append(SentenceArrays(**kept))
+    cache.keep_only(_KEPT_AS, versions)
+    return SentenceIndex(parts)

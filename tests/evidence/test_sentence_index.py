@@ -1,0 +1,124 @@
+"""Sentences by passage: in memory, and mapped from arrays that are kept for each partition."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gsum_assets.evidence import sentence_index as module
+from gsum_assets.evidence.sentence_index import SentenceIndex, Sentences, sentence_index
+from gsum_assets.tables import TABLES
+from gsum_resources.array_cache import ArrayCache
+from gsum_resources.lazy import Lazy, lazy_rows
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from tests.evidence.toys import random_units, sentences
+
+CORPUS = "tales"
+PLACES = {
+    "0000": [("mill-0", 1, "Ann", 3), ("mill-0", 0, "", 2), ("mill-00", 0, "Bo", 4)],
+    "0001": [("sea-longer-0", 0, "", 5)],
+    "0002": [],
+}
+VECTORS = random_units(9)
+ASKED = ["sea-longer-0", "mill-00", "gone", "mill-0", "mill-000", "a"]
+
+
+class Home:
+    """A store with sentences in three partitions."""
+
+    def __init__(self, root: str) -> None:
+        self.store = ParquetStore(root)
+        for bucket, rows in PLACES.items():
+            self.write(bucket, rows)
+
+    def write(self, bucket: str, rows: Sequence[tuple[str, int, str, int]], first: int = 0) -> None:
+        spoken, table = sentences(rows, VECTORS[first : first + len(rows)]), self.table
+        documents = pa.array([row[0].split("-")[0] for row in rows], pa.string())
+        if rows:
+            spoken = spoken.append_column("document_id", documents)
+        spoken = spoken.select(table.schema.names).cast(table.schema)
+        self.store.write(table, Partition(CORPUS, bucket), spoken, Provenance("", "1"))
+
+    @property
+    def table(self):
+        return TABLES["evidence.sentences"]
+
+    def lazy(self) -> Lazy:
+        partitions = [Partition(CORPUS, bucket) for bucket in PLACES]
+        return lazy_rows(self.store, self.table, partitions)
+
+    def index(self, n_chunks: int = 10) -> SentenceIndex:
+        return sentence_index(self.lazy(), n_chunks, ArrayCache(self.store, CORPUS))
+
+    def kept(self) -> dict[str, int]:
+        """Return the folders of arrays with the time when each was made."""
+        folders = Path(self.store.root).rglob("sentences/*")
+        return {folder.name: folder.stat().st_mtime_ns for folder in folders if folder.is_dir()}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setattr(module, "MAPPED_FROM", 10)
+    return Home(str(tmp_path))
+
+
+def told(found: Sequence[Sentences | None]) -> list:
+    return [one and (one.vectors.tolist(), list(one.n_words), list(one.speakers)) for one in found]
+
+
+def test_passages_have_their_sentences_in_order() -> None:
+    rows = [row for own in PLACES.values() for row in own]
+    longer, second, gone, first, *others = SentenceIndex.of_rows(
+        sentences(rows, VECTORS[: len(rows)])
+    ).of(ASKED)
+    assert longer
+    assert second
+    assert first
+    assert [gone, *others] == [None] * 3
+    assert list(first.n_words) == [2, 3]
+    assert list(first.speakers) == ["", "Ann"]
+    np.testing.assert_array_equal(first.vectors, VECTORS[[1, 0]])
+    assert list(second.speakers) == ["Bo"]
+    assert list(longer.n_words) == [5]
+
+
+def test_without_sentences_none_is_found() -> None:
+    empty = SentenceIndex.of_rows(sentences([], []))
+    assert empty.dim is None
+    assert empty.of(["a", "b"]) == [None, None]
+    assert SentenceIndex.of_rows(sentences(PLACES["0000"], VECTORS[:3])).of([]) == []
+
+
+def test_many_are_mapped_and_equal_those_in_memory(home: Home) -> None:
+    few = home.index(9)
+    assert not home.kept()
+    many, again = home.index(), home.index()
+    assert told(few.of(ASKED)) == told(many.of(ASKED)) == told(again.of(ASKED))
+    assert few.dim == many.dim == VECTORS.shape[1]
+    own = again.of(["mill-0"])[0]
+    assert own
+    assert isinstance(own.vectors, np.memmap)
+
+
+def test_an_edit_writes_the_arrays_of_its_partition(home: Home) -> None:
+    home.index()
+    before = home.kept()
+    assert len(before) == 2  # a partition without sentences needs none
+    home.write("0001", PLACES["0001"], first=4)
+    edited = home.index().of(["sea-longer-0"])[0]
+    assert edited
+    np.testing.assert_array_equal(edited.vectors, VECTORS[[4]])
+    after = home.kept()
+    assert len(after) == 2
+    assert len(set(before.items()) & set(after.items())) == 1
+
+
+def test_sentences_that_are_replaced_meanwhile_are_not_kept(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = iter(range(100))
+    monkeypatch.setattr(Lazy, "version", lambda _: str(next(versions)))
+    assert home.index().of(["mill-00"])[0]
+    assert not home.kept()
