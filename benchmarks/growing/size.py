@@ -3,9 +3,10 @@
     OMP_NUM_THREADS=1 python -m benchmarks.growing size --chunks 10000 100000
 
 Documents are generated (`generated.py`), chunks have at most 128 word pieces. Each run is a process
-of its own, with checks; methods are those of a new corpus unless others are named. Vectors are sums of words' random directions, and answers the first words of the passages, unless the
-packaged models are requested: then embedding alone takes an hour and a half of a processor. At the
-end, questions are searched for one at a time by retrievers that are loaded.
+of its own, with checks; methods are those of a new corpus unless others are named. Vectors are sums
+of words' random directions, and answers the first words of the passages, unless the packaged models
+are requested: then embedding alone takes an hour and a half of a processor. At the end, questions
+are searched for one at a time by retrievers that are loaded.
 """
 
 import json
@@ -396,7 +397,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
                 CandidateSettings().n,
                 time.process_time,
             ).rankings
-            latencies = dict(zip(*(found[n].to_pylist() for n in ("query_id", "latency_s"))))
+            latencies = {row["query_id"]: row["latency_s"] for row in found.to_pylist()}
             recorded[method] = [1000 * seconds for seconds in latencies.values()]
             continue
         if method == "passage_walk":
