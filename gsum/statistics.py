@@ -29,7 +29,8 @@ BEST, TIED, WORSE = "best", "tied", "worse"
 _CELLS_AT_ONCE = 2**22  # signs, or counts of drawn questions, in memory: 32 MiB
 _DECIMALS = 9  # the last bits of a matrix product depend on the number of threads
 _TIE = 1e-9  # statistics this close are equal
-_MAX_DEGENERATE = 0.01  # highest fraction of resamples without spread for an interval
+_LEAST_SPREAD = 0.1  # of a resample, relative to the values; less: one value makes the spread
+_MAX_DEGENERATE = 0.01  # highest fraction of resamples with less spread for an interval
 
 
 class Comparison(NamedTuple):
@@ -71,8 +72,8 @@ def intervals(
 
     Proportions, which are columns of 0, 1/2 (a tie) and 1, have Wilson's score interval (1927).
     Other columns have the studentized bootstrap (Efron and Tibshirani 1993, 12.5), which keeps its
-    coverage for skewed scores and few questions, or Student's t if too many resamples have no
-    spread, since values are few or nearly all equal. Equal values from 0 to 1 count as proportions,
+    coverage for skewed scores and few questions, or Student's t if too many resamples have hardly
+    any spread, since values are few or nearly all equal. Equal values from 0 to 1 count as proportions,
     so that the interval of ten perfect scores has a positive width, and intervals of values from 0
     to 1 are clipped to that range.
 
@@ -270,7 +271,7 @@ def _studentized(values: np.ndarray, level: float, seed: int, n_resamples: int) 
     for rows, counts in _drawn(len(values), seed, n_resamples):
         shift = counts @ centred
         spread = np.sqrt(np.maximum(counts @ centred**2 - shift**2, 0))
-        has_spread = spread > _TIE * deviation
+        has_spread = spread > _LEAST_SPREAD * deviation
         t[rows] = np.where(has_spread, shift / np.where(has_spread, spread, 1), np.nan)
     degenerate = np.isnan(t).mean(axis=0) > _MAX_DEGENERATE
     t = np.where(np.isnan(t), 0, t).round(_DECIMALS)

@@ -2,7 +2,7 @@ import doctest
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, permutation_test, ttest_1samp
+from scipy.stats import binomtest, permutation_test, t, ttest_1samp
 
 from gsum import statistics
 from gsum.statistics import BEST, TIED, WORSE, compare, holm, intervals, marks, pairwise
@@ -74,6 +74,14 @@ def test_columns_are_independent_and_the_seed_decides() -> None:
     together = intervals(values, seed=5)
     assert together.tolist() == [intervals(values[:, i], seed=5)[0].tolist() for i in range(3)]
     assert intervals(values, seed=6).tolist() != together.tolist()
+
+
+@pytest.mark.parametrize("step", [1e-9, 1e-3, 0.05])
+def test_one_value_that_makes_the_spread_has_students_interval(step: float) -> None:
+    values = np.array([*(step * i for i in range(12)), -30.0])
+    half = t.ppf(0.975, 12) * values.std(ddof=1) / np.sqrt(13)
+    expected = [values.mean() - half, values.mean() + half]
+    np.testing.assert_allclose(intervals(values)[0], expected, atol=1e-6)
 
 
 def test_equal_grades_have_no_spread() -> None:
