@@ -73,9 +73,9 @@ def intervals(
     Proportions, which are columns of 0, 1/2 (a tie) and 1, have Wilson's score interval (1927).
     Other columns have the studentized bootstrap (Efron and Tibshirani 1993, 12.5), which keeps its
     coverage for skewed scores and few questions, or Student's t if too many resamples have hardly
-    any spread, since values are few or nearly all equal. Equal values from 0 to 1 count as proportions,
-    so that the interval of ten perfect scores has a positive width, and intervals of values from 0
-    to 1 are clipped to that range.
+    any spread, since values are few or nearly all equal. Equal values from 0 to 1 count as
+    proportions, so that the interval of ten perfect scores has a positive width, and intervals of
+    values from 0 to 1 are clipped to that range.
 
     Parameters
     ----------

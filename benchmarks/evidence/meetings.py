@@ -88,9 +88,16 @@ class Meetings:
 
 
 def load(
-    file: Path, read: Callable[[Path], Contents] = read_qmsum, precision: Precision = "float32"
+    file: Path,
+    read: Callable[[Path], Contents] = read_qmsum,
+    precision: Precision = "float32",
+    with_sentences: bool = True,
 ) -> Meetings:
     """Return the documents and questions of an official file.
+
+    Parameters
+    ----------
+    with_sentences : whether sentences are embedded, which takes most of the time.
 
     Raises
     ------
@@ -109,7 +116,7 @@ def load(
         rows = rows_of(TABLES["chunks"], own)
         cut.append(rows)
         vectors.append(keeping.embed(rows["text"].to_pylist()))
-        sentences.append(sentence_rows(rows, keeping))
+        sentences.append(sentence_rows(rows if with_sentences else rows.slice(0, 0), keeping))
         if i % 20 == 0:
             print(f"{i} of {len(contents.documents)} documents embedded", file=sys.stderr)
     chunks = pa.concat_tables(cut).combine_chunks()
