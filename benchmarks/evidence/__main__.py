@@ -13,9 +13,9 @@ trained on all its meetings. `tried` compares other models, losses and features 
 and `prose` other calibrations on train.jsonl.gz of stories. `general` chooses sets of passages for
 questions about everything, of train.jsonl.gz of meetings or stories. `finetune` measures what
 training on a corpus of its own gives to weights that were trained on other kinds of meetings. `val`
-measures the packaged weights on val.jsonl.gz, and `squality` on dev.jsonl.gz of stories; run each once, at the
-end. Most of the time embeds sentences, ten minutes for train on one core; their vectors are kept in
-the system's folder for temporary files.
+measures the packaged weights on val.jsonl.gz, and `squality` on dev.jsonl.gz of stories; run each
+once, at the end. Most of the time embeds sentences, ten minutes for train on one core; their
+vectors are kept in the system's folder for temporary files.
 """
 
 from dataclasses import replace
