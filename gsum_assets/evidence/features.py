@@ -1,7 +1,7 @@
 """What a passage has in common with a question, seen alone."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,17 +55,15 @@ def signals(scope: Scope, question: Question, bm25: np.ndarray) -> Mapping[str, 
     ----------
     bm25 : of each passage for the question, `(n,)`.
     """
-    similar = [
-        np.zeros(1) if one is None else np.round(one.vectors @ question.vector, 6)
-        for one in scope.sentences
-    ]
+    joined = scope.joined
+    similar = cosines(joined.vectors, question.vector)
     return {
         "dense": np.round(scope.vectors @ question.vector, 6).astype(np.float64),
         "BM25": bm25.astype(np.float64),
-        "best sentence": _each(similar, lambda cosine: mean_of_best(cosine, 1)),
-        "best 3 sentences": _each(similar, lambda cosine: mean_of_best(cosine, 3)),
-        "best 8 sentences": _each(similar, lambda cosine: mean_of_best(cosine, 8)),
-        "best window": np.array([_best_window(one, question) for one in scope.sentences]),
+        "best sentence": joined.means_of_best(similar, 1),
+        "best 3 sentences": joined.means_of_best(similar, 3),
+        "best 8 sentences": joined.means_of_best(similar, 8),
+        "best window": joined.best_windows(cosines(joined.windows, question.vector)),
         "words of the question": coverage(scope, question.terms),
     }
 
@@ -77,7 +75,9 @@ def own_features(scope: Scope, question: Question, found: Mapping[str, np.ndarra
     ----------
     found : the result of `signals`.
     """
-    speaker = _each(scope.sentences, lambda one: 0.0 if one is None else named(one, question.text))
+    speaker = np.array(
+        [0.0 if one is None else named(one, question.text) for one in scope.sentences]
+    )
     dense, ones = found["dense"], np.ones(len(scope))
     situation = (
         math.log(len(scope)),
@@ -103,9 +103,9 @@ def forms(values: np.ndarray) -> list[np.ndarray]:
     return [values, standardized(values), np.log1p(better), values.max() - values]
 
 
-def mean_of_best(values: np.ndarray, n: int) -> float:
-    """Return the mean of the n largest values, or of all if there are fewer."""
-    return float(np.sort(values)[-n:].mean())
+def cosines(vectors: np.ndarray, question: np.ndarray) -> np.ndarray:
+    """Return the similarities of unit vectors to a question's; none without vectors."""
+    return np.round(vectors @ question, 6) if len(vectors) else np.empty(0)
 
 
 def coverage(scope: Scope, terms: frozenset[str]) -> np.ndarray:
@@ -128,13 +128,3 @@ def named(sentences: Sentences, question: str) -> float:
         for speaker, share in sentences.shares.items()
         if speaker in text or any(len(part) > 3 and part in text for part in speaker.split())
     )
-
-
-def _best_window(sentences: Sentences | None, question: Question) -> float:
-    if sentences is None:
-        return 0.0
-    return float(np.round(sentences.windows @ question.vector, 6).max())
-
-
-def _each(items: Sequence, value: Callable[..., float]) -> np.ndarray:
-    return np.array([value(item) for item in items])

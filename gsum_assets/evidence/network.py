@@ -86,8 +86,12 @@ def messages(state: np.ndarray, senders: np.ndarray) -> np.ndarray:
     senders : rows of the senders, -1 for none, `(n, width)`.
     """
     there = senders >= 0
-    sums = (state[:, senders] * there[..., None]).sum(axis=2)
-    return sums / np.maximum(there.sum(axis=1), 1)[:, None].astype(np.float32)
+    first, *others = (
+        state[:, one] * known[:, None] for one, known in zip(senders.T, there.T, strict=True)
+    )
+    if not others:
+        return first
+    return sum(others, first) / np.maximum(there.sum(axis=1), 1)[:, None].astype(np.float32)
 
 
 def relu(values: np.ndarray) -> np.ndarray:

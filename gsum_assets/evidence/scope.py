@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gsum_assets.evidence.sentence_index import SentenceIndex, Sentences
+from gsum_assets.evidence.sentence_index import JoinedSentences, SentenceIndex, Sentences
 from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.late_texts import texts_at
@@ -52,6 +52,11 @@ class Scope:
         n = len(self)
         counts = Counter(term for terms in self.terms for term in terms)
         return {term: math.log(1 + (n - m + 0.5) / (m + 0.5)) for term, m in counts.items()}
+
+    @cached_property
+    def joined(self) -> JoinedSentences:
+        """The sentences of all passages."""
+        return JoinedSentences(self.sentences)
 
     @cached_property
     def nearest(self) -> np.ndarray:

@@ -33,18 +33,6 @@ class Sentences:
     speakers: Sequence[str]
 
     @cached_property
-    def windows(self) -> np.ndarray:
-        """Unit vectors of 3 and 6 sentences in a row, each weighted by its words, `(n, dim)`."""
-        weighted = self.vectors * self.n_words[:, None]
-        sums = np.concatenate([np.zeros((1, weighted.shape[1])), np.cumsum(weighted, axis=0)])
-        n, found = len(weighted), []
-        for length in _WINDOWS:
-            first = np.arange(max(1, n - length + 1))
-            found.append(sums[np.minimum(first + length, n)] - sums[first])
-        vectors = np.concatenate(found)
-        return vectors / (np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-9)
-
-    @cached_property
     def shares(self) -> Mapping[str, float]:
         """Share of the words by speaker, in lower case; prose has none."""
         total = float(self.n_words.sum()) or 1.0
@@ -53,6 +41,70 @@ class Sentences:
             if speaker:
                 shares[speaker.lower()] = shares.get(speaker.lower(), 0.0) + n / total
         return shares
+
+
+class JoinedSentences:
+    """Sentences of all passages of a scope, one after another.
+
+    Attributes
+    ----------
+    vectors : unit vectors, `(n, dim)`.
+    windows : unit vectors of 3 and of 6 sentences in a row, or of a whole shorter passage, each
+        sentence weighted by its words, `(n_windows, dim)`.
+    """
+
+    def __init__(self, passages: Sequence[Sentences | None]) -> None:
+        self._n_passages = len(passages)
+        own = [(i, one) for i, one in enumerate(passages) if one is not None]
+        lengths = np.array([len(one.vectors) for _, one in own], int)
+        self._owners = np.repeat(np.array([i for i, _ in own], int), lengths)
+        ends = np.repeat(np.cumsum(lengths), lengths)
+        starts = ends - np.repeat(lengths, lengths)
+        vectors = [np.empty((0, 1), np.float32)] if not own else [one.vectors for _, one in own]
+        self.vectors = np.concatenate(vectors)
+        n_words = np.concatenate([np.empty(0, int), *(one.n_words for _, one in own)])
+        self.windows, self._windows_of = self._windows(n_words, starts, ends)
+
+    def _windows(
+        self, n_words: np.ndarray, starts: np.ndarray, ends: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vectors of all windows, and the passage of each."""
+        n, dim = self.vectors.shape
+        weighted = np.concatenate([self.vectors * n_words[:, None], np.zeros((1, dim))])
+        rows, sums, owners = np.arange(n), [np.empty((0, dim))], [np.empty(0, int)]
+        for length in _WINDOWS:
+            first = rows[(rows == starts) | (rows + length <= ends)]
+            if len(first):
+                bounds = np.stack([first, np.minimum(first + length, ends[first])], axis=1)
+                sums.append(np.add.reduceat(weighted, bounds.ravel())[::2])
+                owners.append(self._owners[first])
+        windows = np.concatenate(sums)
+        norms = np.linalg.norm(windows, axis=1, keepdims=True)
+        return windows / (norms + 1e-9), np.concatenate(owners)
+
+    def means_of_best(self, values: np.ndarray, n: int) -> np.ndarray:
+        """Return the mean of each passage's n largest values, or of all if it has fewer.
+
+        Parameters
+        ----------
+        values : of each sentence.
+
+        Returns
+        -------
+        `(n_passages,)`; 0 for a passage without sentences.
+        """
+        order = np.lexsort((-values, self._owners))  # the passages stay where they are
+        counts = np.bincount(self._owners, minlength=self._n_passages)
+        rank = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+        best = rank < n
+        sums = np.bincount(self._owners[best], values[order][best], minlength=self._n_passages)
+        return sums / np.clip(counts, 1, n)
+
+    def best_windows(self, values: np.ndarray) -> np.ndarray:
+        """Return the largest value of each passage's windows, 0 without any, `(n_passages,)`."""
+        found = np.full(self._n_passages, -np.inf)
+        np.maximum.at(found, self._windows_of, values)
+        return np.where(np.isfinite(found), found, 0.0)
 
 
 class SentenceArrays(NamedTuple):
@@ -89,7 +141,8 @@ class SentenceArrays(NamedTuple):
     def at(self, index: int) -> Sentences:
         """Return the sentences of passage number `index`."""
         own = slice(*self.starts[index : index + 2].tolist())
-        return Sentences(self.vectors[own], self.n_words[own], self.speakers[own].tolist())
+        vectors, n_words = np.asarray(self.vectors[own]), np.asarray(self.n_words[own])
+        return Sentences(vectors, n_words, self.speakers[own].tolist())
 
 
 class SentenceIndex:

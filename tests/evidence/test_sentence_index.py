@@ -99,7 +99,7 @@ def test_many_are_mapped_and_equal_those_in_memory(home: Home) -> None:
     assert few.dim == many.dim == VECTORS.shape[1]
     own = again.of(["mill-0"])[0]
     assert own
-    assert isinstance(own.vectors, np.memmap)
+    assert isinstance(own.vectors.base, np.memmap)
 
 
 def test_an_edit_writes_the_arrays_of_its_partition(home: Home) -> None:
