@@ -141,8 +141,7 @@ class SentenceArrays(NamedTuple):
     def at(self, index: int) -> Sentences:
         """Return the sentences of passage number `index`."""
         own = slice(*self.starts[index : index + 2].tolist())
-        vectors, n_words = np.asarray(self.vectors[own]), np.asarray(self.n_words[own])
-        return Sentences(vectors, n_words, self.speakers[own].tolist())
+        return Sentences(self.vectors[own], self.n_words[own], self.speakers[own].tolist())
 
 
 class SentenceIndex:
@@ -198,6 +197,7 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
                 cache.write(_KEPT_AS, version, kept)
                 kept = cache.read(_KEPT_AS, version) or kept
         if kept:
-            parts.append(SentenceArrays(**kept))
+            # as plain arrays: slices of np.memmap cost ten times as much
+            parts.append(SentenceArrays(**{name: np.asarray(kept[name]) for name in kept}))
     cache.keep_only(_KEPT_AS, versions)
     return SentenceIndex(parts)
