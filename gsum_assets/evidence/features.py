@@ -48,12 +48,15 @@ class Question:
     vector: np.ndarray
 
 
-def signals(scope: Scope, question: Question, bm25: np.ndarray) -> Mapping[str, np.ndarray]:
+def signals(
+    scope: Scope, question: Question, bm25: np.ndarray, having: np.ndarray
+) -> Mapping[str, np.ndarray]:
     """Return scores of all passages by the name of the signal, `(n,)` each.
 
     Parameters
     ----------
     bm25 : of each passage for the question, `(n,)`.
+    having : which of the question's terms, in alphabetical order, it has, `(n_terms, n)`.
     """
     joined = scope.joined
     similar = cosines(joined.vectors, question.vector)
@@ -64,7 +67,7 @@ def signals(scope: Scope, question: Question, bm25: np.ndarray) -> Mapping[str, 
         "best 3 sentences": joined.means_of_best(similar, 3),
         "best 8 sentences": joined.means_of_best(similar, 8),
         "best window": joined.best_windows(cosines(joined.windows, question.vector)),
-        "words of the question": coverage(scope, question.terms),
+        "words of the question": coverage(having),
     }
 
 
@@ -108,16 +111,22 @@ def cosines(vectors: np.ndarray, question: np.ndarray) -> np.ndarray:
     return np.round(vectors @ question, 6) if len(vectors) else np.empty(0)
 
 
-def coverage(scope: Scope, terms: frozenset[str]) -> np.ndarray:
+def coverage(having: np.ndarray) -> np.ndarray:
     """Return the share of the question's words in each passage, weighted by idf, `(n,)`.
 
     Words that no passage has do not count; without any other word, all shares are 0.
+
+    Parameters
+    ----------
+    having : whether each passage has a word, `(n_words, n)`.
     """
-    idf = {term: scope.idf[term] for term in sorted(terms) if term in scope.idf}
-    total = sum(idf.values()) or 1.0
-    return np.array(
-        [sum(value for term, value in idf.items() if term in own) / total for own in scope.terms]
-    )
+    n, shares, total = having.shape[1], np.zeros(having.shape[1]), 0.0
+    for own in having[having.any(axis=1)]:
+        m = int(own.sum())
+        idf = math.log(1 + (n - m + 0.5) / (m + 0.5))
+        shares[own] += idf
+        total += idf
+    return shares / (total or 1.0)
 
 
 def named(sentences: Sentences, question: str) -> float:

@@ -130,40 +130,21 @@ def judge(
     _check_dimensions(questions.embeddings, sentences)
     for members, inside in scopes(questions, collection):
         index = ScopeIndex(inside, sentences, words)
-        found = [_chosen(index, questions, member, n_candidates, clock) for member in members]
-        started = clock()
-        index.terms_of(np.unique(np.concatenate([one.rows for one in found])))
-        shared_s = (clock() - started) / len(members)
         whole = index.scope() if len(index) <= n_candidates else None
-        for member, one in zip(members, found, strict=True):
+        for member in members:
             started = clock()
-            scope = whole or index.scope(one.rows)
+            vector = questions.embeddings[member]
+            bm25 = index.bm25.scores([questions.texts[member]])[0]
+            rows = index.candidates(vector, bm25, n_candidates)
+            scope = whole or index.scope(rows)
             terms = frozenset(words.split(questions.texts[member]))
-            question = Question(texts[member], terms, questions.embeddings[member])
-            scores = signals(scope, question, one.bm25)
+            question = Question(texts[member], terms, vector)
+            scores = signals(scope, question, bm25[rows], index.having(terms, rows))
             features = own_features(scope, question, scores)
             if graph:
                 features = np.hstack([features, graph_features(scope, scores)])
-            latency = one.latency_s + shared_s + clock() - started
-            yield Judged(member, scope, index.document_ids(one.rows), features, latency)
-
-
-class _Chosen(NamedTuple):
-    """Passages to judge for a question, ascending, their BM25, `(n,)`, and the time it took."""
-
-    rows: np.ndarray
-    bm25: np.ndarray
-    latency_s: float
-
-
-def _chosen(
-    index: ScopeIndex, questions: Questions, member: int, n: int, clock: Callable[[], float]
-) -> _Chosen:
-    assert questions.embeddings is not None
-    started = clock()
-    bm25 = index.bm25.scores([questions.texts[member]])[0]
-    rows = index.candidates(questions.embeddings[member], bm25, n)
-    return _Chosen(rows, bm25[rows], clock() - started)
+            latency = clock() - started
+            yield Judged(member, scope, index.document_ids(rows), features, latency)
 
 
 def _check_dimensions(vectors: np.ndarray, sentences: SentenceIndex) -> None:

@@ -1,8 +1,7 @@
 """The passages that a question is searched in, with everything that no question changes."""
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection as AnyOf
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +10,6 @@ import numpy as np
 from gsum_assets.evidence.sentence_index import JoinedSentences, SentenceIndex, Sentences
 from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.retrieval.late_texts import texts_at
 from gsum_assets.retrieval.words import Words
 
 N_NEAREST = 5
@@ -30,7 +28,6 @@ class Scope:
     places : position of each passage in its document, 0 for the first to 1 for the last, `(n,)`.
     before, behind : passages directly before and behind in the document, `(n, FURTHEST)`, nearest
         first; -1 where there is none.
-    terms : words of each passage, as BM25 counts them, `(n,)`.
     sentences : of each passage; None where it has none, `(n,)`.
     """
 
@@ -40,18 +37,10 @@ class Scope:
     places: np.ndarray
     before: np.ndarray
     behind: np.ndarray
-    terms: Sequence[frozenset[str]]
     sentences: Sequence[Sentences | None]
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @cached_property
-    def idf(self) -> Mapping[str, float]:
-        """Inverse document frequency of each word over these passages, as in BM25."""
-        n = len(self)
-        counts = Counter(term for terms in self.terms for term in terms)
-        return {term: math.log(1 + (n - m + 0.5) / (m + 0.5)) for term, m in counts.items()}
 
     @cached_property
     def joined(self) -> JoinedSentences:
@@ -95,9 +84,8 @@ class ScopeIndex:
     def __init__(self, collection: Collection, sentences: SentenceIndex, words: Words) -> None:
         assert collection.embeddings is not None
         self._collection, self._sentences = collection, sentences
-        self.vectors, self.words = collection.embeddings, words
+        self.vectors = collection.embeddings
         self.bm25 = chunk_index(collection, Bm25Settings(words=words))
-        self._terms: dict[int, frozenset[str]] = {}
         lengths = np.diff(collection.starts)
         self._owner = np.repeat(np.arange(len(lengths)), lengths)
         last = np.maximum(lengths - 1, 1)[self._owner]
@@ -121,17 +109,15 @@ class ScopeIndex:
             places=self._places[chosen],
             before=self._shifted(chosen, -1),
             behind=self._shifted(chosen, 1),
-            terms=self.terms_of(chosen),
             sentences=self._sentences.of(ids),
         )
 
-    def terms_of(self, chosen: np.ndarray) -> list[frozenset[str]]:
-        """Return the words of passages, whose texts are read at once and once only."""
-        rows = chosen.tolist()
-        new = [row for row in rows if row not in self._terms]
-        for row, text in zip(new, texts_at(self._collection.chunk_texts, new), strict=True):
-            self._terms[row] = frozenset(self.words.split(text))
-        return [self._terms[row] for row in rows]
+    def having(self, terms: AnyOf[str], chosen: np.ndarray | None = None) -> np.ndarray:
+        """Return which terms, in alphabetical order, passages have, `(n_terms, n)`."""
+        found = np.zeros((len(terms), len(self)), bool)
+        for row, term in zip(found, sorted(terms), strict=True):
+            row[self.bm25.having(term)] = True
+        return found if chosen is None else found[:, chosen]
 
     def document_ids(self, chosen: np.ndarray) -> list[str]:
         """Return the document of each passage."""

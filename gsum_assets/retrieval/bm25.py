@@ -89,6 +89,14 @@ class Bm25Index:
                 row[:] = self._index.get_scores_from_ids(known)
         return scores
 
+    def having(self, term: str) -> np.ndarray:
+        """Return the numbers of the texts that have a term, ascending."""
+        number = self._number_of(term)
+        if number is None:
+            return np.empty(0, np.int64)
+        starts = self._index.scores["indptr"]
+        return self._index.scores["indices"][starts[number] : starts[number + 1]]
+
 
 def chunk_index(collection: Collection, settings: Bm25Settings) -> Bm25Index | SegmentedIndex:
     """Return the index of a collection's chunks."""

@@ -160,6 +160,14 @@ class SegmentedIndex:
                     row[texts] += values
         return scores
 
+    def having(self, term: str) -> np.ndarray:
+        """Return the numbers of the texts that have a term, ascending."""
+        number = np.uint64(hash_of(term))
+        found = [segment.postings(number)[0] for segment in self._segments]
+        return np.concatenate(
+            [texts + first for first, texts in zip(self._ends, found, strict=False)]
+        )
+
     def _values(self, term: np.uint64) -> Iterator[_Postings]:
         """Yield the texts that have a term, and its share of their scores, by segment."""
         found = [segment.postings(term) for segment in self._segments]

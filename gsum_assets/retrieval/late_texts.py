@@ -35,16 +35,3 @@ class LateTexts(Sequence[str]):
         if isinstance(index, slice) and "_texts" not in self.__dict__:
             return LateTexts(self._ids[index], self._read)
         return self._texts[index]
-
-    def at(self, indices: Sequence[int]) -> Sequence[str]:
-        """Return the texts at these indices, without reading the others."""
-        if "_texts" in self.__dict__:
-            return [self._texts[index] for index in indices]
-        return self._read([self._ids[index] for index in indices])
-
-
-def texts_at(texts: Sequence[str], indices: Sequence[int]) -> Sequence[str]:
-    """Return the texts at these indices; of texts that are read late, only these are read."""
-    if isinstance(texts, LateTexts):
-        return texts.at(indices)
-    return [texts[index] for index in indices]

@@ -29,14 +29,14 @@ def index() -> ScopeIndex:
 
 
 def column(scope: Scope, name: str) -> list[float]:
-    bm25 = np.zeros(len(scope))
-    features = own_features(scope, QUESTION, signals(scope, QUESTION, bm25))
+    bm25, having = np.zeros(len(scope)), np.zeros((2, len(scope)), bool)
+    features = own_features(scope, QUESTION, signals(scope, QUESTION, bm25, having))
     assert features.shape == (len(scope), len(OWN))
     return features[:, OWN.index(name)].round(5).tolist()
 
 
 def test_signals_by_hand(index: ScopeIndex) -> None:
-    found = signals(index.scope(), QUESTION, np.array([3.0, 2, 1, 0]))
+    found = signals(index.scope(), QUESTION, np.array([3.0, 2, 1, 0]), index.having(QUESTION.terms))
     half = round(math.sqrt(0.5), 6)
     assert found["dense"].tolist() == pytest.approx([1, 0, half, -1])
     assert found["BM25"].tolist() == [3, 2, 1, 0]
@@ -48,6 +48,12 @@ def test_signals_by_hand(index: ScopeIndex) -> None:
     two, one = math.log(1 + 2.5 / 2.5), math.log(1 + 3.5 / 1.5)
     shares = [two / (one + two)] * 2 + [one / (one + two), 0]
     assert found["words of the question"].tolist() == pytest.approx(shares)
+
+
+def test_terms_are_those_that_passages_have(index: ScopeIndex) -> None:
+    of_apple, of_pear = [True, True, False, False], [False, True, False, True]
+    assert index.having(["pear", "appl", "wind"]).tolist() == [of_apple, of_pear, [False] * 4]
+    assert index.having(["pear"], np.array([1, 2])).tolist() == [[True, False]]
 
 
 def test_speakers_are_named_by_a_part_of_their_name(index: ScopeIndex) -> None:
@@ -107,7 +113,7 @@ def test_a_walk_from_equal_scores_is_a_distribution(index: ScopeIndex) -> None:
 def test_features_of_one_passage_are_finite() -> None:
     scope = index_of({"a": [""]}, axis(1, 0)[None], sentences([], [])).scope()
     question = Question("?", frozenset(), axis(0, 1))
-    found = signals(scope, question, np.zeros(1))
+    found = signals(scope, question, np.zeros(1), np.zeros((0, 1), bool))
     own, graph = own_features(scope, question, found), graph_features(scope, found)
     assert own.shape == (1, len(OWN))
     assert graph.shape == (1, len(GRAPH))
@@ -121,9 +127,10 @@ def test_names_are_distinct() -> None:
 
 def test_graph_features_of_random_passages_have_their_names() -> None:
     texts = {"a": [f"word{i}" for i in range(9)]}
-    scope = index_of(texts, random_units(9), sentences([], [])).scope()
+    index = index_of(texts, random_units(9), sentences([], []))
+    scope = index.scope()
     question = Question("word3?", frozenset({"word3"}), random_units(1, seed=1)[0])
-    found = signals(scope, question, np.arange(9.0))
+    found = signals(scope, question, np.arange(9.0), index.having(question.terms))
     features = graph_features(scope, found)
     before = features[:, GRAPH.index("neighbours by BM25: -1")]
     scaled = (np.arange(9) - 4) / np.arange(9.0).std()

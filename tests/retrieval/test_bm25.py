@@ -116,8 +116,12 @@ def test_segments_have_the_scores_of_one_index_to_the_last_bit(texts, query, cut
         for first, last in pairwise(starts)
     ]
     settings = Bm25Settings(words=words)
-    found = SegmentedIndex(segments, words.split, settings.k1, settings.b).scores([query, query])
-    np.testing.assert_array_equal(found, Bm25Index(texts, settings).scores([query, query]))
+    found = SegmentedIndex(segments, words.split, settings.k1, settings.b)
+    whole, terms = Bm25Index(texts, settings), [words.split(text) for text in texts]
+    np.testing.assert_array_equal(found.scores([query, query]), whole.scores([query, query]))
+    for term in {"unknown", *words.split(query)}:
+        having = [i for i, own in enumerate(terms) if term in own]
+        assert found.having(term).tolist() == sorted(whole.having(term).tolist()) == having
 
 
 def test_hash_of_a_pair_follows_from_its_terms():
