@@ -20,6 +20,15 @@ def hash_texts(texts: Iterable[str], size: int = 16) -> str:
     return digest.hexdigest()
 
 
+def numbers_of(ids: pa.Array) -> np.ndarray:
+    """Return a number for each id, which stays when others change: 63 bits of its hash, int64."""
+    import pandas.util
+
+    hash_array: Any = pandas.util.hash_array
+    hashes = hash_array(ids.to_numpy(zero_copy_only=False), categorize=False)
+    return (hashes >> np.uint64(1)).astype(np.int64)
+
+
 def framed_text(text: str) -> bytes:
     """Return the length in bytes and the UTF-8 bytes of a text, so that its end is unambiguous."""
     encoded = text.encode()

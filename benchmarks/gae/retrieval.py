@@ -16,6 +16,7 @@ from benchmarks import Measurement
 from benchmarks.gae.corpora import LANGUAGE, corpus, index, published_index
 from benchmarks.results import COMPARED, compared
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
+from gsum_assets.gae.clusters import by_size
 from gsum_assets.gae.rank import Tables, rank
 from gsum_assets.gae.settings import (
     GaeSettings,
@@ -128,11 +129,12 @@ def _dbscan_clusters(name: str, title: str) -> Measurement:
     for settings in ("default", *PUBLISHED_FORMS):
         clusters = _index(name, settings).clusters
         for level in ("document", "node"):
-            labels = clusters.filter(
+            found = clusters.filter(
                 pc.and_(
                     pc.equal(clusters["level"], level), pc.equal(clusters["clustering"], "dbscan")
                 )
             )["cluster"].to_numpy()
+            labels = by_size(found)
             sizes = np.bincount(labels)
             counts = (len(labels), len(sizes), int((sizes == 1).sum()))
             share = f"{100 * sizes.max() / len(labels):.1f}"

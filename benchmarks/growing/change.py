@@ -141,7 +141,7 @@ def _taken(n_documents: int | None) -> str:
 
 def _row(name: str, cost: Cost, full: Cost) -> list[str]:
     def ratio(value: float, whole: float) -> str:
-        return f"{value:,.0f} ({100 * value / whole:.1f})"
+        return f"{value:,.0f} ({100 * value / max(1, whole):.1f})"
 
     return [
         name,

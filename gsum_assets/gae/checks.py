@@ -7,7 +7,9 @@ import pyarrow as pa
 
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
+from gsum_assets.gae.clusters import named_by_members
 from gsum_resources.arrow import pc
+from gsum_resources.content_hash import numbers_of
 
 _MOST_ALIKE = 0.99  # mean cosine of two embeddings beyond which they do not discriminate
 _FEW = 2  # passages, too few to judge a clustering
@@ -118,7 +120,7 @@ def not_over_smoothed(embeddings: pa.Table) -> Finding:
 
 
 def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that clusterings have each passage of their level once, and number clusters by size.
+    """Check that clusterings have each passage of their level once, and name clusters by members.
 
     Parameters
     ----------
@@ -127,7 +129,9 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
     passages = _passages(chunks)
     passage_rows = _rows_of(clusters, "passage_id", passages)
     by_name = list(_by_name(clusters))
-    not_once, misnumbered, n_expected = [_CLUSTERED.empty_table()], [], 0
+    not_once, misnamed, n_expected = [_CLUSTERED.empty_table()], [], 0
+    ids, names = clusters["passage_id"].combine_chunks(), clusters["cluster"].to_numpy()
+    numbers = numbers_of(ids)
     for level, clustering, mine in by_name:
         is_expected = _equals(passages, "level", level)
         n_expected += int(is_expected.sum())
@@ -135,8 +139,8 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
         wrong = passages["passage_id"].filter(pa.array(is_expected & (times != 1)))
         of = [pa.repeat(name, len(wrong)) for name in (level, clustering)]
         not_once.append(pa.table([*of, wrong], schema=_CLUSTERED))
-        if not _is_by_size(clusters["cluster"].to_numpy()[mine]):
-            misnumbered.append({"level": level, "clustering": clustering})
+        if not np.array_equal(named_by_members(names[mine], numbers[mine]), names[mine]):
+            misnamed.append({"level": level, "clustering": clustering})
     remedy = "materialize gae/clusters again"
     return together(
         [
@@ -152,8 +156,8 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
             ),
             found(
                 count(len(by_name), "clustering"),
-                pa.Table.from_pylist(misnumbered, _CLUSTERED.remove(2)),
-                f"do not number their clusters from 0, largest first; {remedy}",
+                pa.Table.from_pylist(misnamed, _CLUSTERED.remove(2)),
+                f"do not name each cluster by the smallest hash of its passages; {remedy}",
             ),
         ]
     )
@@ -293,14 +297,6 @@ def _by_name(clusters: pa.Table) -> Iterator[tuple[str, str, np.ndarray]]:
             yield level, name, of_level & _equals(clusters, "clustering", name)
 
 
-def _is_by_size(clusters: np.ndarray) -> bool:
-    """Return whether clusters are numbered 0, 1, 2, … in order of decreasing size."""
-    if clusters.min() < 0:
-        return False
-    sizes = np.bincount(clusters)
-    return bool(sizes.all() and (np.diff(sizes) <= 0).all())
-
-
 def _described(clusterings: pa.Table) -> str:
     """Return the names of clusterings, and the share of their largest clusters."""
     return ", ".join(
@@ -345,8 +341,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "gae.clusters": [
         Check(
             "every_passage_once",
-            "Every clustering has each passage of its level once; clusters are numbered from 0, "
-            "largest first.",
+            "Every clustering has each passage of its level once; clusters are named by a passage.",
             lambda partition: every_passage_once(
                 partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
             ),

@@ -21,13 +21,14 @@ from gsum_assets.gae.choose import (
     stability,
     weight_of,
 )
-from gsum_assets.gae.clusters import clusterers
+from gsum_assets.gae.clusters import by_size, clusterers, named_by_members
 from gsum_assets.gae.graph_edges import edges_of
 from gsum_assets.gae.levels import Level, in_order, level_vectors, levels, of_level
 from gsum_assets.gae.settings import ClusterSettings
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.content_hash import numbers_of
 
 _SILHOUETTE_OF = 2000  # passages: its time is quadratic
 
@@ -44,12 +45,13 @@ def clusters(
     tables = []
     for level in levels(collection):
         everyone = np.arange(len(level.ids))
+        numbers = numbers_of(pa.array(level.ids, pa.string()))
         for name, clusterer in _ways(graph_edges, embeddings, level, settings).items():
             columns = {
                 "level": pa.repeat(level.name, len(everyone)),
                 "clustering": pa.repeat(name, len(everyone)),
                 "passage_id": pa.array(level.ids, pa.string()),
-                "cluster": clusterer(everyone).astype(np.int32),
+                "cluster": named_by_members(clusterer(everyone), numbers),
             }
             tables.append(pa.table(columns, schema=TABLES["gae.clusters"].schema))
     return pa.concat_tables(tables).combine_chunks()
@@ -63,6 +65,8 @@ def _ways(graph_edges: pa.Table, embeddings: pa.Table, level: Level, settings: C
 def labels_of(rows: pa.Table, level: Level) -> Labels:
     """Return the clusters of a level's passages in their order, by name of the clustering.
 
+    They are counted from 0, largest first.
+
     Parameters
     ----------
     rows : rows of `gae.clusters`.
@@ -70,9 +74,11 @@ def labels_of(rows: pa.Table, level: Level) -> Labels:
     rows = of_level(rows, level.name)
     names = pc.unique(rows["clustering"]).to_pylist()
     return {
-        name: in_order(rows.filter(pc.equal(rows["clustering"], name)), level.ids, "gae/clusters")[
-            "cluster"
-        ].to_numpy()
+        name: by_size(
+            in_order(rows.filter(pc.equal(rows["clustering"], name)), level.ids, "gae/clusters")[
+                "cluster"
+            ].to_numpy()
+        )
         for name in names
     }
 

@@ -142,6 +142,22 @@ def by_size(clusters: np.ndarray) -> np.ndarray:
     return number[cluster_of]
 
 
+def named_by_members(clusters: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the clusters named by the smallest number of their members, int64 `(n_nodes,)`.
+
+    A cluster keeps its name when others change, or it gets or loses another member. Counted by
+    size, almost half of all passages would be in another cluster after an edit.
+
+    Parameters
+    ----------
+    numbers : of the nodes (`content_hash.numbers_of`).
+    """
+    found, cluster_of = np.unique(clusters, return_inverse=True)
+    least = np.full(len(found), np.iinfo(np.int64).max)
+    np.minimum.at(least, cluster_of, numbers)
+    return least[cluster_of]
+
+
 def _without_noise(clusters: np.ndarray) -> np.ndarray:
     noise = clusters < 0
     alone = clusters.max(initial=-1) + 1 + np.arange(noise.sum())

@@ -239,7 +239,7 @@ INDEX = (
             "noise point is a cluster of its own."
         },
         (*TEXTS, "graph_edges", "embeddings", "corpus_settings"),
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _clusterings,

@@ -62,7 +62,7 @@ class ChosenClusters:
             self._found[level.name, scope] = rows, cluster_of, weight
         rows, cluster_of, weight = self._found[level.name, scope]
         if all(passage_id in cluster_of for passage_id in level.ids):
-            labels = np.array([cluster_of[passage_id] for passage_id in level.ids], np.int32)
+            labels = np.array([cluster_of[passage_id] for passage_id in level.ids], np.int64)
             return Clusters(labels, weight)
         return Clusters(in_order(rows, level.ids, "gae/clusters")["cluster"].to_numpy(), weight)
 

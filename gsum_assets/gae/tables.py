@@ -86,7 +86,7 @@ TABLES = (
             LEVEL,
             Column("clustering", TEXT, "name of the clustering: leiden-3, dbscan, k_means, …"),
             PASSAGE_ID,
-            Column("cluster", INT, "from 0, largest first"),
+            Column("cluster", pa.int64(), "the smallest hash of an id of its passages"),
         ),
         ("corpus",),
         ("level", "clustering", "passage_id"),
@@ -116,7 +116,7 @@ TABLES = (
         "pair of a question and a cluster among its passages",
         (
             QUERY_ID,
-            Column("cluster", INT, "as in gae.clusters"),
+            Column("cluster", pa.int64(), "as in gae.clusters"),
             Column("topic", TEXT, "topic of the cluster's passages"),
             Column("relevance", INT, "relevance of the topic to the question, 1 to 10"),
             Column("n_passages", INT, "number of passages of the question in this cluster"),

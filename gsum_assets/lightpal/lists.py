@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.arrow import is_dictionary, lengths_of, pc, values_of
+from gsum_resources.content_hash import numbers_of
 from gsum_resources.threads import in_threads
 
 _FOUND_AT_ONCE = 2**23  # numbers
@@ -55,15 +55,6 @@ class Numbered:
     def indices_of(self, ids: pa.ChunkedArray) -> np.ndarray:
         """Return the index of each id, int32; -1 where there is none."""
         return indices_of(ids, self.ids)
-
-
-def numbers_of(ids: pa.Array) -> np.ndarray:
-    """Return the number of each passage: a hash of its id of 63 bits, int64 `(n,)`."""
-    import pandas.util
-
-    hash_array: Any = pandas.util.hash_array
-    hashes = hash_array(ids.to_numpy(zero_copy_only=False), categorize=False)
-    return (hashes >> np.uint64(1)).astype(np.int64)
 
 
 def hashes_of(lists: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from gsum_assets.gae.checks import (
 )
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import numbers_of
 
 CHUNKS = pa.table(
     {
@@ -143,13 +144,23 @@ def test_oversmoothing_is_reported_for_its_level_only():
     assert [row["level"] for row in finding.offenders] == ["document"]
 
 
+def number(passage):
+    return int(numbers_of(pa.array([passage]))[0])
+
+
+def clustered(level, clustering, *groups):
+    """Return rows of clusters, each named by the smallest number of its passages."""
+    return [
+        (level, clustering, passage, min(map(number, group)))
+        for group in groups
+        for passage in group
+    ]
+
+
 CLUSTERS = [
-    *(("document", "dbscan", name, number) for number, name in enumerate("ab")),
-    *(("node", "dbscan", name, 0) for name in ("a0", "a1", "a2", "b0")),
-    ("node", "leiden-3", "a0", 1),
-    ("node", "leiden-3", "a1", 0),
-    ("node", "leiden-3", "a2", 0),
-    ("node", "leiden-3", "b0", 2),
+    *clustered("document", "dbscan", ["a"], ["b"]),
+    *clustered("node", "dbscan", ["a0", "a1", "a2", "b0"]),
+    *clustered("node", "leiden-3", ["a0"], ["a1", "a2"], ["b0"]),
 ]
 
 
@@ -170,7 +181,7 @@ def test_passage_missing_from_a_clustering_is_found():
 
 
 def test_passage_in_two_clusters_is_found():
-    finding = every_passage_once(clusters(*CLUSTERS, ("node", "leiden-3", "a1", 1)), CHUNKS)
+    finding = every_passage_once(clusters(*CLUSTERS, CLUSTERS[7]), CHUNKS)
     assert finding.problem.startswith("1 of 10 passages of clusterings are in no cluster, or in")
     assert finding.offenders == [{"level": "node", "clustering": "leiden-3", "passage_id": "a1"}]
 
@@ -182,12 +193,10 @@ def test_cluster_of_unknown_passage_is_found(stranger):
     assert finding.offenders[0]["passage_id"] == stranger
 
 
-@pytest.mark.parametrize("numbers", [(1, 1, 1, 1), (0, 0, 0, 2), (0, 1, 1, 1), (-1, 0, 0, 1)])
-def test_clusters_count_up_from_0_largest_first(numbers):
-    named = zip(("a0", "a1", "a2", "b0"), numbers, strict=True)
-    wrong = [("node", "dbscan", passage, number) for passage, number in named]
-    finding = every_passage_once(clusters(*CLUSTERS[:2], *wrong, *CLUSTERS[6:]), CHUNKS)
-    assert finding.problem.startswith("1 of 3 clusterings do not number their clusters from 0")
+def test_clusters_are_named_by_their_passages():
+    rows = [*CLUSTERS[:2], *((*row[:3], 7) for row in CLUSTERS[2:6]), *CLUSTERS[6:]]
+    finding = every_passage_once(clusters(*rows), CHUNKS)
+    assert finding.problem.startswith("1 of 3 clusterings do not name each cluster by the smallest")
     assert finding.offenders == [{"level": "node", "clustering": "dbscan"}]
 
 

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import clusters
-from gsum_assets.gae.clusters import by_size, clusterers, dbscan, hdbscan, k_means, leiden
+from gsum_assets.gae.clusters import (
+    by_size,
+    clusterers,
+    dbscan,
+    hdbscan,
+    k_means,
+    leiden,
+    named_by_members,
+)
 from gsum_assets.gae.graph_edges import Edges
 from gsum_assets.gae.settings import ClusterSettings
 
@@ -93,6 +101,15 @@ def test_dbscan_equals_the_published_one() -> None:
     line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0]])  # neighbours 0.5, 0.5, 0.6 apart
     found = clusterers(line, cliques(), settings)["dbscan"](np.arange(5))
     assert found.tolist() == [0, 0, 0, 1, 2]  # of length 1 all but the first would be together
+
+
+def test_clusters_keep_their_names_when_others_change() -> None:
+    numbers = np.array([50, 30, 20, 40, 10])
+    before = named_by_members(np.array([0, 0, 1, 1, 2]), numbers)
+    assert before.tolist() == [30, 30, 20, 20, 10]
+    after = named_by_members(np.array([2, 2, 0, 0, 0]), numbers)  # the third joined the second
+    assert after.tolist() == [30, 30, 10, 10, 10]
+    assert by_size(after).tolist() == [1, 1, 0, 0, 0]
 
 
 def test_clusters_are_numbered_by_size() -> None:
