@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore
 
@@ -37,7 +36,7 @@ class Memo:
     def __init__(self, store: ParquetStore, kind: str, identity: str) -> None:
         self._store = store
         self._folder = memo_folder(store, kind, identity)
-        self._keys: dict[str, pa.ChunkedArray] = {}  # of known segments, by path
+        self._keys: dict[str, np.ndarray] = {}  # of known segments, ascending, by path
         self._recent = _Recent()
         self._lock = threading.RLock()
 
@@ -102,7 +101,7 @@ class Memo:
         with self._store.open_file(path) as source:
             file = pq.ParquetFile(source)
             if path not in self._keys:
-                self._keys[path] = file.read(["key"])["key"]
+                self._keys[path] = _keys_of(file.read(["key"])["key"])
             rows = _rows_of(self._keys[path], keys)
             found: dict[bytes, bytes] = {}
             for group in sorted({row // _GROUP_ROWS for row in rows}):
@@ -155,10 +154,20 @@ def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
     return shards
 
 
-def _rows_of(segment: pa.ChunkedArray, keys: Collection[bytes]) -> list[int]:
-    """Return the rows of a segment that hold one of the keys."""
-    is_in = pc.is_in(segment, value_set=pa.array(list(keys), pa.binary(16)))
-    return np.flatnonzero(is_in.to_numpy()).tolist()
+def _keys_of(column: pa.ChunkedArray) -> np.ndarray:
+    """Return keys as 16 bytes each, `(n,)`."""
+    whole = column.combine_chunks()
+    buffer = whole.buffers()[1]
+    return np.frombuffer(buffer, "S16")[whole.offset : whole.offset + len(whole)]
+
+
+def _rows_of(segment: np.ndarray, keys: Collection[bytes]) -> list[int]:
+    """Return the rows of a segment that hold one of the keys, by binary search."""
+    wanted = np.array(sorted(keys), "S16")
+    rows = np.searchsorted(segment, wanted)
+    is_there = rows < len(segment)
+    is_there[is_there] = segment[rows[is_there]] == wanted[is_there]
+    return rows[is_there].tolist()
 
 
 def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> str:

@@ -49,6 +49,13 @@ def test_many_segments_are_merged_without_loss(store: ParquetStore) -> None:
     assert early.get(wanted) == wanted
 
 
+def test_keys_that_end_with_zeros_are_distinct(store: ParquetStore) -> None:
+    zeros, one, early = key(0), key(1), b"\0\1" + bytes(14)
+    Memo(store, "kind", "model").put({zeros: b"0", one: b"1", early: b"2"})
+    found = Memo(store, "kind", "model").get([zeros, one, early, key(256), b"\0\1" * 8])
+    assert found == {zeros: b"0", one: b"1", early: b"2"}
+
+
 def test_several_writers_lose_nothing(store: ParquetStore) -> None:
     """Each merges what the others have just put, or finds it merged."""
     memos = [Memo(store, "kind", "model") for _ in range(4)]
