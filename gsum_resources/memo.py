@@ -2,12 +2,14 @@
 
 A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, with one folder per shard: the
 keys that share their first four bits. A shard holds immutable segments, Parquet files sorted by
-key, each written in one step and merged when there are many. A look-up reads only the row groups
+key, each written in one step. When there are many, those of similar size are merged, so that a
+value is rewritten once for each class of sizes. A look-up reads only the row groups
 that hold requested keys, so that a process never holds the whole memo in memory. Several processes
 can write at the same time, and each finds the values of the others.
 """
 
 import hashlib
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +22,8 @@ import pyarrow.parquet as pq
 from gsum_resources.content_hash import hash_texts
 from gsum_resources.parquet_store import ParquetStore
 
-_MERGE_AT = 16  # number of segments in a shard
+_MERGE_AT = 16  # number of segments in a shard from which some are merged
+_ALIKE = 8  # so many segments of one class of sizes become one; classes grow by this factor
 _GROUP_ROWS = 1024  # rows per row group; 1.5 MiB of 384-dimensional vectors
 _RECENT_BYTES = 2**26  # values kept in memory by a process
 
@@ -38,6 +41,7 @@ class Memo:
         self._folder = memo_folder(store, kind, identity)
         self._keys: dict[str, np.ndarray] = {}  # of known segments, ascending, by path
         self._recent = _Recent()
+        self._merge_at: dict[str, int] = {}  # number of segments, by shard
         self._lock = threading.RLock()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -59,8 +63,9 @@ class Memo:
             for shard, keys in by_shard.items():
                 write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
             for shard, paths in self._segments(by_shard).items():
-                if len(paths) > _MERGE_AT:
-                    self._merge(shard, paths)
+                if len(paths) >= self._merge_at.get(shard, _MERGE_AT):
+                    n_merged = self._merge_alike(shard, paths)
+                    self._merge_at[shard] = max(_MERGE_AT, len(paths) - n_merged + _ALIKE)
             self._recent.add(items)
 
     def _segments(self, shards: Collection[str]) -> dict[str, list[str]]:
@@ -109,23 +114,30 @@ class Memo:
                 found |= _items(file.read_row_group(group).take(at))
         return found
 
-    def _merge(self, shard: str, paths: Sequence[str]) -> None:
-        """Write the smaller half of the segments as one, then remove those segments.
+    def _merge_alike(self, shard: str, paths: Sequence[str]) -> int:
+        """Merge the segments of each class of sizes that has many, and return how many they were.
 
-        Larger segments are left alone, so that early values of a long run are not rewritten
-        repeatedly.
+        Classes are merged from the smallest on; what they become is left alone until next time.
         """
-        fs = self._store.fs
-        with suppress(FileNotFoundError):  # another process does the same
-            smallest = sorted(paths, key=lambda path: (fs.size(path), path))[: len(paths) // 2 + 1]
-            items: dict[bytes, bytes] = {}
-            for path in smallest:
-                items |= read_segment(self._store, path)
-            merged = write_segment(self._store, f"{self._folder}/{shard}", items)
-            for path in set(smallest) - {merged}:
-                self._keys.pop(path, None)
-                with suppress(FileNotFoundError):
-                    fs.rm_file(path)
+        classes: dict[int, list[str]] = {}
+        with suppress(FileNotFoundError):  # another process merges
+            for path in paths:
+                size = max(1, self._store.fs.size(path))
+                classes.setdefault(int(math.log(size, _ALIKE)), []).append(path)
+            for alike in (classes[c] for c in sorted(classes) if len(classes[c]) >= _ALIKE):
+                self._merge(shard, alike)
+        return sum(len(alike) - 1 for alike in classes.values() if len(alike) >= _ALIKE)
+
+    def _merge(self, shard: str, paths: Sequence[str]) -> None:
+        """Write segments as one, then remove them."""
+        items: dict[bytes, bytes] = {}
+        for path in paths:
+            items |= read_segment(self._store, path)
+        merged = write_segment(self._store, f"{self._folder}/{shard}", items)
+        for path in set(paths) - {merged}:
+            self._keys.pop(path, None)
+            with suppress(FileNotFoundError):
+                self._store.fs.rm_file(path)
 
 
 class _Recent:
