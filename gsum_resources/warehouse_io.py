@@ -148,14 +148,8 @@ class WarehouseIO(dg.IOManager):
         self, step: Step, table: Table, corpora: Collection[str], as_dictionaries: Sequence[str]
     ) -> Lazy:
         """Return all rows of a table for some corpora, read on demand."""
-
-        def read() -> pa.Table:
-            partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
-            rows, hashes = self.store.read(table, partitions, as_dictionaries=as_dictionaries)
-            self.reads.table(step, table.name, hashes)
-            return rows
-
-        return Lazy(read)
+        partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
+        return self.rows(step, table, partitions, as_dictionaries=as_dictionaries)
 
     def existing(self, partitions: Collection[Partition]) -> list[Partition]:
         """Return the partitions without buckets that only larger corpora have."""
