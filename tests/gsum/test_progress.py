@@ -63,6 +63,14 @@ def test_quick_work_and_a_file_show_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         assert stream.getvalue() == ""
 
 
+def wait_for(stream: io.StringIO, text: str) -> None:
+    """Wait until a line has the text; on a busy machine it is written late."""
+    deadline = time.monotonic() + 20
+    while not any(text in line for line in shown(stream)):
+        assert time.monotonic() < deadline, shown(stream)
+        time.sleep(0.02)
+
+
 def test_counts_are_shown_and_the_step_around_continues() -> None:
     stream = io.StringIO()
     shows = Progress(stream=stream, after_s=0.0)
@@ -70,11 +78,8 @@ def test_counts_are_shown_and_the_step_around_continues() -> None:
         with shows.working(about=9), shows.step("chunks"):
             report = reporter("chunks: embedding_model", print)
             report(30, 400)
-            time.sleep(0.1)
-        time.sleep(0.1)
-    lines = shown(stream)
-    assert any("step 1 of about 2, chunks: embedding_model: 30 of 400" in line for line in lines)
-    assert lines[-1].endswith("step 2 of about 2, still at summaries, 0 s")
+            wait_for(stream, "step 1 of about 2, chunks: embedding_model: 30 of 400")
+        wait_for(stream, "step 2 of about 2, still at summaries, 0 s")
 
 
 def test_an_error_ends_it() -> None:
