@@ -58,7 +58,7 @@ def marginal(weight: float) -> Choice:
 
 def facilities(similar: np.ndarray, _: np.ndarray, k: int) -> list[int]:
     """Choose passages so that every passage has a similar one among them."""
-    return greedy(lambda covered: covered.max(axis=1).sum(), similar, k)
+    return greedy(lambda chosen: similar[:, chosen].max(axis=1).sum(), len(similar), k)
 
 
 def covering(similar: np.ndarray, relevance: np.ndarray, k: int) -> list[int]:
@@ -73,19 +73,15 @@ def covering(similar: np.ndarray, relevance: np.ndarray, k: int) -> list[int]:
         reward = np.sqrt(np.bincount(groups[chosen], shifted[chosen])).sum()
         return float(coverage + DIVERSITY * reward)
 
+    return greedy(value, n, k)
+
+
+def greedy(value: Callable[[list[int]], float], n: int, k: int) -> list[int]:
+    """Choose k of n passages, each of which adds the most to the value of those chosen."""
     chosen: list[int] = []
     while len(chosen) < min(k, n):
         others = [i for i in range(n) if i not in chosen]
         chosen.append(max(others, key=lambda i: value([*chosen, i])))
-    return chosen
-
-
-def greedy(value: Callable[[np.ndarray], float], similar: np.ndarray, k: int) -> list[int]:
-    """Choose k passages, each of which adds the most to the value of the columns chosen."""
-    chosen: list[int] = []
-    while len(chosen) < min(k, len(similar)):
-        others = [i for i in range(len(similar)) if i not in chosen]
-        chosen.append(max(others, key=lambda i: value(similar[:, [*chosen, i]])))
     return chosen
 
 

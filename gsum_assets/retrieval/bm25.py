@@ -90,7 +90,7 @@ class Bm25Index:
         return scores
 
     def having(self, term: str) -> np.ndarray:
-        """Return the numbers of the texts that have a term, ascending."""
+        """Return the numbers of the texts that have a term."""
         number = self._number_of(term)
         if number is None:
             return np.empty(0, np.int64)

@@ -64,7 +64,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home(str(tmp_path))
 
 
-def told(found: Sequence[Sentences | None]) -> list:
+def contents(found: Sequence[Sentences | None]) -> list:
     return [one and (one.vectors.tolist(), list(one.n_words), list(one.speakers)) for one in found]
 
 
@@ -95,7 +95,7 @@ def test_many_are_mapped_and_equal_those_in_memory(home: Home) -> None:
     few = home.index(9)
     assert not home.kept()
     many, again = home.index(), home.index()
-    assert told(few.of(ASKED)) == told(many.of(ASKED)) == told(again.of(ASKED))
+    assert contents(few.of(ASKED)) == contents(many.of(ASKED)) == contents(again.of(ASKED))
     assert few.dim == many.dim == VECTORS.shape[1]
     assert len(home.kept()) == 2
 
