@@ -93,6 +93,7 @@ class Declared:
                 corpus=corpus,
                 variant=partitions[0].method or "",
                 step=self.name,
+                code_version=self.step.code_version,
                 folder=around.folder / corpus if around.folder else None,
                 buckets=buckets if len(buckets) < n_buckets(corpus) else (),
             )

@@ -47,6 +47,7 @@ class Inputs:
     variant : the variant whose results the step computes; "" for other steps.
     overrides : keys by section that replace those of `corpus.toml`.
     step : name of the step, "gor/node_rankings", for progress lines.
+    code_version : that of the step.
     log : called with each progress line.
     note : called with name and version of an input that is neither table, model nor setting.
     store : the store of memos and checkpoints; None if only tables are available.
@@ -62,6 +63,7 @@ class Inputs:
     variant: str = ""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     step: str = ""
+    code_version: str = ""
     log: Callable[[str], None] = lambda _: None
     note: Callable[[str, str], None] = lambda *_: None
     store: ParquetStore | None = None

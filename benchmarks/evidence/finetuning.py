@@ -76,7 +76,7 @@ def hits(network: Network, example: Example) -> np.ndarray:
 
 def measure(meetings: Meetings) -> Measurement:
     """Return evidence found in each kind of meetings with and without training on that kind."""
-    kinds, (marked, _) = kinds_of(meetings), examples(meetings, True)
+    kinds, (marked, _) = kinds_of(meetings), examples(meetings)
     rows: list[list[str]] = []
     for kind in sorted(set(kinds.values())):
         own = [e for e in marked if kinds[e.group] == kind]

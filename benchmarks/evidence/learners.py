@@ -8,13 +8,37 @@ import numpy as np
 
 from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.losses import Loss, cross_entropy, summed
+from gsum_assets.evidence.network import Model
 from gsum_assets.evidence.rank import NAMES
-from gsum_assets.evidence.training import Example, Judge, Learn, Recipe, learn_network
+from gsum_assets.evidence.training import Example, Judge, Learn, Recipe, learn_network, train
+from gsum_assets.evidence.trees import Trees
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ALL = NAMES[True]
+
+
+def packaged_models(examples: Sequence[Example], recipe: Recipe) -> dict[str, Model]:
+    """Return the models of the packaged weights by name.
+
+    Parameters
+    ----------
+    examples : with all features and edges.
+    """
+    own = [seen(example, OWN, edges=False) for example in examples]
+    return {
+        "own": train(own, OWN, recipe),
+        "graph": train(examples, ALL, recipe),
+        "gnn": train([seen(example, OWN, edges=True) for example in examples], OWN, recipe),
+        "gbm": train_trees(examples, ALL, recipe),
+    }
+
+
+def seen(example: Example, names: Sequence[str], edges: bool) -> Example:
+    """Return the example with its first features, and without edges if there are to be none."""
+    kept = example.edges if edges else []
+    return replace(example, features=example.features[:, : len(names)], edges=kept)
 
 
 def with_graph(recipe: Recipe) -> Learn:
@@ -33,13 +57,9 @@ def messages_alone(recipe: Recipe) -> Learn:
 
 
 def _restricted(names: Sequence[str], recipe: Recipe, edges: bool) -> Learn:
-    def seen(example: Example) -> Example:
-        kept = example.edges if edges else []
-        return replace(example, features=example.features[:, : len(names)], edges=kept)
-
     def learn(examples: Sequence[Example]) -> Judge:
-        judge = learn_network(names, recipe)([seen(example) for example in examples])
-        return lambda example: judge(seen(example))
+        judge = learn_network(names, recipe)([seen(one, names, edges) for one in examples])
+        return lambda example: judge(seen(example, names, edges))
 
     return learn
 
@@ -48,28 +68,62 @@ def boosted_trees(recipe: Recipe) -> Learn:
     """Return the training of gradient-boosted trees on all features of each passage, graph too."""
 
     def learn(examples: Sequence[Example]) -> Judge:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        features = np.concatenate([example.features for example in examples])
-        marks = np.concatenate([example.is_evidence for example in examples])
-        models = [
-            HistGradientBoostingClassifier(
-                max_iter=150,
-                learning_rate=0.05,
-                max_leaf_nodes=15,
-                min_samples_leaf=50,
-                l2_regularization=1.0,
-                max_features=0.3,
-                early_stopping=False,  # pyright: ignore[reportArgumentType]
-                random_state=seed,
-            ).fit(features, marks)
-            for seed in range(recipe.n_seeds)
-        ]
-        return lambda example: np.mean(
-            [model.predict_proba(example.features)[:, 1] for model in models], axis=0
-        )
+        trees = train_trees(examples, ALL, recipe)
+        return lambda example: trees.probabilities(trees.scaled(example.features), [])
 
     return learn
+
+
+def train_trees(examples: Sequence[Example], names: Sequence[str], recipe: Recipe) -> Trees:
+    """Return boosted trees, one model for each seed, whose logits are averaged.
+
+    Parameters
+    ----------
+    names : names of the features, `(n_features,)`.
+    """
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    features = np.concatenate([example.features for example in examples])
+    marks = np.concatenate([example.is_evidence for example in examples])
+    untrained = Trees(names, features.mean(axis=0), features.std(axis=0) + 1e-6, {})
+    scaled = untrained.scaled(features)
+    fitted = [
+        GradientBoostingClassifier(
+            n_estimators=150,
+            learning_rate=0.05,
+            max_leaf_nodes=15,
+            min_samples_leaf=50,
+            max_features=0.3,
+            subsample=0.5,
+            random_state=seed,
+        ).fit(scaled, marks)
+        for seed in range(recipe.n_seeds)
+    ]
+    trees = [one.tree_ for model in fitted for one in model.estimators_.ravel()]
+    widest = max(tree.node_count for tree in trees)
+    share = fitted[0].learning_rate / len(fitted)
+    prior = marks.mean()
+    return replace(
+        untrained,
+        weights={
+            "feature": _stacked([np.maximum(tree.feature, 0) for tree in trees], widest),
+            "threshold": _stacked([tree.threshold for tree in trees], widest),
+            "left": _stacked([_child(tree.children_left) for tree in trees], widest),
+            "right": _stacked([_child(tree.children_right) for tree in trees], widest),
+            "value": _stacked([share * tree.value[:, 0, 0] for tree in trees], widest),
+            "bias": np.array([np.log(prior / (1 - prior))], np.float32),
+        },
+    )
+
+
+def _child(children: np.ndarray) -> np.ndarray:
+    """Return the children of each node; a leaf is its own."""
+    return np.where(children < 0, np.arange(len(children)), children)
+
+
+def _stacked(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
+    padded = [np.pad(row, (0, width - len(row))) for row in rows]
+    return np.stack(padded).astype(np.float32)
 
 
 def with_soft_f1(weight: float) -> Loss:

@@ -6,20 +6,24 @@ import numpy as np
 
 from benchmarks import Measurement
 from benchmarks.evidence.found import HEADER, compared_ranks, hits_of, metrics_of, paired
-from benchmarks.evidence.learners import boosted_trees, messages_alone, own_features, with_graph
+from benchmarks.evidence.learners import (
+    boosted_trees,
+    messages_alone,
+    own_features,
+    packaged_models,
+    with_graph,
+)
 from benchmarks.evidence.meetings import Meetings, only
 from benchmarks.results import interval
 from gsum.statistics import intervals
 from gsum_assets.evidence.choose import best_prefix
 from gsum_assets.evidence.learn import MARKED, Lessons, examples_of
-from gsum_assets.evidence.rank import DENSE, NAMES
+from gsum_assets.evidence.rank import DENSE
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
-from gsum_assets.evidence.training import Example, Recipe, cross_validated, train
-from gsum_assets.evidence.weights import packaged, save_networks
+from gsum_assets.evidence.training import Example, Recipe, cross_validated
+from gsum_assets.evidence.weights import packaged, save_models
 from gsum_assets.retrieval.words import Words
 
-NETWORKS = {"own": False, "graph": True}
-"""Whether a network reads the graph, by its name in the file of weights."""
 LEARNERS = {
     "own": own_features,
     "graph": with_graph,
@@ -29,19 +33,19 @@ LEARNERS = {
 """Trainings that are compared by cross-validation."""
 
 
-def examples(meetings: Meetings, graph: bool) -> tuple[list[Example], list[np.ndarray]]:
+def examples(meetings: Meetings) -> tuple[list[Example], list[np.ndarray]]:
     """Return the questions with marked evidence, and the cosine of each of their passages."""
     chosen = only(meetings, list(meetings.marked))
     texts = chosen.queries["text"].to_pylist()
     lessons = Lessons(MARKED, chosen.questions, texts, chosen.marked)
     n = CandidateSettings().n
-    found = examples_of(lessons, chosen.collection, chosen.sentences, Words(), n, graph)
+    found = examples_of(lessons, chosen.collection, chosen.sentences, Words(), n)
     return found, [example.features[:, DENSE] for example in found]
 
 
 def measure(meetings: Meetings, recipe: Recipe) -> Measurement:
     """Return evidence found by models that never saw a question's meeting, and by vectors."""
-    all_features, cosines = examples(meetings, graph=True)
+    all_features, cosines = examples(meetings)
     marks = [example.is_evidence for example in all_features]
     scores = {"dense": cosines} | {
         name: cross_validated(all_features, learner(recipe)) for name, learner in LEARNERS.items()
@@ -69,13 +73,10 @@ def measure(meetings: Meetings, recipe: Recipe) -> Measurement:
 
 def write(meetings: Meetings, recipe: Recipe, file: Path | None = None) -> str:
     """Train on all meetings, write the weights, and return what they were trained on."""
-    networks = {}
-    for name, graph in NETWORKS.items():
-        own, _ = examples(meetings, graph)
-        networks[name] = train(own, NAMES[graph], recipe)
+    models = packaged_models(examples(meetings)[0], recipe)
     n_meetings, n_questions = len(meetings.collection.document_ids), len(meetings.marked)
     data = f"QMSum train, {n_meetings} meetings, {n_questions} questions"
-    save_networks(networks, file or packaged(), data)
+    save_models(models, file or packaged(), data)
     return data
 
 

@@ -22,11 +22,12 @@ from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
+from gsum_assets.evidence.network import Model
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
-from gsum_assets.evidence.variants import VARIANTS
-from gsum_assets.evidence.weights import load_network
+from gsum_assets.evidence.variants import VARIANTS, Variant
+from gsum_assets.evidence.weights import load_model
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.oracles import rank_by_oracle
@@ -76,12 +77,17 @@ def judged(meetings: Meetings) -> dict[str, Evidence]:
             SentenceIndex.of_rows(meetings.sentences),
             meetings.questions,
             meetings.queries["text"].to_pylist(),
-            load_network(VARIANTS[variant].weights),
+            load_model(VARIANTS[variant].weights),
             Words(),
             CandidateSettings().n,
+            prose=_prose(VARIANTS[variant]),
         )
         for name, variant in NETWORKS.items()
     }
+
+
+def _prose(variant: Variant) -> Model | None:
+    return load_model(variant.prose) if variant.prose else None
 
 
 def ranks(meetings: Meetings, found: Mapping[str, Evidence]) -> Measurement:

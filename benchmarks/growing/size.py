@@ -349,8 +349,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
     from gsum_assets.evidence.rank import rank
     from gsum_assets.evidence.sentence_index import sentence_index
     from gsum_assets.evidence.settings import CandidateSettings
-    from gsum_assets.evidence.variants import VARIANTS
-    from gsum_assets.evidence.weights import load_network
+    from gsum_assets.evidence.weights import load_model
     from gsum_assets.lightpal.rank import PassageSearch, Tables
     from gsum_assets.lightpal.settings import LightpalSettings
     from gsum_assets.retrieval.collection import Collection, Questions
@@ -392,10 +391,11 @@ def _ask_warm(methods: Sequence[str]) -> None:
                 ),
                 questions.take(on_all),
                 [questions.texts[index] for index in on_all],
-                load_network(VARIANTS["evidence"].weights),
+                load_model("graph"),
                 Words("en"),
                 CandidateSettings().n,
                 time.process_time,
+                load_model("own"),
             ).rankings
             latencies = {row["query_id"]: row["latency_s"] for row in found.to_pylist()}
             recorded[method] = [1000 * seconds for seconds in latencies.values()][1:]

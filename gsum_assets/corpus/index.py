@@ -10,6 +10,7 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
+from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.corpus.embed import embed_chunks, embed_questions
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import Document, take
@@ -71,7 +72,10 @@ def _chunks(inputs: Inputs) -> Result:
 
 
 def _chunk_embeddings(inputs: Inputs) -> Result:
-    embedded = embed_chunks(inputs.table("chunks"), inputs.model("embedding_model"))
+    chunks, embedder = inputs.table("chunks"), inputs.model("embedding_model")
+    embedded = with_earlier(
+        inputs, "chunk_embeddings", chunks, lambda new: embed_chunks(new, embedder)
+    )
 
     def shown() -> Mapping[str, Any]:
         plot = Picture(embedding_map(embedded, inputs.title), "map of the chunks")

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evidence.network import Network
+from gsum_assets.evidence.network import Model
 
 N_SHOWN = 3
 _LEAST = 0.005  # probability; less is not shown
 
 
 def reasons(
-    network: Network, scaled: np.ndarray, edges: Sequence[np.ndarray], found: np.ndarray
+    model: Model, scaled: np.ndarray, edges: Sequence[np.ndarray], found: np.ndarray
 ) -> list[list[str]]:
     """Return the strongest reasons for each passage, as "best sentence +0.21", `(n,)`.
 
@@ -20,15 +20,15 @@ def reasons(
 
     Parameters
     ----------
-    scaled, edges : inputs of the network.
+    scaled, edges : inputs of the model.
     found : its probabilities, `(n,)`.
     """
-    group_of = np.array([name.partition(":")[0] for name in network.names])
+    group_of = np.array([name.partition(":")[0] for name in model.names])
     groups = list(dict.fromkeys(group_of.tolist()))
     losses = np.empty((len(found), len(groups)))
     for column, group in enumerate(groups):
         without = np.where(group_of == group, np.float32(0), scaled)
-        losses[:, column] = found - network.probabilities(without, edges)
+        losses[:, column] = found - model.probabilities(without, edges)
     best = np.argsort(-losses.round(6), axis=1, kind="stable")[:, :N_SHOWN]
     return [
         [f"{groups[i]} {loss[i]:+.2f}" for i in order if loss[i] >= _LEAST]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.evidence.learn import (
     examples_of,
     learnt,
@@ -29,7 +30,10 @@ _TRAINING = (
 
 
 def _sentences(inputs: Inputs) -> pa.Table:
-    return sentence_rows(inputs.table("chunks"), inputs.model("embedding_model"))
+    chunks, embedder = inputs.table("chunks"), inputs.model("embedding_model")
+    return with_earlier(
+        inputs, "evidence.sentences", chunks, lambda new: sentence_rows(new, embedder)
+    )
 
 
 def _model(inputs: Inputs) -> Result:

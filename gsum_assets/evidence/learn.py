@@ -132,7 +132,6 @@ def examples_of(
     sentences: pa.Table,
     words: Words,
     n_candidates: int,
-    graph: bool = True,
 ) -> list[Example]:
     """Return the questions over the passages of their scopes, as at ranking.
 
@@ -140,14 +139,14 @@ def examples_of(
     """
     questions, index = lessons.questions, SentenceIndex.of_rows(sentences)
     found = []
-    for one in judge(collection, index, questions, lessons.texts, words, n_candidates, graph):
+    for one in judge(collection, index, questions, lessons.texts, words, n_candidates, graph=True):
         query_id = questions.ids[one.number]
         evidence = lessons.evidence[query_id]
         found.append(
             Example(
                 questions.document_ids[one.number] or query_id,
                 one.features,
-                edges_of(one.scope) if graph else [],
+                edges_of(one.scope),
                 np.array([chunk_id in evidence for chunk_id in one.scope.ids]),
             )
         )

@@ -5,12 +5,12 @@ import pyarrow as pa
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
-from gsum_assets.evidence.network import Network
+from gsum_assets.evidence.network import Model
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.evidence.variants import VARIANTS
-from gsum_assets.evidence.weights import load_network, unpacked
+from gsum_assets.evidence.weights import load_model, unpacked
 from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.result import Result
 from gsum_assets.retrieval.collection import Questions
@@ -25,23 +25,25 @@ def _rank(inputs: Inputs) -> Result:
     queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
     n_chunks = len(collection.chunk_ids)
     settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
+    prose = VARIANTS[inputs.variant].prose
     found = rank(
         collection,
         sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
-        _network(inputs),
+        _model(inputs),
         Words(inputs.settings("language")),
         settings.n,
+        prose=load_model(prose) if prose else None,
     )
     return Result(found.rankings, beside={"probabilities": found.probabilities})
 
 
-def _network(inputs: Inputs) -> Network:
+def _model(inputs: Inputs) -> Model:
     chosen = VARIANTS[inputs.variant]
     if chosen.finetuned:
         return unpacked(inputs.table("model")["weights"][0].as_py())
-    return load_network(chosen.weights)
+    return load_model(chosen.weights)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
@@ -81,7 +83,7 @@ METHOD = Method(
                 "each.",
             },
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
-            code_version="3",  # to be raised with new packaged weights
+            code_version="4",  # to be raised with new packaged weights
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="4"),
     ),

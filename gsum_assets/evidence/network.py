@@ -6,6 +6,7 @@ behind them, and from the most similar ones. Every layer adds to what a passage 
 averaged in probability. Torch needs seconds to load, and a question waits for neither.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,16 +18,14 @@ LIMIT = 5.0  # a standardized feature is clipped to -LIMIT .. LIMIT
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
-    """An ensemble of networks with the features that it reads.
+class Model(ABC):
+    """A trained model with the features that it reads.
 
     Attributes
     ----------
     names : names of the features, `(n_features,)`.
     mean, deviation : of each feature over the training questions, `(n_features,)`.
-    weights : by name, the first axis over the networks: `input.weight` `(s, h, n_features)`,
-        `input.bias` `(s, h)`; for each layer i `layers.i.weight` `(s, h, (1 + n_kinds) * h)` and
-        `layers.i.bias` `(s, h)`; `output.weight` `(s, 1, h)` and `output.bias` `(s, 1)`.
+    weights : arrays by name.
     """
 
     names: Sequence[str]
@@ -39,14 +38,38 @@ class Network:
         scaled = (features - self.mean) / self.deviation
         return np.clip(scaled, -LIMIT, LIMIT).astype(np.float32)
 
+    @property
+    @abstractmethod
+    def has_messages(self) -> bool:
+        """Whether passages receive messages along edges."""
+
+    @abstractmethod
     def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the probability of each passage, mean over the networks, `(n,)`.
+        """Return the probability of each passage, `(n,)`.
 
         Parameters
         ----------
         scaled : the result of `scaled`.
-        edges : the result of `edges_of`; empty for networks without messages.
+        edges : the result of `edges_of`; empty for a model without messages.
         """
+
+
+class Network(Model):
+    """An ensemble of networks.
+
+    The first axis of its `weights` is over the networks: `input.weight` `(s, h, n_features)`,
+    `input.bias` `(s, h)`; for each layer i `layers.i.weight` `(s, h, (1 + n_kinds) * h)` and
+    `layers.i.bias` `(s, h)`; `output.weight` `(s, 1, h)` and `output.bias` `(s, 1)`.
+    """
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether passages receive messages along edges."""
+        _, hidden, width = self.weights["layers.0.weight"].shape
+        return width > hidden
+
+    def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the mean probability over the networks, see `Model`."""
         w = self.weights
         state = relu(scaled @ _turned(w["input.weight"]) + w["input.bias"][:, None])  # (s, n, h)
         for layer in range(self.n_layers):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gsum_assets.evidence.explain import reasons
 from gsum_assets.evidence.features import OWN, Question, own_features, signals
 from gsum_assets.evidence.graph_features import GRAPH, graph_features
-from gsum_assets.evidence.network import Network, edges_of
+from gsum_assets.evidence.network import Model, edges_of
 from gsum_assets.evidence.scope import Scope, ScopeIndex
 from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
@@ -55,10 +55,11 @@ def rank(
     sentences: SentenceIndex,
     questions: Questions,
     texts: Sequence[str],
-    network: Network,
+    model: Model,
     words: Words,
     n_candidates: int,
     clock: Callable[[], float] = time.perf_counter,
+    prose: Model | None = None,
 ) -> Evidence:
     """Return the rankings of all questions, and every probability with its reasons.
 
@@ -69,18 +70,21 @@ def rank(
     ----------
     sentences : of all passages.
     texts : the questions as they were asked, `(n_questions,)`.
-    network : reads the features of `NAMES`.
+    model : reads the features of `NAMES`.
     n_candidates : passages judged beside their neighbours, in a scope with more.
+    prose : model for scopes without speakers; None: `model`.
     """
-    graph = len(network.names) > len(OWN)
+    of_kind = {True: model, False: prose or model}
+    graph = any(len(one.names) > len(OWN) for one in of_kind.values())
     blocks: list[tuple[int, dict[str, list], dict[str, list]]] = []
     judgements = judge(collection, sentences, questions, texts, words, n_candidates, graph, clock)
     for one in judgements:
         started = clock()
-        edges = edges_of(one.scope) if graph else []
-        scaled = network.scaled(one.features)
-        found = network.probabilities(scaled, edges).round(6)
-        because = reasons(network, scaled, edges, found)
+        model = of_kind[one.scope.is_speech]
+        edges = edges_of(one.scope) if model.has_messages else []
+        scaled = model.scaled(one.features[:, : len(model.names)])
+        found = model.probabilities(scaled, edges).round(6)
+        because = reasons(model, scaled, edges, found)
         order = top(found[None], one.scope.ids, len(found))[0]
         scores, ranked = found, order
         if not question_aspects(texts[one.number]):

@@ -48,6 +48,16 @@ class Scope:
         return JoinedSentences(self.sentences)
 
     @cached_property
+    def is_speech(self) -> bool:
+        """Whether a quarter of the sentences or more have a speaker.
+
+        At least 46% have one in each of QMSum's train meetings, and none in SQuALITY's stories.
+        """
+        passages = [one for one in self.sentences if one is not None]
+        has_speaker = [bool(speaker) for one in passages for speaker in one.speakers]
+        return 4 * sum(has_speaker) >= max(1, len(has_speaker))
+
+    @cached_property
     def nearest(self) -> np.ndarray:
         """The most similar other passages, best first; -1 beyond the last, `(n, N_NEAREST)`."""
         similar = np.round(self.vectors @ self.vectors.T, 6)

@@ -11,28 +11,27 @@ class Variant:
 
     Attributes
     ----------
-    graph : whether passages learn from neighbouring and similar ones; otherwise each is judged by
-        its own features, with other weights.
+    weights : name of the model in the file of weights, see `weights.load_model`.
+    prose : name of the model for prose, where neighbours are no sign of evidence; None: `weights`.
     adaptive : whether the number of passages has the largest expected F1; otherwise it is k of
         `[retrieval]`.
     finetuned : whether the packaged weights are trained further on the corpus.
     """
 
-    graph: bool = True
+    weights: str = "graph"
+    prose: str | None = None
     adaptive: bool = True
     finetuned: bool = False
-
-    @property
-    def weights(self) -> str:
-        """Name of the network in the file of weights."""
-        return "graph" if self.graph else "own"
 
 
 VARIANTS: Mapping[str, Variant] = MappingProxyType(
     {
-        "evidence": Variant(),
-        "evidence-no-graph": Variant(graph=False),
-        "evidence-fixed-k": Variant(adaptive=False),
+        "evidence": Variant(prose="own"),
+        "evidence-no-graph": Variant("own"),
+        "evidence-gnn": Variant("gnn"),
+        "evidence-gbm": Variant("gbm"),
+        "evidence-graph": Variant(),
+        "evidence-fixed-k": Variant(prose="own", adaptive=False),
         "evidence-finetuned": Variant(finetuned=True),
     }
 )

@@ -1,4 +1,4 @@
-"""File of the networks' weights, with what is needed to use them."""
+"""File of the models' weights, with what is needed to use them."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gsum_assets.evidence.network import Network
+from gsum_assets.evidence.network import Model, Network
+from gsum_assets.evidence.trees import Trees
 from gsum_resources.checkpoints import pack, unpack
 
 FILE = "weights.safetensors"
@@ -21,19 +22,27 @@ def packaged() -> Path:
     return Path(str(resources.files("gsum_assets.evidence") / FILE))
 
 
-@cache
 def load_network(name: str, file: Path | None = None) -> Network:
-    """Return one of the networks of a file.
+    """Return one of the networks of a file, see `load_model`."""
+    found = load_model(name, file)
+    assert isinstance(found, Network)
+    return found
+
+
+@cache
+def load_model(name: str, file: Path | None = None) -> Model:
+    """Return one of the models of a file.
 
     Parameters
     ----------
-    name : "graph", or "own" for the one that judges each passage alone.
+    name : "graph"; "own", which judges each passage alone; "gnn", which reads no hand-made feature
+        of the graph; or "gbm", trees instead of networks.
     file : None: the packaged weights.
 
     Raises
     ------
     ValueError
-        If the file has another format or no such network.
+        If the file has another format or no such model.
     """
     from safetensors import safe_open
 
@@ -47,14 +56,16 @@ def load_network(name: str, file: Path | None = None) -> Network:
             )
         named = [key for key in opened.keys() if key.startswith(f"{name}/")]  # noqa: SIM118
         if not named:
-            raise ValueError(f"{path}: no network '{name}'; use 'graph' or 'own'")
+            present = sorted({key.partition("/")[0] for key in opened.keys()})  # noqa: SIM118
+            raise ValueError(f"{path}: no model '{name}'; use {' or '.join(present)}")
         arrays = {key.removeprefix(f"{name}/"): opened.get_tensor(key) for key in named}
     mean, deviation = (arrays.pop(scale) for scale in _SCALES)
-    return Network(json.loads(metadata[f"{name}.features"]), mean, deviation, arrays)
+    kind = Network if "input.weight" in arrays else Trees
+    return kind(json.loads(metadata[f"{name}.features"]), mean, deviation, arrays)
 
 
-def save_networks(networks: Mapping[str, Network], file: Path, data: str) -> None:
-    """Write networks by name to one file.
+def save_models(models: Mapping[str, Model], file: Path, data: str) -> None:
+    """Write models by name to one file.
 
     Parameters
     ----------
@@ -64,9 +75,9 @@ def save_networks(networks: Mapping[str, Network], file: Path, data: str) -> Non
 
     arrays: dict[str, np.ndarray] = {}
     metadata = {"format": str(FORMAT), "data": data}
-    for name, network in networks.items():
-        metadata[f"{name}.features"] = json.dumps(list(network.names), ensure_ascii=False)
-        own = {"mean": network.mean, "deviation": network.deviation, **network.weights}
+    for name, model in models.items():
+        metadata[f"{name}.features"] = json.dumps(list(model.names), ensure_ascii=False)
+        own = {"mean": model.mean, "deviation": model.deviation, **model.weights}
         for key, values in own.items():
             arrays[f"{name}/{key}"] = np.ascontiguousarray(values, np.float32)
     save_file(arrays, file, metadata)

@@ -12,7 +12,7 @@ from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at,
 
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
 NEW = document_in(5)
-METHODS = ["evidence", "evidence-no-graph", "evidence-fixed-k"]
+METHODS = ["evidence", "evidence-no-graph", "evidence-gnn", "evidence-gbm", "evidence-fixed-k"]
 SETTINGS = f"""
 {WITHOUT_BERTSCORE}[chunking]
 max_tokens = 32

@@ -35,6 +35,17 @@ def column(scope: Scope, name: str) -> list[float]:
     return features[:, OWN.index(name)].round(5).tolist()
 
 
+def test_speech_has_a_speaker_in_a_quarter_of_its_sentences() -> None:
+    for speakers, expected in (
+        (["Ann", "", "", ""], True),
+        (["Ann", *[""] * 4], False),
+        ([], False),
+    ):
+        rows = [("a-00000", i, speaker, 3) for i, speaker in enumerate(speakers)]
+        vectors = list(random_units(len(rows), 2)) if rows else []
+        assert index_of(TEXTS, VECTORS, sentences(rows, vectors)).scope().is_speech is expected
+
+
 def test_signals_by_hand(index: ScopeIndex) -> None:
     found = signals(index.scope(), QUESTION, np.array([3.0, 2, 1, 0]), index.having(QUESTION.terms))
     half = round(math.sqrt(0.5), 6)

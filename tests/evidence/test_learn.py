@@ -161,8 +161,6 @@ def test_examples_are_judged_in_the_scope_of_their_question() -> None:
     assert len(by_group["ferry"].edges) == 5
     assert lessons.documents(collection) == {"ferry", "mill"}
     assert lesson("mill", "deleted").documents(collection) == {"mill"}
-    (alone, *_) = examples_of(lessons, collection, sentences([], []), Words(), 200, graph=False)
-    assert alone.edges == []
 
 
 def test_probable_passages_are_added_to_a_source() -> None:

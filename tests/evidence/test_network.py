@@ -17,7 +17,7 @@ from gsum_assets.evidence.training import (
     learn_network,
     train,
 )
-from gsum_assets.evidence.weights import load_network, save_networks
+from gsum_assets.evidence.weights import load_model, load_network, packaged, save_models
 from tests.evidence.toys import index_of, random_network, random_units, sentences
 
 QUICK = Recipe(hidden=4, epochs=30, n_seeds=2, dropout=0.0, peak_rate=0.05)
@@ -115,12 +115,12 @@ def test_training_twice_gives_the_same_weights() -> None:
 def test_saved_networks_come_back(tmp_path: Path) -> None:
     file = tmp_path / "weights.safetensors"
     network = random_network(["é", "y"], 0)
-    save_networks({"own": network}, file, "toys")
+    save_models({"own": network}, file, "toys")
     again = load_network("own", file)
     assert list(again.names) == ["é", "y"]
     for name, weight in network.weights.items():
         assert np.array_equal(weight, again.weights[name])
-    with pytest.raises(ValueError, match="no network 'graph'"):
+    with pytest.raises(ValueError, match="no model 'graph'; use own"):
         load_network("graph", file)
 
 
@@ -134,9 +134,11 @@ def test_another_format_is_named(tmp_path: Path) -> None:
 
 
 def test_packaged_weights_read_the_features_that_are_computed() -> None:
-    graph, own = load_network("graph"), load_network("own")
-    assert tuple(graph.names) == NAMES[True] == (*OWN, *GRAPH)
-    assert tuple(own.names) == NAMES[False] == OWN
-    assert graph.weights["layers.0.weight"].shape[2] == (1 + N_KINDS) * 32
-    assert own.weights["layers.0.weight"].shape[2] == 32
-    assert all(np.isfinite(w).all() for n in (graph, own) for w in n.weights.values())
+    models = {name: load_model(name) for name in ("graph", "own", "gnn", "gbm")}
+    for name, model in models.items():
+        assert tuple(model.names) == NAMES[name in ("graph", "gbm")]
+        assert model.has_messages == (name in ("graph", "gnn"))
+        assert all(np.isfinite(w).all() for w in model.weights.values())
+    assert {True: (*OWN, *GRAPH), False: OWN} == NAMES
+    assert models["graph"].weights["layers.0.weight"].shape[2] == (1 + N_KINDS) * 32
+    assert packaged().stat().st_size < 10**6

@@ -28,8 +28,8 @@ VECTORS = random_units(14)
 BUDGET = Budget(12, 60, 6, 0)
 
 
-def spoken(ids: list[str]) -> pa.Table:
-    rows = [(chunk_id, i, "Ann", 5 + i) for chunk_id in ids for i in range(3)]
+def spoken(ids: list[str], speaker: str = "Ann") -> pa.Table:
+    rows = [(chunk_id, i, speaker, 5 + i) for chunk_id in ids for i in range(3)]
     return sentences(rows, list(random_units(len(rows), seed=1)))
 
 
@@ -39,9 +39,11 @@ def ranked(
     network: Network = GRAPH,
     shuffled: int = 0,
     n: int = 200,
+    prose: Network | None = None,
+    speaker: str = "Ann",
 ) -> Evidence:
     parts = list(tables(TEXTS, VECTORS))
-    parts.append(spoken(parts[1]["chunk_id"].to_pylist()))
+    parts.append(spoken(parts[1]["chunk_id"].to_pylist(), speaker))
     if shuffled:
         draw = np.random.default_rng(shuffled)
         parts = [part.take(draw.permutation(part.num_rows)) for part in parts]
@@ -58,6 +60,7 @@ def ranked(
         Words(),
         n,
         lambda: 0.0,
+        prose,
     )
 
 
@@ -251,6 +254,13 @@ def test_vectors_of_another_model_are_refused() -> None:
             Words(),
             200,
         )
+
+
+def test_prose_is_judged_by_the_model_for_prose() -> None:
+    texts, documents = ["Who broke the pump?", "Who ground flour?"], ["ferry", "mill"]
+    for speaker, expected in (("", OWN), ("Ann", GRAPH)):
+        found = ranked(texts, documents, GRAPH, prose=OWN, speaker=speaker)
+        assert found == ranked(texts, documents, expected, speaker=speaker)
 
 
 def test_a_reason_is_the_probability_lost_without_a_feature() -> None:

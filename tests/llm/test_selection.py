@@ -11,6 +11,7 @@ from gsum_resources.llm.classical.selection import (
     SelectionSettings,
     is_statement,
     readability,
+    relevance_factor,
     select_sentences,
     word_weights,
 )
@@ -26,10 +27,11 @@ def prose(*texts):
     return [Sentence(text, "", 0) for text in texts]
 
 
-def select(sentences, max_words, relevant=None):
+def select(sentences, max_words, relevant=None, probabilities=None):
     vectors = WordEmbedder().embed([s.text for s in sentences])
     central = np.ones(len(sentences))
-    return select_sentences(sentences, vectors, relevant, central, max_words, SETTINGS)
+    wanted = None if relevant is None else relevance_factor(relevant, probabilities, SETTINGS)
+    return select_sentences(sentences, vectors, wanted, central, max_words, SETTINGS)
 
 
 def test_word_weights_equal_the_formula():
@@ -70,6 +72,24 @@ def test_relevant_sentence_wins():
     relevant = np.full(len(NOUNS), 0.1)
     relevant[7] = 0.9
     assert select(sentences, 7, relevant) == [7]
+
+
+def test_probable_passage_outweighs_a_slightly_more_relevant_sentence():
+    sentences = prose(*(f"The {noun} was painted red by them." for noun in NOUNS))
+    relevant = np.full(len(NOUNS), 0.5)
+    relevant[7] = 0.6
+    probabilities = np.full(len(NOUNS), 0.2)
+    probabilities[3] = 0.4
+    assert select(sentences, 7, relevant, probabilities) == [3]
+    assert select(sentences, 7, relevant, np.full(len(NOUNS), 0.2)) == [7]
+
+
+def test_relevance_factor_equals_the_formula():
+    relevant, probabilities = np.array([0.25, 0.0]), np.array([0.25, 0.0])
+    alone = relevance_factor(relevant, None, SETTINGS)
+    assert np.allclose(alone, [0.125, 0.01**1.5])
+    beside = relevance_factor(relevant, probabilities, SETTINGS)
+    assert np.allclose(beside, [0.125 * 0.5, 0.001**1.5 * 0.1])
 
 
 def test_chat_questions_and_fragments_count_less():

@@ -31,6 +31,8 @@ _FINITE = re.compile(
     re.IGNORECASE,
 )
 
+_LEAST = 0.001  # probability
+
 
 @dataclass(frozen=True)
 class SelectionSettings:
@@ -43,6 +45,9 @@ class SelectionSettings:
     same : cosine from which two sentences count as equal; the second is never selected.
     length_power : penalty on length; 0 favours long sentences, 1 short ones.
     relevance : exponent on the relevance to a question with search terms.
+    probability, relevance_beside : where passages have probabilities, the exponents on that of a
+        sentence's passage, and on the relevance, which it depends on already. Chosen on the first
+        60 meetings of QMSum train (docs/evidence.md).
     centrality : exponent on the centrality.
     chat : penalty on the share of "I", "you" and similar words in a sentence.
     question : factor for a question.
@@ -60,6 +65,8 @@ class SelectionSettings:
     same: float = 0.85
     length_power: float = 0.5
     relevance: float = 1.5
+    probability: float = 1.5
+    relevance_beside: float = 0.5
     centrality: float = 0.2
     chat: float = 3.0
     question: float = 0.9
@@ -76,11 +83,10 @@ class SelectionSettings:
 def select_sentences(
     sentences: Sequence[Sentence],
     vectors: np.ndarray,
-    relevance: np.ndarray | None,
+    wanted: np.ndarray | None,
     centrality: np.ndarray,
     max_words: int,
     settings: SelectionSettings,
-    prior: np.ndarray | None = None,
 ) -> list[int]:
     """Return the indices of the selected sentences, ascending.
 
@@ -88,11 +94,10 @@ def select_sentences(
     ----------
     sentences : the candidates, in document order.
     vectors : unit vectors, `(n_sentences, dim)`, to detect equal sentences.
-    relevance : `(n_sentences,)` in 0..1, or None for a question that requests everything.
+    wanted : the result of `relevance_factor`, or None for a question that requests everything.
     centrality : `(n_sentences,)` in 0..1.
     max_words : requested length, speakers' names included.
     settings : weights of sentences.
-    prior : further factor of each sentence, `(n_sentences,)`.
 
     Returns
     -------
@@ -101,10 +106,8 @@ def select_sentences(
     """
     worth = readability(sentences, settings)
     worth *= np.clip(centrality, 0.01, 1) ** settings.centrality
-    if relevance is not None:
-        worth *= np.clip(relevance, 0.01, 1) ** settings.relevance
-    if prior is not None:
-        worth *= prior
+    if wanted is not None:
+        worth *= wanted
     stems = [frozenset(content_stems(s.text)) for s in sentences]
     weights = word_weights(stems, settings.word_power)
     sizes = [count_words(s.text) for s in sentences]
@@ -137,6 +140,24 @@ def select_sentences(
             said = np.flatnonzero(vectors @ vectors[best] >= settings.same)
             pool -= {best, *said.tolist()}
     return sorted(chosen)
+
+
+def relevance_factor(
+    relevance: np.ndarray, probabilities: np.ndarray | None, settings: SelectionSettings
+) -> np.ndarray:
+    """Return the factor by which a question prefers each sentence, `(n_sentences,)`.
+
+    Parameters
+    ----------
+    relevance : similarity to the question, `(n_sentences,)` in 0..1.
+    probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; None:
+        unknown.
+    """
+    clipped = np.clip(relevance, 0.01, 1)
+    if probabilities is None:
+        return clipped**settings.relevance
+    likely = np.clip(probabilities, _LEAST, 1) ** settings.probability
+    return likely * clipped**settings.relevance_beside
 
 
 def is_statement(sentence: Sentence) -> bool:

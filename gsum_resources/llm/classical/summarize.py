@@ -6,13 +6,12 @@ import numpy as np
 
 from gsum_resources.llm.classical.ranking import centrality, relevance
 from gsum_resources.llm.classical.reading import Reading
-from gsum_resources.llm.classical.selection import SelectionSettings, select_sentences
+from gsum_resources.llm.classical.selection import (
+    SelectionSettings,
+    relevance_factor,
+    select_sentences,
+)
 from gsum_resources.llm.classical.sentences import Sentence
-
-# exponent on the probability of a sentence's passage; of 0, 1.5 and 3 the best on 60 meetings of
-# QMSum train (docs/evidence.md)
-_PROBABILITY_POWER = 3.0
-_LEAST = 0.001  # probability
 
 
 @dataclass(frozen=True)
@@ -47,16 +46,16 @@ def choose_sentences(
     """
     settings = settings or SummarySettings()
     central = centrality(reading.vectors, settings.unrelated)
-    relevant = relevance(reading.vectors, reading.aspects) if len(reading.aspects) else None
-    prior = np.ones(len(reading.sentences))
-    if probabilities is not None and relevant is not None:
-        prior = np.clip(probabilities, _LEAST, 1) ** _PROBABILITY_POWER
+    relevant = wanted = None
+    if len(reading.aspects):
+        relevant = relevance(reading.vectors, reading.aspects)
+        wanted = relevance_factor(relevant, probabilities, settings.selection)
     chosen = select_sentences(
-        reading.sentences, reading.vectors, relevant, central, max_words, settings.selection, prior
+        reading.sentences, reading.vectors, wanted, central, max_words, settings.selection
     )
     if chosen or not reading.sentences:
         return [reading.sentences[i] for i in chosen]
-    best = int((central if relevant is None else relevant * prior).argmax())
+    best = int((central if wanted is None else wanted).argmax())
     sentence = reading.sentences[best]
     cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
