@@ -5,6 +5,7 @@ import pyarrow as pa
 from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
+from gsum_assets.evidence.learn import PACKAGED
 from gsum_assets.evidence.network import Model
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import sentence_index
@@ -25,25 +26,28 @@ def _rank(inputs: Inputs) -> Result:
     queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
     n_chunks = len(collection.chunk_ids)
     settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
-    prose = VARIANTS[inputs.variant].prose
+    model, prose = _models(inputs)
     found = rank(
         collection,
         sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
         queries["text"].to_pylist(),
-        _model(inputs),
+        model,
         Words(inputs.settings("language")),
         settings.n,
-        prose=load_model(prose) if prose else None,
+        prose=prose,
     )
     return Result(found.rankings, beside={"probabilities": found.probabilities})
 
 
-def _model(inputs: Inputs) -> Model:
+def _models(inputs: Inputs) -> tuple[Model, Model | None]:
+    """Return the model, and the one for prose; None: a corpus of its own taught the first."""
     chosen = VARIANTS[inputs.variant]
-    if chosen.finetuned:
-        return unpacked(inputs.table("model")["weights"][0].as_py())
-    return load_model(chosen.weights)
+    prose = load_model(chosen.prose) if chosen.prose else None
+    if not chosen.finetuned:
+        return load_model(chosen.weights), prose
+    row = inputs.table("model").to_pylist()[0]
+    return unpacked(row["weights"]), prose if row["data"] == PACKAGED else None
 
 
 def _contexts(inputs: Inputs) -> pa.Table:

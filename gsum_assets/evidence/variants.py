@@ -32,6 +32,6 @@ VARIANTS: Mapping[str, Variant] = MappingProxyType(
         "evidence-gbm": Variant("gbm"),
         "evidence-graph": Variant(),
         "evidence-fixed-k": Variant(prose="own", adaptive=False),
-        "evidence-finetuned": Variant(finetuned=True),
+        "evidence-finetuned": Variant(prose="own", finetuned=True),
     }
 )
