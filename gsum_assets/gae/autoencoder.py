@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from dgl import DGLGraph
     from scipy.sparse import csr_matrix
 
+_STEPS = 3  # of a random walk
+_ROWS = 2**14  # nodes multiplied at once
+
 
 def embed_graph(
     features: np.ndarray,
@@ -35,7 +38,8 @@ def train(
     """Return the weights of an encoder for `encode`, trained on a graph of at least two nodes.
 
     Up to `exact_nodes` nodes, the loss is over every pair; beyond, every epoch samples `n_sampled`
-    nodes that represent all nodes as the second of a pair. Torch uses `threads` threads meanwhile.
+    nodes that represent all nodes as the second of a pair. Beyond `batch_nodes`, every epoch sees
+    the subgraph of some nodes only (`walked`). Torch uses `threads` threads meanwhile.
 
     Parameters
     ----------
@@ -49,6 +53,7 @@ def train(
 
     n = len(features)
     graph = passage_graph(n, edges)
+    whole = n <= settings.batch_nodes
     adjacency = adjacency_of(graph)
     with torch_threads(settings.threads), torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -56,18 +61,45 @@ def train(
         step = torch.optim.Adam(
             encoder.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
-        x = torch.from_numpy(features.astype(np.float32))
+        x = torch.from_numpy(features.astype(np.float32, copy=False))
+        part, seen, pairs, m = graph, x, adjacency, n
         for epoch in range(1, settings.epochs + 1):
-            drawn = None if n <= settings.exact_nodes else torch.randperm(n)[: settings.n_sampled]
-            loss = reconstruction_loss(encoder(graph, x), adjacency, drawn)
+            if not whole:
+                nodes = walked(adjacency, settings.batch_nodes)
+                part, seen, m = graph.subgraph(nodes), x[nodes], len(nodes)
+                pairs = adjacency_of(part)
+            drawn = None if m <= settings.exact_nodes else torch.randperm(m)[: settings.n_sampled]
+            loss = reconstruction_loss(encoder(part, seen), pairs, drawn)
             step.zero_grad()
             loss.backward()
             step.step()
-            on_epoch(epoch, loss.item() / n)
+            on_epoch(epoch, loss.item() / m)
     weights = encoder.arrays()
     if settings.centred:  # on the mean at training: that of other graphs would change all nodes
         weights["centre"] = encode(weights, features, edges).mean(0, dtype=np.float64)
     return weights
+
+
+def walked(adjacency: "torch.Tensor", most: int) -> "torch.Tensor":
+    """Return nodes that random walks from random nodes visit, ascending, `most` at most.
+
+    As in GraphSAINT (Zeng et al., 2020, section 4.2) their subgraph keeps neighbourhoods together,
+    unlike that of nodes drawn one by one. Torch's generator decides.
+
+    Parameters
+    ----------
+    adjacency : sparse CSR `(n_nodes, n_nodes)` with self-loops.
+    """
+    import torch
+
+    starts, columns = adjacency.crow_indices(), adjacency.col_indices()
+    node = torch.randperm(len(starts) - 1)[: max(1, most // (1 + _STEPS))]
+    visited = [node]
+    for _ in range(_STEPS):
+        degree = starts[node + 1] - starts[node]
+        node = columns[starts[node] + (torch.rand(len(node)) * degree).long()]
+        visited.append(node)
+    return torch.unique(torch.cat(visited))
 
 
 def encode(weights: Mapping[str, np.ndarray], features: np.ndarray, edges: Edges) -> np.ndarray:
@@ -80,9 +112,11 @@ def encode(weights: Mapping[str, np.ndarray], features: np.ndarray, edges: Edges
 
     n_layers = sum(name.startswith("weight.") for name in weights)
     spread = _normalized(len(features), edges)
-    nodes = features.astype(np.float64)
+    nodes = features
     for layer in range(n_layers):
-        nodes = spread @ (csr_matrix(nodes) @ weights[f"weight.{layer}"].astype(np.float64))
+        weight = weights[f"weight.{layer}"].astype(np.float64)
+        blocks = (nodes[first : first + _ROWS] for first in range(0, len(nodes), _ROWS))
+        nodes = spread @ np.vstack([csr_matrix(rows.astype(np.float64)) @ weight for rows in blocks])
         if layer < n_layers - 1:  # batch norm with the statistics of the training, and ReLU
             scale, shift = weights[f"scale.{layer}"], weights[f"shift.{layer}"]
             nodes = np.maximum(nodes * scale + shift, 0)

@@ -4,9 +4,15 @@ Sections are those of the graph-augmented ODMDS paper. Values marked "ours" were
 questions of ODSum-Story's train stories; `docs/graph-augmented.md` has the measurements.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 Clustering = Literal["chosen", "leiden", "dbscan", "hdbscan", "k_means"]
 
@@ -57,12 +63,26 @@ class TrainingSettings(_Settings):
     n_sampled: int = Field(
         default=512, ge=1, description="pairs without an edge sampled per node and epoch (ours)"
     )
+    batch_nodes: int = Field(
+        default=20_000,
+        ge=2,
+        description="most nodes of a graph that is trained on as a whole; of a larger one, every "
+        "epoch a part of half as many to as many nodes, found by random walks (ours)",
+    )
     threads: int = Field(
         default=1,
         ge=1,
         description="threads of torch; more than free cores are ten times slower (ours)",
     )
     seed: int = Field(default=0, description="seed of initial weights, dropout and sampled pairs")
+
+    @model_serializer(mode="wrap")
+    def _as_before_batches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the default out: models trained before the key existed remain current."""
+        values = dump(self)
+        if values["batch_nodes"] == type(self).model_fields["batch_nodes"].default:
+            del values["batch_nodes"]
+        return values
 
 
 class ClusterSettings(_Settings):

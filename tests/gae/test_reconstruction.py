@@ -10,6 +10,7 @@ from gsum_assets.gae.autoencoder import (
     encode,
     passage_graph,
     train,
+    walked,
 )
 from gsum_assets.gae.encoders import GraphEncoder
 from gsum_assets.gae.graph_edges import Edges
@@ -138,14 +139,36 @@ def test_small_graph_is_learnt_from_the_first_epochs() -> None:
     assert losses[-1] < 0.2  # and every sigmoid at one half 0.25
 
 
-@pytest.mark.parametrize("exact_nodes", [100, 0])
-def test_two_cliques_are_separated(exact_nodes: int) -> None:
+def test_walked_nodes_are_few_and_have_their_neighbours() -> None:
+    import torch
+
+    n = 400
+    ring = Edges(np.arange(n), (np.arange(n) + 1) % n, np.ones(n))
+    adjacency = adjacency_of(passage_graph(n, ring))
+    torch.manual_seed(0)
+    nodes = walked(adjacency, 80).numpy()
+    assert 20 <= len(nodes) <= 80
+    assert (np.diff(nodes) > 0).all()
+    has_neighbour = np.isin((nodes + 1) % n, nodes) | np.isin((nodes - 1) % n, nodes)
+    assert has_neighbour.mean() > 0.7  # of 80 nodes drawn one by one a third would have one
+    torch.manual_seed(0)
+    assert np.array_equal(walked(adjacency, 80).numpy(), nodes)
+
+
+@pytest.mark.parametrize(("exact_nodes", "batch_nodes"), [(100, 100), (0, 100), (0, 16), (100, 16)])
+def test_two_cliques_are_separated(exact_nodes: int, batch_nodes: int) -> None:
     n = 20
     groups = np.arange(n) < n // 2
     sources, targets = np.nonzero(groups[:, None] == groups[None])
     losses: list[float] = []
     settings = TrainingSettings(
-        hidden=16, dim=8, epochs=60, exact_nodes=exact_nodes, n_sampled=10, threads=1
+        hidden=16,
+        dim=8,
+        epochs=60,
+        exact_nodes=exact_nodes,
+        n_sampled=10,
+        batch_nodes=batch_nodes,
+        threads=1,
     )
     embedded = embed_graph(
         np.random.default_rng(0).standard_normal((n, 12)),
