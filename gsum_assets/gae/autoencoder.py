@@ -61,7 +61,7 @@ def train(
         step = torch.optim.Adam(
             encoder.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
         )
-        x = torch.from_numpy(features.astype(np.float32, copy=False))
+        x = torch.from_numpy(features.astype(np.float32))
         part, seen, pairs, m = graph, x, adjacency, n
         for epoch in range(1, settings.epochs + 1):
             if not whole:
