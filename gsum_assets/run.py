@@ -34,6 +34,7 @@ from gsum_assets.processes import (
 )
 from gsum_assets.submit import Runs, runs_for
 from gsum_assets.tables import TABLES
+from gsum_resources.appended import unite_appended
 from gsum_resources.dagster_private import AssetGraph
 from gsum_resources.leases import HeldLease, Leases
 from gsum_resources.llm.ledger import export_calls
@@ -155,6 +156,7 @@ def refresh(
             # retry what the other run failed at, and notice what changed meanwhile
             refresh_.observe_again()
         refresh_.bring_up_to_date(frozenset(requested) if requested else None)
+        unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
         pipeline.warehouse.complete_catalogue()
     return refresh_.report
 
