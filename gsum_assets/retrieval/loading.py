@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -34,16 +35,51 @@ def collection_of(
     keep_indexes : whether indexes of the whole collection are kept for later processes.
     """
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
-    places = chunks.columns(_PLACES)
-    found = Collection.from_tables(documents.columns(["document_id"]), places)
+    passages = _passages_of(inputs)
+    found = passages.collection
     found = replace(
         found,
         document_texts=_late(found.document_ids, documents, "document_id"),
         chunk_texts=_late(found.chunk_ids, chunks, "chunk_id"),
     )
     if keep_indexes and (cache := inputs.array_cache):
-        found = replace(found, cache=cache, text_digests=_text_digests(found, places))
+        found = replace(found, cache=cache, text_digests=passages.text_digests)
     return with_vectors_of(inputs, found) if with_vectors else found
+
+
+@dataclass(frozen=True, eq=False)
+class _Passages:
+    """A collection without texts and vectors, and the rows of `chunks` that it is from."""
+
+    collection: Collection
+    rows: pa.Table
+
+    @cached_property
+    def text_digests(self) -> list[str]:
+        """A digest of the text of each document."""
+        return _text_digests(self.collection, self.rows)
+
+
+_last: dict[tuple[str, ...], _Passages] = {}
+"""The passages of the large corpus that this process read last, by root and versions: the steps of
+a run read the same ones, which takes seconds each time."""
+
+
+def _passages_of(inputs: Inputs) -> _Passages:
+    """Return the passages of the inputs, which are recorded as read in any case."""
+    documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
+    root = inputs.store.root if inputs.store else ""
+    versions = documents.version(), chunks.version()
+    key = (root, *map(str, versions))
+    if key in _last:
+        return _last[key]
+    rows = chunks.columns(_PLACES)
+    found = _Passages(Collection.from_tables(documents.columns(["document_id"]), rows), rows)
+    is_large = rows.num_rows >= MAPPED_FROM and root and None not in versions
+    if is_large and (documents.version(), chunks.version()) == versions:  # not written meanwhile
+        _last.clear()
+        _last[key] = found
+    return found
 
 
 def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:

@@ -75,6 +75,7 @@ def home(tmp_path, monkeypatch) -> Home:
 
     monkeypatch.setattr(here.store, "read", recorded)
     monkeypatch.setattr(loading, "MAPPED_FROM", 1)
+    monkeypatch.setattr(loading, "_last", {})
     monkeypatch.setattr(bm25, "KEPT_FROM", 1)
     return here
 
@@ -97,6 +98,22 @@ def test_vectors_are_read_once_and_mapped(home):
     np.testing.assert_array_equal(first, again)
     assert not [table for table, *_ in home.read if table == "chunk_embeddings"]
     assert not [columns for _, columns, _ in home.read if "text" in (columns or ())]
+
+
+def test_passages_are_read_once_until_they_change(home):
+    noted = []
+    monitored = [
+        lazy_rows(home.store, TABLES[n], [Partition(CORPUS, "0000")], note=noted.append)
+        for n in ("documents", "chunks")
+    ]
+    before = collection_of(home.inputs()).chunk_ids
+    home.read.clear()
+    assert collection_of(home.inputs()).chunk_ids == before
+    assert not [table for table, *_ in home.read if table in ("documents", "chunks")]
+    assert [lazy.version() for lazy in monitored]
+    assert len(noted) == 2  # so that an input that is not read again is recorded, too
+    home.write({"chunks": tables()[1].slice(1), "chunk_embeddings": tables()[2].slice(1)})
+    assert collection_of(home.inputs()).chunk_ids == before[1:]
 
 
 def test_other_vectors_of_the_same_chunks_are_read_again(home):
