@@ -10,7 +10,7 @@
 
 `train` prints a cross-validation by meeting on train.jsonl.gz, and writes the packaged weights,
 trained on all its meetings. `tried` compares other models, losses and features on the same file,
-and `prose` other calibrations on train.jsonl.gz of stories. `general` chooses sets of passages for
+and `prose` on train.jsonl.gz of stories. `general` chooses sets of passages for
 questions about everything, of train.jsonl.gz of meetings or stories. `finetune` measures what
 training on a corpus of its own gives to weights that were trained on other kinds of meetings. `val`
 measures the packaged weights on val.jsonl.gz, and `squality` on dev.jsonl.gz of stories; run each

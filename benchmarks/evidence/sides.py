@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import CandidateSettings
 from gsum_assets.evidence.training import Example
 from gsum_assets.retrieval.words import Words
+from gsum_resources.llm.classical.selection import SelectionSettings
+from gsum_resources.llm.classical.summarize import SummarySettings
 from gsum_resources.llm.extractive import ExtractiveModel
 
 EVIDENCE = "evidence"
@@ -24,6 +27,10 @@ HEADER = (
     "passages",
     *(cell for metric in ROUGE for cell in (metric, "less dense", "less evidence")),
 )
+
+
+EXPONENTS = ((1.5, 3), (1.5, 1), (1, 1), (0.5, 1), (0.5, 2))
+"""Exponents on relevance and probability that were tried, beside the chosen ones."""
 
 
 class Asked(NamedTuple):
@@ -73,15 +80,25 @@ def evidence_of(
     return Evidence(rankings, pa.concat_tables(blocks))
 
 
+def by_exponents(side: Side) -> dict[str, Side]:
+    """Return a side for each of `EXPONENTS`."""
+    found = {}
+    for relevance, probability in EXPONENTS:
+        chosen = replace(SelectionSettings(), relevance_beside=relevance, probability=probability)
+        name = f"sentences by relevance^{relevance:g} p^{probability:g}"
+        found[name] = side._replace(selection=chosen)
+    return found
+
+
 def rows_of_answers(
     meetings: Meetings, query_ids: Sequence[str], sides: Mapping[str, Side]
 ) -> list[list[str]]:
     """Return a row of `HEADER` for each side; differences with intervals over documents."""
     queries = only(meetings, query_ids).queries
     groups = queries["document_id"].to_pylist()
-    model = ExtractiveModel(meetings.embedder)
     scores: dict[str, Mapping[str, Sequence[float]]] = {}
     for name, side in sides.items():
+        model = ExtractiveModel(meetings.embedder, SummarySettings(selection=side.selection))
         scores[name], _ = scores_of(queries, side, model)
         print(f"answers of {name}", file=sys.stderr)
     rows = []

@@ -22,7 +22,15 @@ from benchmarks.evidence.learners import (
     with_soft_f1,
 )
 from benchmarks.evidence.meetings import Meetings, only
-from benchmarks.evidence.sides import EVIDENCE, HEADER, Asked, asked, evidence_of, rows_of_answers
+from benchmarks.evidence.sides import (
+    EVIDENCE,
+    HEADER,
+    Asked,
+    asked,
+    by_exponents,
+    evidence_of,
+    rows_of_answers,
+)
 from benchmarks.evidence.validation import BUDGET, DENSE, LONGER, WEIGHTED, Side, by_similarity
 from gsum_assets.evidence.contexts import adaptive_contexts
 from gsum_assets.evidence.losses import cross_entropy, with_listwise
@@ -156,4 +164,5 @@ def answers(meetings: Meetings, questions: Sequence[Asked], found: Scores) -> li
         evidence = evidence_of(questions, own, dense)
         contexts = adaptive_contexts(chosen.queries, evidence, Lazy.of(meetings.chunks), BUDGET)
         sides[name] = Side(contexts, True)
+    sides |= by_exponents(sides[EVIDENCE])
     return rows_of_answers(meetings, query_ids, sides)

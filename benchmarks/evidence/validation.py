@@ -35,6 +35,7 @@ from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.words import Words
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
+from gsum_resources.llm.classical.selection import SelectionSettings
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import LanguageModel
 
@@ -63,10 +64,16 @@ BENCHMARKS = {
 
 
 class Side(NamedTuple):
-    """Contexts, and whether the answerer prefers passages by their scores."""
+    """Contexts, and whether the answerer prefers passages by their scores.
+
+    Attributes
+    ----------
+    selection : how it weighs sentences.
+    """
 
     contexts: pa.Table
     weighted: bool = False
+    selection: SelectionSettings = SelectionSettings()
 
 
 def judged(meetings: Meetings) -> dict[str, Evidence]:

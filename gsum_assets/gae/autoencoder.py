@@ -66,7 +66,7 @@ def train(
         for epoch in range(1, settings.epochs + 1):
             if not whole:
                 nodes = walked(adjacency, settings.batch_nodes)
-                part, seen, m = graph.subgraph(nodes), x[nodes], len(nodes)
+                part, seen, m = among(graph, nodes), x[nodes], len(nodes)
                 pairs = adjacency_of(part)
             drawn = None if m <= settings.exact_nodes else torch.randperm(m)[: settings.n_sampled]
             loss = reconstruction_loss(encoder(part, seen), pairs, drawn)
@@ -78,6 +78,13 @@ def train(
     if settings.centred:  # on the mean at training: that of other graphs would change all nodes
         weights["centre"] = encode(weights, features, edges).mean(0, dtype=np.float64)
     return weights
+
+
+def among(graph: "DGLGraph", nodes: "torch.Tensor") -> "DGLGraph":
+    """Return the subgraph of some nodes."""
+    import dgl
+
+    return dgl.node_subgraph(graph, nodes)
 
 
 def walked(adjacency: "torch.Tensor", most: int) -> "torch.Tensor":
