@@ -123,7 +123,9 @@ def encode(weights: Mapping[str, np.ndarray], features: np.ndarray, edges: Edges
     for layer in range(n_layers):
         weight = weights[f"weight.{layer}"].astype(np.float64)
         blocks = (nodes[first : first + _ROWS] for first in range(0, len(nodes), _ROWS))
-        nodes = spread @ np.vstack([csr_matrix(rows.astype(np.float64)) @ weight for rows in blocks])
+        nodes = spread @ np.vstack(
+            [csr_matrix(rows.astype(np.float64)) @ weight for rows in blocks]
+        )
         if layer < n_layers - 1:  # batch norm with the statistics of the training, and ReLU
             scale, shift = weights[f"scale.{layer}"], weights[f"shift.{layer}"]
             nodes = np.maximum(nodes * scale + shift, 0)

@@ -1,4 +1,4 @@
-"""Incremental update of nearest neighbours: the results of `nearest` at the cost of the changes.
+"""Incremental update of nearest neighbours: what changes of the results of `nearest`.
 
 A list of nearest neighbours remains valid when items are added, except for those nearer than its
 last; and when listed items are removed, as long as enough of the remaining ones are nearer than all
@@ -28,16 +28,34 @@ _MOST_FRESH = 0.25  # fraction of fresh vectors above which all are recomputed
 
 
 class Lists(NamedTuple):
-    """Neighbours found earlier, one row for each current item.
+    """Neighbours found earlier, one row for each current item; those of fresh items are ignored.
 
     Attributes
     ----------
-    neighbours : index -1 for removed items; rows of fresh items are ignored.
+    similarities : best first, `(n_items, width)`.
+    loses : whether a neighbour of an item was removed or is fresh, `(n_items,)`.
+    neighbours_of : returns the neighbours of some items, int `(n, width)`; -1 for one that was
+        removed or is fresh.
     are_complete : whether each list had all other items.
     """
 
-    neighbours: Neighbours
+    similarities: np.ndarray
+    loses: np.ndarray
+    neighbours_of: Callable[[np.ndarray], np.ndarray]
     are_complete: bool
+
+
+class Renewed(NamedTuple):
+    """The lists that are new; all other items keep the beginnings of their earlier lists.
+
+    Attributes
+    ----------
+    items : items with a new list, ascending, `(n,)`.
+    lists : their neighbours, `(n, k)`.
+    """
+
+    items: np.ndarray
+    lists: Neighbours
 
 
 class Before(NamedTuple):
@@ -62,8 +80,10 @@ def nearest_again(
     on_progress: OnProgress = lambda done, all: None,
     engine: Engine = LOCAL,
     whole: Whole | None = None,
-) -> tuple[Neighbours, Neighbours]:
-    """Return the result of `nearest` for the same parameters; `before` only saves time.
+) -> tuple[Renewed, Renewed]:
+    """Return what changed of the result of `nearest` for the same parameters.
+
+    Without `before`, or if too much has changed since, all lists are new.
 
     Parameters
     ----------
@@ -72,14 +92,22 @@ def nearest_again(
     """
     whole = whole or (lambda v, s, n, report: nearest(v, s, n, report, engine))
     lengths = np.diff(starts)
+
+    def anew() -> tuple[Renewed, Renewed]:
+        of_vectors, of_groups = whole(vectors, starts, k, on_progress)
+        return (
+            Renewed(np.arange(len(vectors)), of_vectors),
+            Renewed(np.arange(len(lengths)), of_groups),
+        )
+
     if before is None or lengths[before.fresh].sum() > _MOST_FRESH * len(vectors):
-        return whole(vectors, starts, k, on_progress)
+        return anew()
     is_fresh = np.zeros(len(lengths), bool)
     is_fresh[before.fresh] = True
-    of_vectors = _Renewed(before.of_vectors, np.repeat(is_fresh, lengths), k)
-    of_groups = _Renewed(before.of_groups, is_fresh, k)
+    of_vectors = _Update(before.of_vectors, np.repeat(is_fresh, lengths), k)
+    of_groups = _Update(before.of_groups, is_fresh, k)
     if not (of_vectors.are_usable and of_groups.are_usable):
-        return whole(vectors, starts, k, on_progress)
+        return anew()
     comparison = Comparison(vectors, starts)
     for groups in comparison.blocks(before.fresh):
         rows = comparison.members(groups)
@@ -100,30 +128,28 @@ def nearest_again(
     for rows in comparison.row_blocks(of_vectors.settle()):
         of_vectors.put(rows, comparison.vectors(comparison.products(rows), rows, k))
     on_progress(len(vectors), len(vectors))
-    return of_vectors.found, of_groups.found
+    return of_vectors.renewed(), of_groups.renewed()
 
 
-class _Renewed:
+class _Update:
     """Neighbour lists to which fresh items are added, and from which removed ones are dropped.
 
     Attributes
     ----------
-    found : the lists of all items, valid after `put` or `settle`.
     are_usable : whether the lists were long enough.
     """
 
     def __init__(self, before: Lists, is_fresh: np.ndarray, k: int) -> None:
-        self._before = before.neighbours
+        self._before = before
         self._is_fresh = is_fresh
-        n, width = self._before.indices.shape
+        n, width = before.similarities.shape
         self._k = min(k, n - 1)
         self.are_usable = width >= max(1, self._k) or before.are_complete
-        self._is_complete = before.are_complete
-        ends = self._before.similarities[:, -1] if width else np.zeros(n)
+        ends = before.similarities[:, -1] if width else np.zeros(n)
         least = np.where(is_fresh, np.inf, -np.inf if before.are_complete else ends)
         self._least = least.astype(np.float32)
-        shape = (n, self._k)
-        self.found = Neighbours(np.zeros(shape, np.int32), np.zeros(shape, np.float32))
+        none = np.empty((0, self._k), np.int32), np.empty((0, self._k), np.float32)
+        self._new = [Renewed(np.empty(0, np.int64), Neighbours(*none))]
         self._gains = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
 
     def candidates(self, similarities: np.ndarray, margin: float) -> Pairs:
@@ -136,42 +162,52 @@ class _Renewed:
 
     def put(self, items: np.ndarray, rows: Neighbours) -> None:
         """Store the lists found for `items`."""
-        if len(items):
-            for mine, fresh in zip(self.found, rows, strict=True):
-                mine[items] = fresh
+        self._new.append(Renewed(items, rows))
+
+    def renewed(self) -> Renewed:
+        """Return all lists that were stored, by item."""
+        items = np.concatenate([one.items for one in self._new])
+        order = np.argsort(items)
+        found = zip(*(one.lists for one in self._new), strict=True)
+        return Renewed(items[order], Neighbours(*(np.concatenate(c)[order] for c in found)))
 
     def settle(self) -> np.ndarray:
         """Update the lists of kept items; return those that must be compared again, ascending."""
-        indices, similarities = self._before
         items, fresh_items, gained = (
             np.concatenate(columns) for columns in zip(*self._gains, strict=True)
         )
-        loses = (indices < 0).any(axis=1)
-        touched = loses.copy()
-        touched[items] = True
-        same = np.flatnonzero(~self._is_fresh & ~touched)
-        self.put(same, Neighbours(indices[same, : self._k], similarities[same, : self._k]))
-        touched = np.flatnonzero(touched & ~self._is_fresh)
-        row, column = np.nonzero(indices[touched] >= 0)
-        kept = indices[touched][row, column], similarities[touched][row, column]
+        loses = self._before.loses
+        is_touched = loses.copy()
+        is_touched[items] = True
+        touched = np.flatnonzero(is_touched & ~self._is_fresh)
+        indices = self._before.neighbours_of(touched)
+        similarities = self._before.similarities[touched]
+        row, column = np.nonzero(indices >= 0)
         rows = np.concatenate([row, np.searchsorted(touched, items)])
         order = np.argsort(rows, kind="stable")
-        pairs = Pairs(rows[order], np.concatenate([kept[0], fresh_items])[order])
-        values = np.concatenate([kept[1], gained.astype(np.float32)])[order]
-        is_certain = self._are_certain(touched, pairs, values) | ~loses[touched]
+        columns = np.concatenate([indices[row, column], fresh_items])[order]
+        pairs = Pairs(rows[order], columns)
+        values = np.concatenate([similarities[row, column], gained.astype(np.float32)])[order]
+        ends = Neighbours(indices[:, -1:], similarities[:, -1:])
+        is_certain = self._are_certain(ends, pairs, values) | ~loses[touched]
         chosen = is_certain[pairs.rows]
         number = np.cumsum(is_certain) - 1
         pairs = Pairs(number[pairs.rows[chosen]], pairs.columns[chosen])
-        n_certain, n_items = int(is_certain.sum()), len(indices)
+        n_certain, n_items = int(is_certain.sum()), len(loses)
         self.put(touched[is_certain], best(pairs, values[chosen], n_certain, self._k, n_items))
         return touched[~is_certain]
 
-    def _are_certain(self, touched: np.ndarray, pairs: Pairs, values: np.ndarray) -> np.ndarray:
-        """Return which items have enough neighbours that precede all unlisted items."""
-        if self._is_complete:
-            return np.ones(len(touched), bool)
-        last = self._before.indices[touched, -1]  # -1 (removed) precedes every index
-        end = self._before.similarities[touched, -1]
+    def _are_certain(self, ends: Neighbours, pairs: Pairs, values: np.ndarray) -> np.ndarray:
+        """Return which items have enough neighbours that precede all unlisted items.
+
+        Parameters
+        ----------
+        ends : last earlier neighbour of each item, `(n, 1)`.
+        """
+        n = len(ends.indices)
+        if self._before.are_complete:
+            return np.ones(n, bool)
+        last, end = ends.indices[:, 0], ends.similarities[:, 0]  # -1 (removed) precedes every index
         equal = (values == end[pairs.rows]) & (pairs.columns <= last[pairs.rows])
         before = (values > end[pairs.rows]) | equal
-        return np.bincount(pairs.rows[before], minlength=len(touched)) >= self._k
+        return np.bincount(pairs.rows[before], minlength=n) >= self._k

@@ -1,13 +1,14 @@
 """The most similar passages of each passage, which are then scored (paper, section 4.1)."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours, OnProgress
-from gsum_assets.graphs.nearest_again import Whole, nearest_again
-from gsum_assets.lightpal.earlier import Earlier
+from gsum_assets.graphs.nearest_again import Renewed, Whole, nearest_again
+from gsum_assets.lightpal.earlier import Carried, Earlier
 from gsum_assets.lightpal.lists import Numbered, hashes_of
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
@@ -37,40 +38,74 @@ def candidates(
     pa.Table
         Rows by level and passage, in the order of the collection; candidates best first.
     """
-    return rows_of(collection, *compared(collection, n, on_progress, earlier, engine, whole))
+    carried = earlier.carried(collection) if earlier else None
+    found = compared(collection, n, on_progress, carried, engine, whole)
+    return rows_of(collection, *found, carried)
 
 
 def compared(
     collection: Collection,
     n: int,
     on_progress: OnProgress = lambda done, all: None,
-    earlier: Earlier | None = None,
+    carried: Carried | None = None,
     engine: Engine = LOCAL,
     whole: Whole | None = None,
-) -> tuple[Neighbours, Neighbours]:
-    """Return the neighbours of chunks and of documents; parameters as of `candidates`."""
+) -> tuple[Renewed, Renewed]:
+    """Return the new lists of chunks and of documents; parameters as of `candidates`.
+
+    Parameters
+    ----------
+    carried : lists that were found earlier, which others keep.
+    """
     if not collection.chunk_ids:
         none = Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
-        return none, none
+        nothing = Renewed(np.empty(0, np.int64), none)
+        return nothing, nothing
     assert collection.embeddings is not None
-    before = earlier.before(collection) if earlier else None
+    before = carried.before if carried else None
     vectors, starts = collection.embeddings, collection.starts
     return nearest_again(vectors, starts, n, before, on_progress, engine, whole)
 
 
-def rows_of(collection: Collection, chunks: Neighbours, documents: Neighbours) -> pa.Table:
-    """Return the rows of `lightpal.candidates` of neighbours of chunks and of documents."""
+def rows_of(
+    collection: Collection, chunks: Renewed, documents: Renewed, carried: Carried | None = None
+) -> pa.Table:
+    """Return the rows of `lightpal.candidates` of new lists of chunks and of documents.
+
+    Parameters
+    ----------
+    carried : the lists of the other passages, which this overwrites with the new ones.
+    """
+    of_documents = of_chunks = None
+    if carried:
+        before, numbers = carried
+        of_documents = _Lists(numbers["document"], before.of_groups.similarities)
+        of_chunks = _Lists(numbers["node"], before.of_vectors.similarities)
     return pa.concat_tables(
         [
-            _rows("document", collection.document_ids, documents),
-            _rows("node", collection.chunk_ids, chunks),
+            _rows("document", collection.document_ids, documents, of_documents),
+            _rows("node", collection.chunk_ids, chunks, of_chunks),
         ]
     )
 
 
-def _rows(level: str, ids: Sequence[str], found: Neighbours) -> pa.Table:
-    passages, lengths = Numbered(ids), np.full(len(ids), found.indices.shape[1])
-    numbers = passages.numbers[found.indices]
+class _Lists(NamedTuple):
+    """Numbers and similarities of the candidates of each passage, `(n, width)`."""
+
+    numbers: np.ndarray
+    similarities: np.ndarray
+
+
+def _rows(level: str, ids: Sequence[str], new: Renewed, kept: _Lists | None) -> pa.Table:
+    """Return the rows of a level from new lists and the earlier ones of the other passages."""
+    passages, k = Numbered(ids), new.lists.indices.shape[1]
+    lists = _Lists(passages.numbers[new.lists.indices], new.lists.similarities)
+    if kept and len(new.items) < len(ids):
+        for earlier, fresh in zip(kept, lists, strict=True):
+            earlier[new.items, :k] = fresh
+        lists = _Lists(*(np.ascontiguousarray(earlier[:, :k]) for earlier in kept))
+    numbers, similarities = lists
+    lengths = np.full(len(ids), k)
     return pa.table(
         {
             "level": repeated(level, len(ids)),
@@ -78,7 +113,7 @@ def _rows(level: str, ids: Sequence[str], found: Neighbours) -> pa.Table:
             "passage_number": passages.numbers,
             "candidates": as_lists(pa.array(numbers.ravel()), lengths),
             "candidates_hash": hashes_of(numbers),
-            "similarities": as_lists(pa.array(found.similarities.ravel()), lengths),
+            "similarities": as_lists(pa.array(similarities.ravel()), lengths),
         },
         schema=TABLES["lightpal.candidates"].schema,
     )

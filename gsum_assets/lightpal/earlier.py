@@ -6,23 +6,39 @@ each. If the list is missing or belongs to another file, all passages are compar
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.graphs.nearest import Neighbours
 from gsum_assets.graphs.nearest_again import Before, Lists
 from gsum_assets.lightpal.lists import Numbered, matrix_of, of_level
 from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.content_hash import content_hash
 from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.threads import in_threads
 
 _TABLE = TABLES["lightpal.candidates"]
 _LIST = "compared.json"
-_COLUMNS = ("level", "passage_id", "candidates", "similarities")
+_COLUMNS = ("level", "passage_id", "passage_number", "candidates", "similarities")
+_NUMBERS_AT_ONCE = 2**16  # lists that are searched for removed passages at once
+
+
+class Carried(NamedTuple):
+    """Earlier lists by the passages of now, in their order.
+
+    Attributes
+    ----------
+    before : the lists with indices of the passages of now.
+    numbers : by level the numbers of the listed passages, int64 `(n, width)`; rows of passages that
+        had no list are arbitrary.
+    """
+
+    before: Before
+    numbers: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -31,14 +47,16 @@ class Earlier:
 
     Attributes
     ----------
-    rows : `level`, `passage_id`, `candidates` and `similarities`.
+    rows : `level`, `passage_id`, `passage_number`, `candidates` and `similarities`.
     digests : digest of every document that had a chunk.
+    recall : measured recall of approximate neighbours; None: they are exact.
     """
 
     rows: pa.Table
     digests: Mapping[str, str]
+    recall: float | None = None
 
-    def before(self, collection: Collection) -> Before | None:
+    def carried(self, collection: Collection) -> Carried | None:
         """Return the candidates that are still valid for `collection`; None if there are none."""
         if not self.rows.num_rows:
             return None
@@ -49,7 +67,11 @@ class Earlier:
         chunks = _lists(self.rows, "node", collection.chunk_ids, np.repeat(is_fresh, lengths))
         if documents is None or chunks is None:
             return None
-        return Before(chunks, documents, np.flatnonzero(is_fresh))
+        (of_documents, document_numbers), (of_chunks, chunk_numbers) = documents, chunks
+        return Carried(
+            Before(of_chunks, of_documents, np.flatnonzero(is_fresh)),
+            {"document": document_numbers, "node": chunk_numbers},
+        )
 
 
 def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
@@ -60,7 +82,9 @@ def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
         return None
     rows, hashes = store.read(_TABLE, [partition], _COLUMNS)
     is_known = hashes.get(partition) == record["rows"] and "candidates" in rows.column_names
-    return Earlier(rows, record["documents"]) if is_known else None  # or of an older gsum
+    if not is_known:  # or of an older gsum
+        return None
+    return Earlier(rows, record["documents"], record.get("recall"))
 
 
 def note(
@@ -94,18 +118,50 @@ def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
     return record if known and record and record["rows"] == known.content_hash else None
 
 
-def _lists(rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray) -> Lists | None:
-    """Return the lists of one level, by the current indices of passages."""
+def _lists(
+    rows: pa.Table, level: str, ids: Sequence[str], is_fresh: np.ndarray
+) -> tuple[Lists, np.ndarray] | None:
+    """Return the lists of one level by the passages of now, and the numbers in them."""
     rows, passages = of_level(rows, level), Numbered(ids)
     if not rows.num_rows:
         return None
     owners = passages.indices_of(rows["passage_id"])
-    known = slice(None) if (owners >= 0).all() else owners >= 0  # a slice copies nothing
-    others = passages.find(matrix_of(rows["candidates"]))
-    others[is_fresh[others]] = -1  # -1 stays -1
-    width = others.shape[1]
-    indices = np.full((len(ids), width), -1, np.int32)
-    similarities = np.zeros((len(ids), width), np.float32)
-    indices[owners[known]] = others[known]
-    similarities[owners[known]] = matrix_of(rows["similarities"])[known]
-    return Lists(Neighbours(indices, similarities), width == rows.num_rows - 1)
+    is_known = owners >= 0
+    is_gone = ~is_known
+    is_gone[is_known] = is_fresh[owners[is_known]]
+    gone = rows["passage_number"].to_numpy()[is_gone]
+    numbers = _of_now(matrix_of(rows["candidates"]), owners, len(ids))
+    similarities = _of_now(matrix_of(rows["similarities"]), owners, len(ids))
+    has_list = np.zeros(len(ids), bool)
+    has_list[owners[is_known]] = True
+
+    def neighbours_of(items: np.ndarray) -> np.ndarray:
+        found = passages.find(numbers[items])
+        found[is_fresh[found]] = -1  # -1 stays -1
+        return found
+
+    loses = _have_any(numbers, gone) & has_list
+    is_complete = numbers.shape[1] == rows.num_rows - 1
+    return Lists(similarities, loses, neighbours_of, is_complete), numbers
+
+
+def _of_now(values: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
+    """Return rows by the passages that own them, `(n, width)`; a negative owner is left out."""
+    found = np.zeros((n, values.shape[1]), values.dtype)
+    known = owners >= 0
+    found[owners[known]] = values if known.all() else values[known]
+    return found
+
+
+def _have_any(numbers: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return which rows have one of the wanted numbers, `(n,)`."""
+    found, values = np.zeros(len(numbers), bool), pa.array(wanted)
+
+    def look(first: int) -> None:
+        block = numbers[first : first + _NUMBERS_AT_ONCE]
+        is_wanted = pc.is_in(pa.array(block.ravel()), value_set=values)
+        found[first : first + len(block)] = is_wanted.to_numpy(False).reshape(block.shape).any(1)
+
+    if len(wanted) and numbers.size:
+        in_threads(look, range(0, len(numbers), _NUMBERS_AT_ONCE))
+    return found

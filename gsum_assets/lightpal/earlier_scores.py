@@ -82,6 +82,6 @@ def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.nda
 
 
 def _digests(collection: Collection) -> dict[str, str]:
-    """Return a digest of the text of each document."""
-    ids, texts = collection.document_ids, collection.document_texts
-    return {name: hash_texts([text]) for name, text in zip(ids, texts, strict=True)}
+    """Return a digest of the text of each document, from those of its chunks if they are known."""
+    found = collection.text_digests or [hash_texts([text]) for text in collection.document_texts]
+    return dict(zip(collection.document_ids, found, strict=True))

@@ -40,13 +40,17 @@ def _candidates(inputs: Inputs) -> Result:
     progress = inputs.progress("chunks compared")
     settings = NeighbourSettings.model_validate(inputs.settings("lightpal.neighbours"))
     whole = approximation(len(collection.chunk_ids), settings.exact_up_to, inputs.log)
-    chunks, documents = compared(collection, n, progress, earlier, inputs.engine, whole)
+    carried = earlier.carried(collection) if earlier else None
+    chunks, documents = compared(collection, n, progress, carried, inputs.engine, whole)
+    found = earlier.recall if earlier else None
+    if len(chunks.items) == len(collection.chunk_ids):  # all are new; a few are compared exactly
+        found = None
+        if whole is not None and collection.embeddings is not None:
+            found = recall(collection.embeddings, collection.starts, chunks.lists)
     shown: Shown = {"neighbours": "exact"}
-    found = None
-    if whole is not None and collection.embeddings is not None:
-        found = recall(collection.embeddings, collection.starts, chunks)
+    if found is not None:
         shown = {"neighbours": "approximate", "recall": round(found, 4)}
-    rows = rows_of(collection, chunks, documents)
+    rows = rows_of(collection, chunks, documents, carried)
     note(inputs.warehouse, inputs.corpus, rows, collection, found)
     return Result(rows, shown=lambda: {"candidates": shown})
 

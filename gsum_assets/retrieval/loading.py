@@ -41,9 +41,9 @@ def collection_of(
         found,
         document_texts=_late(found.document_ids, documents, "document_id"),
         chunk_texts=_late(found.chunk_ids, chunks, "chunk_id"),
+        text_digests=passages.text_digests,
+        cache=inputs.array_cache if keep_indexes else None,
     )
-    if keep_indexes and (cache := inputs.array_cache):
-        found = replace(found, cache=cache, text_digests=passages.text_digests)
     return with_vectors_of(inputs, found) if with_vectors else found
 
 

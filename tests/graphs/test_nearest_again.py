@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gsum_assets.graphs import nearest as module
 from gsum_assets.graphs import nearest_again as again
 from gsum_assets.graphs.nearest import Neighbours, nearest
-from gsum_assets.graphs.nearest_again import Before, Lists, nearest_again
+from gsum_assets.graphs.nearest_again import Before, Lists, Renewed, nearest_again
 
 Groups = dict[int, np.ndarray]
 """Members' vectors by name of the group; groups stand in the order of their names."""
@@ -47,7 +47,21 @@ def carried(found: Neighbours, then: list, now: list, kept: dict) -> Lists:
         if name in index:
             indices[index[name]] = [index.get(then[other], -1) for other in found.indices[row]]
             similarities[index[name]] = found.similarities[row]
-    return Lists(Neighbours(indices, similarities), found.indices.shape[1] == len(then) - 1)
+    loses = (indices < 0).any(axis=1) & np.isin(np.arange(len(now)), list(index.values()))
+    is_complete = found.indices.shape[1] == len(then) - 1
+    return Lists(similarities, loses, lambda items: indices[items], is_complete)
+
+
+def whole(known: Lists, renewed: Renewed) -> Neighbours:
+    """Return all lists: new ones, and the beginnings of earlier ones."""
+    n, k = len(known.loses), renewed.lists.indices.shape[1]
+    indices, similarities = known.neighbours_of(np.arange(n))[:, :k], known.similarities[:, :k]
+    if indices.shape[1] < k:
+        assert len(renewed.items) == n
+        return renewed.lists
+    indices[renewed.items] = renewed.lists.indices
+    similarities[renewed.items] = renewed.lists.similarities
+    return Neighbours(indices, similarities)
 
 
 # many of such vectors are equally similar
@@ -66,7 +80,9 @@ def test_equals_a_full_recomputation(then, other, changed, k, cells):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CELLS_AT_ONCE", cells)
         patch.setattr(again, "_MOST_FRESH", 1.0)
-        found = nearest_again(*searched(now), k, before(then, now, k))
+        known = before(then, now, k)
+        of_vectors, of_groups = nearest_again(*searched(now), k, known)
+    found = whole(known.of_vectors, of_vectors), whole(known.of_groups, of_groups)
     for some, expected in zip(found, nearest(*searched(now), k), strict=True):
         np.testing.assert_array_equal(some.indices, expected.indices)
         np.testing.assert_array_equal(some.similarities, expected.similarities)
@@ -89,7 +105,8 @@ def test_only_changes_are_compared(monkeypatch):
         "products",
         lambda self, rows: compared.extend(rows) or products(self, rows),
     )
-    found = nearest_again(*searched(now), 20, known)
+    of_vectors, of_groups = nearest_again(*searched(now), 20, known)
+    found = whole(known.of_vectors, of_vectors), whole(known.of_groups, of_groups)
     for some, truth in zip(found, expected, strict=True):
         np.testing.assert_array_equal(some.indices, truth.indices)
         np.testing.assert_array_equal(some.similarities, truth.similarities)
