@@ -1,11 +1,17 @@
 """Index assets of LightPAL: candidates, context scores, passage graphs and their trust."""
 
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import note, read_earlier
+from gsum_assets.lightpal.earlier_edges import hashes_of_lists, keep_hashes, read_earlier_edges
 from gsum_assets.lightpal.earlier_scores import known_scores, note_scores
-from gsum_assets.lightpal.lists import lists_of, scores_of_lists
+from gsum_assets.lightpal.lists import Lists, lists_of, scores_of_lists
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
@@ -14,7 +20,8 @@ from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.method import Inputs, Step
 from gsum_assets.result import Picture, Result, Shown
-from gsum_assets.retrieval.loading import collection_of, with_vectors_of
+from gsum_assets.retrieval.collection import Collection
+from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index
 
 _TEXTS = ("documents", "chunks")
@@ -74,7 +81,7 @@ def _passage_edges(inputs: Inputs) -> Result:
         inputs.tables["candidates"].columns([*_LISTS, "similarities"]), collection, "similarities"
     )
     scores = scores_of_lists(inputs.tables["context_scores"].columns(_SCORES), similar)
-    edges = edges_among(similar, scores, collection, _graph_settings(inputs).n_edges)
+    edges = _chosen_edges(inputs, similar, scores, collection)
 
     def shown() -> dict:
         if not edges.num_rows:
@@ -84,6 +91,21 @@ def _passage_edges(inputs: Inputs) -> Result:
         return {"passage_edges": {"plot": Picture(png, "passage graph")}}
 
     return Result(edges, shown=shown)
+
+
+def _chosen_edges(
+    inputs: Inputs, similar: Lists, scores: Mapping[str, np.ndarray], collection: Collection
+) -> pa.Table:
+    """Return the edges; of a large corpus those of passages with the same lists are kept."""
+    n_edges, cache = _graph_settings(inputs).n_edges, inputs.array_cache
+    if cache is None or len(collection.chunk_ids) < MAPPED_FROM:
+        return edges_among(similar, scores, collection, n_edges)
+    how = f"{n_edges} {inputs.code_version}"
+    hashes = hashes_of_lists(similar, scores)
+    earlier = read_earlier_edges(cache, inputs.warehouse, inputs.corpus, how)
+    edges = edges_among(similar, scores, collection, n_edges, earlier, hashes)
+    keep_hashes(cache, edges, how, similar, hashes)
+    return edges
 
 
 def _walk_trust(inputs: Inputs) -> Result:

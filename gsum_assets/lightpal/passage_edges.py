@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.lightpal.earlier_edges import EarlierEdges, Hashes
 from gsum_assets.lightpal.lists import CandidateLists, Lists, lists_of, scores_of_lists
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.tables import TABLES
-from gsum_resources.arrow import as_lists, repeated, taken
+from gsum_resources.arrow import as_lists, repeated, rows_at, taken
 from gsum_resources.threads import in_threads
 
 _PASSAGES_AT_ONCE = 2**15
@@ -69,50 +70,82 @@ def passage_edges(
 
 
 def edges_among(
-    similar: Lists, scores: Mapping[str, np.ndarray], collection: Collection, n_edges: int
+    similar: Lists,
+    scores: Mapping[str, np.ndarray],
+    collection: Collection,
+    n_edges: int,
+    earlier: EarlierEdges | None = None,
+    hashes: Hashes | None = None,
 ) -> pa.Table:
     """Return the result of `passage_edges` from lists, so that the tables need not be in memory.
 
     Parameters
     ----------
     scores : by level, the scores of the candidates, `(n, k)`; NaN: none.
+    earlier : edges chosen before, which passages with the same lists keep.
+    hashes : hashes of the present lists, for `earlier`.
     """
     documents = np.arange(len(collection.document_ids), dtype=np.int32)
     owners = np.repeat(documents, np.diff(collection.starts))
     tables = [TABLES["lightpal.passage_edges"].empty()]
     for level, near in similar.items():
-        within = (near.indices(), owners) if level == "node" else None
+        is_same = np.zeros(len(near.ids), bool)
+        if earlier and hashes:
+            is_same = earlier.is_same(level, near, hashes[level])
+        due = np.flatnonzero(~is_same)
         blocks = in_threads(
-            partial(_of_block, near, scores[level], within, n_edges),
-            range(0, len(near.ids), _PASSAGES_AT_ONCE),
+            partial(_of_block, near, scores[level], owners if level == "node" else None, n_edges),
+            [
+                due[first : first + _PASSAGES_AT_ONCE]
+                for first in range(0, len(due), _PASSAGES_AT_ONCE)
+            ]
+            or [due],
         )
         ids = pa.array(near.ids, pa.string())
-        for names in blocks[0] if blocks else ():
-            tables.append(_rows(*names, level, ids, [block[names] for block in blocks]))
+        for graph, scope in blocks[0] if len(near.ids) else ():
+            found = _rows(graph, scope, level, ids, due, [block[graph, scope] for block in blocks])
+            if earlier:
+                found = _with_kept(found, *earlier.of((graph, level, scope), near), is_same)
+            tables.append(found.rows)
     return pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
+
+
+class _Sourced(NamedTuple):
+    """Rows of edges with the index of each one's source."""
+
+    rows: pa.Table
+    sources: np.ndarray
+
+
+def _with_kept(new: _Sourced, rows: pa.Table, sources: np.ndarray, is_same: np.ndarray) -> _Sourced:
+    """Return new rows and earlier ones of passages that have the same lists, by source."""
+    kept = np.flatnonzero((sources >= 0) & is_same[sources])
+    names = new.rows.column_names
+    joined = [rows_at(rows.select(names), kept).cast(new.rows.schema), new.rows]
+    both = np.concatenate([sources[kept], new.sources])
+    order = np.argsort(both, kind="stable")
+    return _Sourced(rows_at(pa.concat_tables(joined), order), both[order])
 
 
 def _of_block(
     near: CandidateLists,
     scores: np.ndarray,
-    within: tuple[np.ndarray, np.ndarray] | None,
+    owners: np.ndarray | None,
     n_edges: int,
-    first: int,
+    passages: np.ndarray,
 ) -> dict[tuple[str, str], _Edges]:
-    """Return the edges of `_PASSAGES_AT_ONCE` passages from `first`, by graph and scope.
+    """Return the edges of some passages, by graph and scope.
 
     Parameters
     ----------
-    within : indices of the candidates, `(n, k)`, and the document of each passage, `(n,)`; None:
-        there is no scope 'document'.
+    owners : document of each passage, `(n,)`; None: there is no scope 'document'.
     """
-    block = slice(first, first + _PASSAGES_AT_ONCE)
-    numbers, found = near.numbers[block], {}
+    numbers, found = near.numbers[passages], {}
     away = None
-    if within is not None:
-        indices, owners = within
-        away = owners[indices[block]] != owners[block, None]
-    for graph, values in _values(near.values[block].astype(np.float64), scores[block]):
+    if owners is not None:
+        away = owners[near.indices(passages)] != owners[passages, None]
+    values_of = near.values[passages].astype(np.float64)
+    for graph, values in _values(values_of, scores[passages]):
         found[graph, "corpus"] = _best(numbers, values, n_edges)
         if away is not None:
             strength = np.where(away, -np.inf, values.strength)
@@ -120,21 +153,30 @@ def _of_block(
     return found
 
 
-def _rows(graph: str, scope: str, level: str, ids: pa.Array, blocks: Sequence[_Edges]) -> pa.Table:
-    """Return a row for each passage that has an edge."""
+def _rows(
+    graph: str,
+    scope: str,
+    level: str,
+    ids: pa.Array,
+    passages: np.ndarray,
+    blocks: Sequence[_Edges],
+) -> _Sourced:
+    """Return a row for each of `passages` that has an edge."""
     counts, targets, weights = (np.concatenate(column) for column in zip(*blocks, strict=True))
-    sources = np.flatnonzero(counts)
-    return pa.table(
+    has_edge = np.flatnonzero(counts)
+    sources = passages[has_edge]
+    rows = pa.table(
         {
             "graph": repeated(graph, len(sources)),
             "level": repeated(level, len(sources)),
             "scope": repeated(scope, len(sources)),
             "source_id": taken(ids, sources),
-            "targets": as_lists(pa.array(targets), counts[sources]),
-            "weights": as_lists(pa.array(weights), counts[sources]),
+            "targets": as_lists(pa.array(targets), counts[has_edge]),
+            "weights": as_lists(pa.array(weights), counts[has_edge]),
         },
         schema=TABLES["lightpal.passage_edges"].schema,
     )
+    return _Sourced(rows, sources)
 
 
 def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str, _Values]]:
