@@ -12,7 +12,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "jerr": ("jerr-ppr", "jerr", "readagent", "longrag", "jerr-pagerank", "jerr-600"),
     "graphrag": ("graphrag-local", "graphrag-c0", "graphrag-ts", "graphrag-ss", "graphrag-c1"),
     "gae": ("gae", "gae-no-graph", "gae-no-reflection", "gae-dbscan"),
-    "evidence": ("evidence", "evidence-no-graph", "evidence-fixed-k", "evidence-finetuned"),
+    "evidence": (
+        "evidence",
+        "evidence-no-graph",
+        "evidence-fixed-k",
+        "evidence-finetuned",
+        "evidence-gbm",
+    ),
     "gor": ("gor", "thought-retriever", "node2vec", "gor-untrained", "gor-no-rank"),
 }
 
