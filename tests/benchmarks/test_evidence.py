@@ -3,16 +3,15 @@
 from itertools import product
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from benchmarks.evidence.chain import chained
 from benchmarks.evidence.found import hits_of, over_groups
 from benchmarks.evidence.late import best_matches, late_signals
 from benchmarks.evidence.learners import boosted_trees, with_soft_f1
-from benchmarks.evidence.prose import raised, shifted
-from benchmarks.evidence.sides import EVIDENCE, Asked, evidence_of
+from benchmarks.evidence.sides import EVIDENCE, EXPONENTS, Asked, by_exponents, evidence_of
 from benchmarks.evidence.tried import ranked
+from benchmarks.evidence.validation import Side
 from gsum_assets.evidence.losses import cross_entropy
 from gsum_assets.evidence.training import Example, Recipe, cross_validated
 from gsum_assets.tables import TABLES
@@ -25,19 +24,12 @@ def question(name: str, *marks: bool) -> Asked:
     return Asked(f"q-{name}", [f"{name}-{i}" for i in range(len(marks))], example)
 
 
-@pytest.mark.parametrize("expected", [0.5, 2.0, 3.5])
-def test_shifted_probabilities_have_the_expected_sum(expected: float) -> None:
-    before = np.array([0.9, 0.5, 0.2, 0.01])
-    after = shifted(before, expected)
-    assert after.sum() == pytest.approx(expected)
-    ratio = (after / (1 - after)) / (before / (1 - before))
-    assert ratio == pytest.approx(np.full(4, ratio[0]))
-    assert shifted(before, 99).sum() == pytest.approx(3.6)
-
-
-def test_only_scores_are_raised() -> None:
-    contexts = pa.table({"node_id": ["a", "b"], "score": [0.25, 0.5]})
-    assert raised(contexts, 0.5).to_pydict() == {"node_id": ["a", "b"], "score": [0.5, 0.5**0.5]}
+def test_a_side_for_each_pair_of_exponents() -> None:
+    side = Side(TABLES["contexts"].empty(), True)
+    found = by_exponents(side)
+    assert len(found) == len(EXPONENTS)
+    assert found["sentences by relevance^1.5 p^3"].selection.probability == 3
+    assert all(one.weighted and one.contexts is side.contexts for one in found.values())
 
 
 @pytest.mark.parametrize("odds", [1.0, 3.0])
