@@ -270,7 +270,7 @@ class ParquetStore:
         content = asdict(provenance) | {"settings_hash": provenance.settings_hash} | ids
         rows = rows.replace_schema_metadata({FOOTER_KEY: json.dumps(content, sort_keys=True)})
         schema = decoded_schema(rows.schema)
-        texts = [f.name for f in schema if not pa.types.is_fixed_size_list(f.type)]
+        texts = [f.name for f in schema if not _holds_numbers(f.type)]
         how: dict[str, Any] = {
             "compression": {
                 leaf: "zstd" if leaf.split(".")[0] in texts else "none" for leaf in _leaves(schema)
@@ -694,6 +694,12 @@ def _write_rows(rows: pa.Table, file: Any, row_group_size: int | None = None, **
         for at in range(0, rows.num_rows, row_group_size):
             part = decoded(rows.slice(at, row_group_size))
             writer.write_table(part, row_group_size=row_group_size)
+
+
+def _holds_numbers(kind: pa.DataType) -> bool:
+    """Return whether a type is lists of numbers: vectors, hashes and scores hardly shrink."""
+    is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind)
+    return is_list and pa.types.is_primitive(kind.value_type)
 
 
 def _leaves(schema: pa.Schema) -> list[str]:
