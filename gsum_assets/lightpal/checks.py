@@ -30,6 +30,8 @@ def _by_level(rows: pa.Table, chunks: pa.Table) -> Iterator[tuple[str, pa.Table,
 
 def _rows_with(is_wrong: np.ndarray, lists: pa.ChunkedArray) -> np.ndarray:
     """Return which lists have a wrong value, from a flag for each value."""
+    if not is_wrong.any():  # as nearly always: a number for each value would take a gigabyte
+        return np.zeros(len(lists), bool)
     owners = np.repeat(np.arange(len(lists)), lengths_of(lists))
     return np.bincount(owners[is_wrong], minlength=len(lists)) > 0
 
@@ -173,16 +175,22 @@ def _are_listed(
     ----------
     sources, targets : indices of the sources, and numbers of the targets, `(n_edges,)`.
     """
-    lengths = lengths_of(candidates["candidates"])
-    listed = np.full((len(lengths) + 1, lengths.max(initial=0)), -1)  # the last is of no passage
-    listed[:-1][np.arange(listed.shape[1]) < lengths[:, None]] = values_of(candidates["candidates"])
-    row_of = np.full(len(passages.ids) + 1, -1)
+    lengths, values = lengths_of(candidates["candidates"]), values_of(candidates["candidates"])
+    width = lengths.max(initial=0)
+    if (lengths == width).all():
+        listed = values.reshape(len(lengths), width)
+    else:
+        listed = np.full((len(lengths), width), -1)
+        listed[np.arange(width) < lengths[:, None]] = values
+    row_of = np.full(len(passages.ids) + 1, -1)  # the last is of no passage
     row_of[passages.indices_of(candidates["passage_id"])] = np.arange(len(lengths))
-    found = np.empty(len(sources), bool)
+    found = np.zeros(len(sources), bool)
 
     def look(first: int) -> None:
-        block = slice(first, first + _AT_ONCE)
-        found[block] = (listed[row_of[sources[block]]] == targets[block, None]).any(axis=1)
+        own = row_of[sources[first : first + _AT_ONCE]]
+        known = first + np.flatnonzero(own >= 0)
+        is_target = listed[own[own >= 0]] == targets[known, None]
+        found[known] = is_target.any(axis=1)
 
     in_threads(look, range(0, len(sources), _AT_ONCE))
     return found
