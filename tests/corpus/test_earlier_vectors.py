@@ -10,8 +10,9 @@ from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.method import Inputs
 from gsum_assets.tables import TABLES
+from gsum_resources.content_hash import content_hash
 from gsum_resources.lineage import code_version_of
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, conform
 from tests.models import HashEmbedder
 
 NAME = "evidence.sentences"
@@ -62,6 +63,9 @@ def test_only_new_chunks_are_computed_and_rows_equal_those_of_a_rebuild(inputs: 
 def test_nothing_new(inputs: Inputs) -> None:
     found, fresh = computed(inputs, "c2", "c1")
     assert fresh == []
+    expected = sentence_rows(chunks("c2", "c1"), HashEmbedder())
+    hashes = [content_hash(conform(TABLE, rows, "")) for rows in (found, expected)]
+    assert hashes[0] == hashes[1]
     assert found.to_pylist() == sentence_rows(chunks("c2", "c1"), HashEmbedder()).to_pylist()
 
 

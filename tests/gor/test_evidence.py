@@ -97,7 +97,8 @@ def test_responses_are_not_ranked_with_passages(in_batch):
     assert contrastive(own, 1.0) == contrastive(own, 0.0)
     assert contrastive(graphs, 1.0) != contrastive(graphs, 0.0)
     alone = [contrastive([graph], 0.0) for graph in own]  # 4 questions each
-    assert (contrastive(own, 0.0) > np.mean(alone)) == in_batch
+    # without negatives of other graphs the means are equal but for the last bits
+    assert (contrastive(own, 0.0) > np.mean(alone) + 1e-5) == in_batch
 
 
 def test_positives_are_the_source_and_what_the_response_used():
