@@ -1,6 +1,7 @@
 """The collection of a corpus: texts are read when used, many vectors are mapped."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -101,17 +102,17 @@ def test_vectors_are_read_once_and_mapped(home):
 
 
 def test_passages_are_read_once_until_they_change(home):
-    noted = []
-    monitored = [
-        lazy_rows(home.store, TABLES[n], [Partition(CORPUS, "0000")], note=noted.append)
-        for n in ("documents", "chunks")
-    ]
     before = collection_of(home.inputs()).chunk_ids
     home.read.clear()
-    assert collection_of(home.inputs()).chunk_ids == before
+    noted = []
+    inputs = home.inputs()
+    for name in ("documents", "chunks"):
+        partitions = [Partition(CORPUS, bucket) for bucket in ("0000", "0001")]
+        lazy = lazy_rows(home.store, TABLES[name], partitions, note=noted.append)
+        inputs = replace(inputs, tables={**inputs.tables, name: lazy})
+    assert collection_of(inputs).chunk_ids == before
     assert not [table for table, *_ in home.read if table in ("documents", "chunks")]
-    assert [lazy.version() for lazy in monitored]
-    assert len(noted) == 2  # so that an input that is not read again is recorded, too
+    assert len(noted) >= 2  # what is not read again is recorded as an input all the same
     home.write({"chunks": tables()[1].slice(1), "chunk_embeddings": tables()[2].slice(1)})
     assert collection_of(home.inputs()).chunk_ids == before[1:]
 
