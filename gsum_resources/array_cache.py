@@ -32,8 +32,9 @@ class ArrayCache:
             return None
         folder = self._folder / name / version
         try:
+            # as plain arrays: slices of np.memmap cost ten times as much
             return {
-                file.stem: np.load(file, mmap_mode="r") for file in folder.glob("*.npy")
+                file.stem: np.asarray(np.load(file, mmap_mode="r")) for file in folder.glob("*.npy")
             } or None
         except FileNotFoundError:  # replaced meanwhile
             return None

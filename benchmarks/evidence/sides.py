@@ -52,7 +52,6 @@ def asked(meetings: Meetings, query_ids: Sequence[str]) -> list[Asked]:
         chosen.queries["text"].to_pylist(),
         Words(),
         CandidateSettings().n,
-        graph=True,
     )
     found = []
     for one in judged:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
+
 from benchmarks import Measurement, required
 from benchmarks.graphrag.measured import Usage, run_measured
 from benchmarks.results import parser_of, publish
@@ -50,6 +52,7 @@ class Cost(NamedTuple):
     written : materialized partitions, rows in them, and rows in the files written, by asset.
     seconds : wall and processor time by step, and between steps.
     changed : rows with another content than any row before, by table.
+    n_stored : rows in all tables afterwards.
     """
 
     usage: Usage
@@ -59,6 +62,7 @@ class Cost(NamedTuple):
     written: dict[str, tuple[int, int, int]]
     seconds: dict[str, tuple[float, float]]
     changed: dict[str, int]
+    n_stored: int
 
     @property
     def n_rows(self) -> int:
@@ -79,7 +83,7 @@ class Cost(NamedTuple):
 def measure(
     home: Path | None = None,
     n_documents: int | None = None,
-    is_edit_only: bool = False,
+    n_edits: int | None = None,
     settings: str = "",
     methods: Sequence[str] = METHODS,
     is_hashed: bool = False,
@@ -90,7 +94,7 @@ def measure(
     ----------
     n_documents : of ODSum-Story, the first; None: all.
     home : where to work and what to leave there; None: in a temporary folder.
-    is_edit_only : whether to leave out all changes but the edit of a document.
+    n_edits : edit so many documents, one after the other, instead of all changes.
     settings : lines for `corpus.toml`.
     methods : methods that are indexed.
     is_hashed : whether vectors are of hashed words instead of the embedding model.
@@ -102,12 +106,13 @@ def measure(
             ("index of all", lambda rows: rows[:n_documents]),
             ("nothing changed", lambda rows: rows),
             ("blanks at the end of one", _blanks_at_the_end),
-            ("1 document edited", _edited),
+            ("1 document edited", _edit(0, 1)),
             (f"{_N} added", lambda rows: [*rows, *_added(root)]),
             (f"{_N} deleted", lambda rows: rows[_N:]),
         ]
-        if is_edit_only:
-            changes = [changes[0], changes[3]]
+        if n_edits is not None:
+            edits = [(f"edit {i + 1}", _edit(i, n_edits)) for i in range(n_edits)]
+            changes = [changes[0], *edits]
         costs = []
         for name, change in changes:
             _rewrite(root, change)
@@ -117,8 +122,8 @@ def measure(
         "A change beside the index of all, ODSum-Story",
         f"{_taken(n_documents)}, methods {', '.join(methods)}, "
         f"{'vectors of hashed words' if is_hashed else 'embedded models'}. Each row is a "
-        "process of its own, loading Python and its libraries included; in brackets percent of the "
-        "index.",
+        "process of its own, loading Python and its libraries included; in brackets percent of all "
+        "rows of the tables.",
         [
             "",
             "s",
@@ -131,7 +136,7 @@ def measure(
             "embedded",
             "pairs scored",
         ],
-        [_row(name, cost, costs[0][1]) for name, cost in costs],
+        [_row(name, cost) for name, cost in costs],
     )
 
 
@@ -139,21 +144,21 @@ def _taken(n_documents: int | None) -> str:
     return f"The first {n_documents} documents" if n_documents else "All documents"
 
 
-def _row(name: str, cost: Cost, full: Cost) -> list[str]:
-    def ratio(value: float, whole: float) -> str:
-        return f"{value:,.0f} ({100 * value / max(1, whole):.1f})"
+def _row(name: str, cost: Cost) -> list[str]:
+    def of_all(n: int) -> str:
+        return f"{n:,} ({100 * n / max(1, cost.n_stored):.1f})"
 
     return [
         name,
-        ratio(cost.usage.wall_s, full.usage.wall_s),
-        ratio(cost.usage.cpu_s, full.usage.cpu_s),
+        f"{cost.usage.wall_s:,.0f}",
+        f"{cost.usage.cpu_s:,.0f}",
         f"{cost.usage.peak_mib:,.0f}",
-        ratio(cost.n_rows, full.n_rows),
-        ratio(cost.n_written, full.n_rows),
-        ratio(sum(cost.changed.values()), full.n_rows),
-        ratio(cost.n_calls, full.n_calls),
-        ratio(cost.embeddings, full.embeddings),
-        ratio(cost.pairs, full.pairs),
+        of_all(cost.n_rows),
+        of_all(cost.n_written),
+        of_all(sum(cost.changed.values())),
+        f"{cost.n_calls:,}",
+        f"{cost.embeddings:,}",
+        f"{cost.pairs:,}",
     ]
 
 
@@ -197,11 +202,17 @@ def _blanks_at_the_end(rows: list[dict]) -> list[dict]:
     return rows
 
 
-def _edited(rows: list[dict]) -> list[dict]:
-    text = rows[len(rows) // 3]["text"]
-    half = text.index(". ", len(text) // 2) + 2
-    rows[len(rows) // 3]["text"] = f"{text[:half]}The budget is four hundred euros. {text[half:]}"
-    return rows
+def _edit(number: int, n: int) -> Callable[[list[dict]], list[dict]]:
+    """Return a function that puts a sentence into the middle of a document, edit `number` of n."""
+
+    def edited(rows: list[dict]) -> list[dict]:
+        row = rows[(number + 1) * len(rows) // (n + 2)]
+        text = row["text"]
+        half = text.index(". ", len(text) // 2) + 2
+        row["text"] = f"{text[:half]}The budget is four hundred euros. {text[half:]}"
+        return rows
+
+    return edited
 
 
 def _added(root: Path) -> list[dict]:
@@ -221,7 +232,7 @@ def _run(root: Path, methods: Sequence[str], is_hashed: bool) -> Cost:
     command = [sys.executable, "-m", "benchmarks.growing.change", "--index"]
     command += ["--methods", *methods, *(["--hashed"] if is_hashed else [])]
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
-    after = _requests(store)
+    after, rows_after = _requests(store), _rows_of(store)
     made: dict[str, Any] = json.loads((root / _MADE).read_text())
     written: dict[str, tuple[int, int, int]] = {}
     for asset, *figures in made["rows"]:
@@ -238,8 +249,9 @@ def _run(root: Path, methods: Sequence[str], is_hashed: bool) -> Cost:
         seconds,
         {
             name: (rows - rows_before.get(name, Counter())).total()
-            for name, rows in _rows_of(store).items()
+            for name, rows in rows_after.items()
         },
+        sum(rows.total() for rows in rows_after.values()),
     )
 
 
@@ -247,12 +259,13 @@ def _rows_of(store: ParquetStore) -> dict[str, Counter[int]]:
     """Return how often each row occurs, by its hash, without measured columns, by table."""
     found = {}
     for name, table in TABLES.items():
-        rows = (
-            store.read(table, store.partitions(table, CORPUS))[0] if name not in LEDGERS else None
-        )
-        if rows is not None:
-            columns = [rows[c].to_pylist() for c in rows.column_names if c not in table.measured]
-            found[name] = Counter(hash(repr(row)) for row in zip(*columns, strict=True))
+        kept = None if name in LEDGERS else store.read(table, store.partitions(table, CORPUS))[0]
+        if kept is not None:
+            rows = kept.select([c for c in kept.column_names if c not in table.measured])
+            hashes = duckdb.sql("SELECT hash(rows) FROM rows").fetchnumpy()
+            found[name] = (
+                Counter(next(iter(hashes.values())).tolist()) if rows.num_rows else Counter()
+            )
     return found
 
 
@@ -326,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--index", action="store_true", help="in a child: run, and tell of it")
     parser.add_argument("--home", type=Path, help="work here and leave it")
     parser.add_argument("--documents", type=int, help="take the first of them")
-    parser.add_argument("--edit", action="store_true", help="measure the edit of a document only")
+    parser.add_argument("--edits", type=int, help="only edit so many documents, one by one")
     parser.add_argument("--settings", default="", help="lines for corpus.toml, separated by ';'")
     parser.add_argument("--methods", nargs="+", default=METHODS, help="index these")
     parser.add_argument("--hashed", action="store_true", help="vectors of hashed words")
@@ -336,7 +349,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         lines = chosen.settings.replace(";", "\n")
         found = measure(
-            chosen.home, chosen.documents, chosen.edit, lines, chosen.methods, chosen.hashed
+            chosen.home, chosen.documents, chosen.edits, lines, chosen.methods, chosen.hashed
         )
         publish("growing-change", found, chosen.store)
 

@@ -5,16 +5,23 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evidence.network import Model
+from gsum_assets.evidence.network import Model, among, within_reach
 
 N_SHOWN = 3
+N_EXPLAINED = 50
+"""Passages of a question, most probable first, that have reasons; answers read fewer."""
+
 _LEAST = 0.005  # probability; less is not shown
 
 
 def reasons(
-    model: Model, scaled: np.ndarray, edges: Sequence[np.ndarray], found: np.ndarray
+    model: Model,
+    scaled: np.ndarray,
+    edges: Sequence[np.ndarray],
+    found: np.ndarray,
+    chosen: np.ndarray,
 ) -> list[list[str]]:
-    """Return the strongest reasons for each passage, as "best sentence +0.21", `(n,)`.
+    """Return the strongest reasons for each chosen passage, as "best sentence +0.21".
 
     A feature is replaced by its mean in all passages and all its forms at once.
 
@@ -22,13 +29,17 @@ def reasons(
     ----------
     scaled, edges : inputs of the model.
     found : its probabilities, `(n,)`.
+    chosen : rows of the passages.
     """
+    near = within_reach(chosen, edges, model.n_layers)
+    places = np.searchsorted(near, chosen)
+    found, scaled, edges = found[chosen], scaled[near], among(near, edges)
     group_of = np.array([name.partition(":")[0] for name in model.names])
     groups = list(dict.fromkeys(group_of.tolist()))
     losses = np.empty((len(found), len(groups)))
     for column, group in enumerate(groups):
         without = np.where(group_of == group, np.float32(0), scaled)
-        losses[:, column] = found - model.probabilities(without, edges)
+        losses[:, column] = found - model.probabilities(without, edges)[places]
     best = np.argsort(-losses.round(6), axis=1, kind="stable")[:, :N_SHOWN]
     return [
         [f"{groups[i]} {loss[i]:+.2f}" for i in order if loss[i] >= _LEAST]

@@ -66,7 +66,7 @@ def signals(
         "best sentence": joined.means_of_best(similar, 1),
         "best 3 sentences": joined.means_of_best(similar, 3),
         "best 8 sentences": joined.means_of_best(similar, 8),
-        "best window": joined.best_windows(cosines(joined.windows, question.vector)),
+        "best window": joined.best_windows(question.vector),
         "words of the question": coverage(having),
     }
 

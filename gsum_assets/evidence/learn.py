@@ -139,7 +139,7 @@ def examples_of(
     """
     questions, index = lessons.questions, SentenceIndex.of_rows(sentences)
     found = []
-    for one in judge(collection, index, questions, lessons.texts, words, n_candidates, graph=True):
+    for one in judge(collection, index, questions, lessons.texts, words, n_candidates):
         query_id = questions.ids[one.number]
         evidence = lessons.evidence[query_id]
         found.append(

@@ -43,6 +43,11 @@ class Model(ABC):
     def has_messages(self) -> bool:
         """Whether passages receive messages along edges."""
 
+    @property
+    def n_layers(self) -> int:
+        """Number of layers with messages."""
+        return 0
+
     @abstractmethod
     def probabilities(self, scaled: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
         """Return the probability of each passage, `(n,)`.
@@ -98,6 +103,25 @@ def edges_of(scope: Scope) -> list[np.ndarray]:
 
 
 N_KINDS = 5  # of `edges_of`
+
+
+def within_reach(rows: np.ndarray, edges: Sequence[np.ndarray], n_steps: int) -> np.ndarray:
+    """Return rows and those whose messages reach them in so many steps, ascending."""
+    reached = np.unique(rows)
+    for _ in range(n_steps):
+        senders = [kind[reached].ravel() for kind in edges]
+        reached = np.unique(np.concatenate([reached, *senders]))
+        reached = reached[reached >= 0]
+    return reached
+
+
+def among(rows: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the edges between rows, ascending, as indices into them; -1 for other senders."""
+    found = []
+    for kind in edges:
+        places = np.searchsorted(rows, kind[rows]).clip(0, len(rows) - 1)
+        found.append(np.where(rows[places] == kind[rows], places, -1))
+    return found
 
 
 def messages(state: np.ndarray, senders: np.ndarray) -> np.ndarray:

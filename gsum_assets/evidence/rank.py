@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evidence.explain import reasons
+from gsum_assets.evidence.explain import N_EXPLAINED, reasons
 from gsum_assets.evidence.features import OWN, Question, own_features, signals
 from gsum_assets.evidence.graph_features import GRAPH, graph_features
 from gsum_assets.evidence.network import Model, edges_of
@@ -74,18 +74,24 @@ def rank(
     n_candidates : passages judged beside their neighbours, in a scope with more.
     prose : model for scopes without speakers; None: `model`.
     """
-    of_kind = {True: model, False: prose or model}
-    graph = any(len(one.names) > len(OWN) for one in of_kind.values())
+
+    def model_for(scope: Scope) -> Model:
+        return model if prose is None or scope.is_speech else prose
+
+    def reads_graph(scope: Scope) -> bool:
+        return len(model_for(scope).names) > len(OWN)
+
     blocks: list[tuple[int, dict[str, list], dict[str, list]]] = []
-    judgements = judge(collection, sentences, questions, texts, words, n_candidates, graph, clock)
-    for one in judgements:
+    for one in judge(
+        collection, sentences, questions, texts, words, n_candidates, clock, reads_graph
+    ):
         started = clock()
-        model = of_kind[one.scope.is_speech]
-        edges = edges_of(one.scope) if model.has_messages else []
-        scaled = model.scaled(one.features[:, : len(model.names)])
-        found = model.probabilities(scaled, edges).round(6)
-        because = reasons(model, scaled, edges, found)
+        own = model_for(one.scope)
+        edges = edges_of(one.scope) if own.has_messages else []
+        scaled = own.scaled(one.features[:, : len(own.names)])
+        found = own.probabilities(scaled, edges).round(6)
         order = top(found[None], one.scope.ids, len(found))[0]
+        because = reasons(own, scaled, edges, found, order[:N_EXPLAINED])
         scores, ranked = found, order
         if not question_aspects(texts[one.number]):
             scores = one.features[:, DENSE]
@@ -101,7 +107,7 @@ def rank(
                     "chunk_id": [one.scope.ids[i] for i in order.tolist()],
                     "rank": list(range(1, len(order) + 1)),
                     "probability": found[order].tolist(),
-                    "reasons": [because[i] for i in order.tolist()],
+                    "reasons": because + [[]] * (len(order) - len(because)),
                 },
             )
         )
@@ -120,10 +126,14 @@ def judge(
     texts: Sequence[str],
     words: Words,
     n_candidates: int,
-    graph: bool,
     clock: Callable[[], float] = time.perf_counter,
+    reads_graph: Callable[[Scope], bool] = lambda _: True,
 ) -> Iterator[Judged]:
     """Yield the features of each question's passages, scope by scope; parameters as in `rank`.
+
+    Parameters
+    ----------
+    reads_graph : whether the features of a scope include those of the graph.
 
     Raises
     ------
@@ -145,7 +155,7 @@ def judge(
             question = Question(texts[member], terms, vector)
             scores = signals(scope, question, bm25[rows], index.having(terms, rows))
             features = own_features(scope, question, scores)
-            if graph:
+            if reads_graph(scope):
                 features = np.hstack([features, graph_features(scope, scores)])
             latency = clock() - started
             yield Judged(member, scope, index.document_ids(rows), features, latency)

@@ -49,8 +49,6 @@ class JoinedSentences:
     Attributes
     ----------
     vectors : unit vectors, `(n, dim)`.
-    windows : unit vectors of 3 and of 6 sentences in a row, or of a whole shorter passage, each
-        sentence weighted by its words, `(n_windows, dim)`.
     """
 
     def __init__(self, passages: Sequence[Sentences | None]) -> None:
@@ -62,25 +60,33 @@ class JoinedSentences:
         starts = ends - np.repeat(lengths, lengths)
         vectors = [np.empty((0, 1), np.float32)] if not own else [one.vectors for _, one in own]
         self.vectors = np.concatenate(vectors)
-        n_words = np.concatenate([np.empty(0, int), *(one.n_words for _, one in own)])
-        self.windows, self._windows_of = self._windows(n_words, starts, ends)
+        self._n_words = np.concatenate([np.empty(0, int), *(one.n_words for _, one in own)])
+        self._bounds = self._windows(starts, ends)
 
-    def _windows(
-        self, n_words: np.ndarray, starts: np.ndarray, ends: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vectors of all windows, and the passage of each."""
-        n, dim = self.vectors.shape
-        weighted = np.concatenate([self.vectors * n_words[:, None], np.zeros((1, dim))])
-        rows, sums, owners = np.arange(n), [np.empty((0, dim))], [np.empty(0, int)]
+    def _windows(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Return first and last sentence, exclusive, of all windows, `(n_windows, 2)`."""
+        rows, bounds = np.arange(len(starts)), [np.empty((0, 2), int)]
         for length in _WINDOWS:
             first = rows[(rows == starts) | (rows + length <= ends)]
-            if len(first):
-                bounds = np.stack([first, np.minimum(first + length, ends[first])], axis=1)
-                sums.append(np.add.reduceat(weighted, bounds.ravel())[::2])
-                owners.append(self._owners[first])
-        windows = np.concatenate(sums)
-        norms = np.linalg.norm(windows, axis=1, keepdims=True)
-        return windows / (norms + 1e-9), np.concatenate(owners)
+            bounds.append(np.stack([first, np.minimum(first + length, ends[first])], axis=1))
+        return np.concatenate(bounds)
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        """Lengths of the windows' vectors, the sums of their sentences', `(n_windows,)`.
+
+        From the inner products of sentences: the square of a sum has one for each pair.
+        """
+        first, last = self._bounds.T
+        squares = np.zeros(len(first))
+        for apart in range(min(max(_WINDOWS), len(self.vectors))):
+            n = len(self.vectors) - apart
+            products = np.einsum("ij,ij->i", self.vectors[:n], self.vectors[apart:])
+            sums = _sums(products * self._n_words[:n] * self._n_words[apart:])
+            lower = np.minimum(first, n)
+            upper = np.maximum(last - apart, lower)
+            squares += (2 if apart else 1) * (sums[upper] - sums[lower])
+        return np.sqrt(np.maximum(squares, 0))
 
     def means_of_best(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return the mean of each passage's n largest values, or of all if it has fewer.
@@ -100,11 +106,24 @@ class JoinedSentences:
         sums = np.bincount(self._owners[best], values[order][best], minlength=self._n_passages)
         return sums / np.clip(counts, 1, n)
 
-    def best_windows(self, values: np.ndarray) -> np.ndarray:
-        """Return the largest value of each passage's windows, 0 without any, `(n_passages,)`."""
+    def best_windows(self, question: np.ndarray) -> np.ndarray:
+        """Return the cosine of each passage's best window, 0 without any, `(n_passages,)`.
+
+        A window is 3 or 6 sentences in a row, or a whole shorter passage; its vector is the sum of
+        the sentences' vectors, each weighted by its words.
+        """
         found = np.full(self._n_passages, -np.inf)
-        np.maximum.at(found, self._windows_of, values)
+        if len(self._bounds):
+            sums = _sums((self.vectors @ question) * self._n_words)
+            first, last = self._bounds.T
+            cosines = (sums[last] - sums[first]) / (self._lengths + 1e-9)
+            np.maximum.at(found, self._owners[first], np.round(cosines, 6))
         return np.where(np.isfinite(found), found, 0.0)
+
+
+def _sums(values: np.ndarray) -> np.ndarray:
+    """Return the sums of all prefixes, from the empty one, `(n + 1,)`."""
+    return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
 class SentenceArrays(NamedTuple):
@@ -169,11 +188,16 @@ class SentenceIndex:
         """Return the sentences of each passage, None for one that has none, `(n,)`."""
         wanted = np.array(chunk_ids)
         found: list[Sentences | None] = [None] * len(wanted)
-        for part in self._parts if len(wanted) else ():
-            places = np.searchsorted(part.passages, wanted.astype(part.passages.dtype))
-            places = np.minimum(places, len(part.passages) - 1)
-            for i in np.flatnonzero(part.passages[places] == wanted):
-                found[i] = part.at(int(places[i]))
+        left = np.argsort(wanted)  # in order, the search in a part is faster
+        for part in self._parts:
+            if not len(left):
+                break
+            ids = wanted[left]
+            places = np.searchsorted(part.passages, ids).clip(0, len(part.passages) - 1)
+            is_there = part.passages[places] == ids
+            for i, place in zip(left[is_there].tolist(), places[is_there].tolist(), strict=True):
+                found[i] = part.at(place)
+            left = left[~is_there]
         return found
 
 
@@ -197,7 +221,6 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
                 cache.write(_KEPT_AS, version, kept)
                 kept = cache.read(_KEPT_AS, version) or kept
         if kept:
-            # as plain arrays: slices of np.memmap cost ten times as much
-            parts.append(SentenceArrays(**{name: np.asarray(kept[name]) for name in kept}))
+            parts.append(SentenceArrays(**kept))
     cache.keep_only(_KEPT_AS, versions)
     return SentenceIndex(parts)

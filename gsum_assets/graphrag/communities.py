@@ -2,8 +2,8 @@
 
 1. Components are processed one by one, so that a change in one does not affect the others.
 2. A component of at most `max_size` entities is one community, also a single entity.
-3. A larger one is split by Leiden (Traag et al., 2019) with modularity, a seed, and edges in order
-   of ids, or by Louvain in the order of ids (`louvain.py`); each community of over `max_size`
+3. A larger one is split by modularity: by Louvain in the order of ids (`louvain.py`), or by Leiden
+   (Traag et al., 2019) with a seed and edges in order of ids; each community of over `max_size`
    entities is split again from its own edges.
 4. A community that is not split further is a leaf.
 """

@@ -168,7 +168,7 @@ INDEX = (
     ),
     Step(
         _communities,
-        {"communities": "By hierarchical Leiden on every component, including single entities."},
+        {"communities": "By modularity, on several levels; every entity is in one, also alone."},
         ("entities", "relationships", "corpus_settings"),
     ),
     Step(

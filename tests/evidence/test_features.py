@@ -8,6 +8,7 @@ import pytest
 from gsum_assets.evidence.features import OWN, Question, forms, named, own_features, signals
 from gsum_assets.evidence.graph_features import GRAPH, around, graph_features, smooth, walk_from
 from gsum_assets.evidence.scope import FURTHEST, Scope, ScopeIndex
+from gsum_assets.evidence.sentence_index import JoinedSentences, Sentences
 from tests.evidence.toys import axis, index_of, random_units, sentences
 
 TEXTS = {"a": ["apple tree", "apple pear", "plum"], "b": ["pear"]}
@@ -146,3 +147,22 @@ def test_graph_features_of_random_passages_have_their_names() -> None:
     before = features[:, GRAPH.index("neighbours by BM25: -1")]
     scaled = (np.arange(9) - 4) / np.arange(9.0).std()
     assert before[1:] == pytest.approx(scaled[:-1], abs=1e-5)
+
+
+def test_best_windows_are_those_of_summed_vectors() -> None:
+    rng = np.random.default_rng(0)
+    passages = [
+        Sentences(random_units(n, 8, seed=n), rng.integers(1, 20, n), [""] * n) if n else None
+        for n in (2, 0, 7, 1, 3, 12)
+    ]
+    question = random_units(1, 8, seed=99)[0]
+    expected = []
+    for one in passages:
+        n = 0 if one is None else len(one.vectors)
+        spans = {(i, i + k) for k in (3, 6) for i in range(n - k + 1)}
+        spans |= {(0, n) for k in (3, 6) if 0 < n < k}
+        sums = [(one.vectors[a:b] * one.n_words[a:b, None]).sum(axis=0) for a, b in spans]
+        expected.append(max((v @ question / np.linalg.norm(v) for v in sums), default=0))
+    np.testing.assert_allclose(
+        JoinedSentences(passages).best_windows(question), expected, atol=2e-6
+    )

@@ -274,7 +274,19 @@ def test_a_reason_is_the_probability_lost_without_a_feature() -> None:
     network = Network(names, np.zeros(3), np.ones(3), weights)
     scaled = np.array([[1.0, 1.0, 5.0], [0.0, 0.0, 5.0]], np.float32)
     found = network.probabilities(scaled, [])
-    assert reasons(network, scaled, [], found) == [["dense +0.38"], []]  # sigmoid(2) - 0.5
+    both = np.array([0, 1])
+    assert reasons(network, scaled, [], found, both) == [["dense +0.38"], []]  # sigmoid(2) - 0.5
+
+
+def test_reasons_of_some_passages_are_those_among_all() -> None:
+    rng = np.random.default_rng(0)
+    scaled = rng.standard_normal((40, len(GRAPH.names))).astype(np.float32)
+    senders = [rng.integers(-1, 40, (40, width)) for width in (1, 1, 1, 1, 5)]
+    found = GRAPH.probabilities(scaled, senders)
+    chosen = np.array([7, 3, 30])
+    of_all = reasons(GRAPH, scaled, senders, found, np.arange(40))
+    assert reasons(GRAPH, scaled, senders, found, chosen) == [of_all[i] for i in chosen]
+    assert any(of_all)
 
 
 def test_the_explanation_names_every_passage_read() -> None:

@@ -11,7 +11,7 @@ from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.tables import TABLES
 from tests.graphrag.toys import Graph, clique, graph, mapped
 
-SMALL = CommunitySettings(max_size=4)
+SMALL = CommunitySettings(max_size=4, method="leiden")  # `test_louvain.py` has the default
 EMPTY = graph([])
 
 _ENTITY = st.integers(0, 24).map(lambda i: f"e{i:02}")
@@ -129,7 +129,7 @@ def test_too_large_communities_are_split_until_small_enough() -> None:
 
 
 def test_community_that_leiden_cannot_split_is_a_leaf() -> None:
-    rows = found(graph(clique("a", 12)), CommunitySettings(max_size=5)).to_pylist()
+    rows = found(graph(clique("a", 12)), CommunitySettings(max_size=5, method="leiden")).to_pylist()
     assert [(row["level"], row["size"], row["child_ids"]) for row in rows] == [(0, 12, [])]
 
 

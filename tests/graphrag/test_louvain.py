@@ -11,7 +11,7 @@ from gsum_assets.graphrag.communities import communities, cut, split_components
 from gsum_assets.graphrag.louvain import Edge, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from tests.graphrag.test_communities import _GRAPHS, members, ring
-from tests.graphrag.toys import Graph, clique, graph
+from tests.graphrag.toys import Graph, clique
 
 LOUVAIN = CommunitySettings(max_size=4, method="louvain")
 
@@ -88,13 +88,3 @@ def test_an_edit_changes_few_communities() -> None:
             found.append(len({frozenset(c.members) for c in after} - before))
         changed[method] = sum(found) / len(found)
     assert changed["louvain"] <= 0.5 * changed["leiden"]
-
-
-def test_the_default_is_not_part_of_the_settings_version() -> None:
-    """Communities of a corpus that has no such key must remain current."""
-    assert "method" not in CommunitySettings().model_dump(mode="json")
-    assert CommunitySettings(**LOUVAIN.model_dump()) == LOUVAIN
-    assert communities(*_EMPTY, LOUVAIN).num_rows == 0
-
-
-_EMPTY = graph([]).entities, graph([]).relationships

@@ -65,7 +65,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("graphrag.extraction", "claims", False),
     ("graphrag.merging", "aliases", False),
     ("graphrag.communities", "max_size", 2),
-    ("graphrag.communities", "method", "louvain"),
+    ("graphrag.communities", "method", "leiden"),
     ("graphrag.reports", "max_findings", 2),
     ("jerr.index", "max_facts", 3),
     ("evidence.candidates", "n", 4),

@@ -54,12 +54,10 @@ def test_every_family_follows_an_edit_a_move_and_a_kill() -> None:
     machine._compare("left")
 
 
-def test_borders_by_content_and_louvain_follow_edits() -> None:
+def test_borders_by_content_and_communities_follow_edits() -> None:
     machine = Growing()
     machine.begin(left="graphrag-c0", right="bm25", questions=QUESTIONS[0], borders="content")
     left = machine.folders["left"]
-    machine.tables["left"].setdefault("graphrag.communities", {})["method"] = "louvain"
-    left.settings(machine.tables["left"])
     text = tale(5, 6)
     left.put(Entry("txt", "tale-5"), text)
     machine._bring_up_to_date("left", "by hand")

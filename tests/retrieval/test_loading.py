@@ -94,7 +94,7 @@ def test_vectors_are_read_once_and_mapped(home):
     first = vectors_of(home.inputs())
     home.read.clear()
     again = vectors_of(home.inputs())
-    assert isinstance(again, np.memmap)
+    assert isinstance(again.base, np.memmap)
     assert not again.flags.writeable
     np.testing.assert_array_equal(first, again)
     assert not [table for table, *_ in home.read if table == "chunk_embeddings"]
