@@ -29,8 +29,8 @@ HEADER = (
 )
 
 
-EXPONENTS = ((1.5, 3), (1.5, 1), (1, 1), (0.5, 1), (0.5, 2))
-"""Exponents on relevance and probability that were tried, beside the chosen ones."""
+EXPONENTS = ((1.5, 3), (1.5, 1.5), (1.5, 1), (1.5, 0.5), (1, 1), (0.5, 1), (0.5, 1.5), (0.5, 2))
+"""Exponents on relevance and probability that were tried."""
 
 
 class Asked(NamedTuple):
@@ -83,7 +83,13 @@ def by_exponents(side: Side) -> dict[str, Side]:
     """Return a side for each of `EXPONENTS`."""
     found = {}
     for relevance, probability in EXPONENTS:
-        chosen = replace(SelectionSettings(), relevance_beside=relevance, probability=probability)
+        chosen = replace(
+            SelectionSettings(),
+            relevance=relevance,
+            relevance_beside=relevance,
+            probability=probability,
+            probability_in_prose=probability,
+        )
         name = f"sentences by relevance^{relevance:g} p^{probability:g}"
         found[name] = side._replace(selection=chosen)
     return found

@@ -13,7 +13,7 @@ import dagster as dg
 from dagster._core.events import DagsterEventType
 from dagster._core.events.log import EventLogEntry
 
-_EVERY_S = 0.02
+_EVERY_S = 0.1
 _PAGE_MIB = os.sysconf("SC_PAGE_SIZE") / 2**20
 OUTSIDE = "between steps"
 _ENDS = (DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE)

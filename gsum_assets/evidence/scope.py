@@ -11,6 +11,7 @@ from gsum_assets.evidence.sentence_index import JoinedSentences, SentenceIndex, 
 from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
+from gsum_resources.llm.classical.speech import is_speech
 
 N_NEAREST = 5
 FURTHEST = 3  # neighbours that count, in passages
@@ -49,13 +50,9 @@ class Scope:
 
     @cached_property
     def is_speech(self) -> bool:
-        """Whether a quarter of the sentences or more have a speaker.
-
-        At least 46% have one in each of QMSum's train meetings, and none in SQuALITY's stories.
-        """
+        """Whether the sentences are said by speakers."""
         passages = [one for one in self.sentences if one is not None]
-        has_speaker = [bool(speaker) for one in passages for speaker in one.speakers]
-        return 4 * sum(has_speaker) >= max(1, len(has_speaker))
+        return is_speech([speaker for one in passages for speaker in one.speakers])
 
     @cached_property
     def nearest(self) -> np.ndarray:

@@ -30,7 +30,9 @@ def prose(*texts):
 def select(sentences, max_words, relevant=None, probabilities=None):
     vectors = WordEmbedder().embed([s.text for s in sentences])
     central = np.ones(len(sentences))
-    wanted = None if relevant is None else relevance_factor(relevant, probabilities, SETTINGS)
+    wanted = None
+    if relevant is not None:
+        wanted = relevance_factor(relevant, probabilities, SETTINGS, of_speech=False)
     return select_sentences(sentences, vectors, wanted, central, max_words, SETTINGS)
 
 
@@ -86,10 +88,13 @@ def test_probable_passage_outweighs_a_slightly_more_relevant_sentence():
 
 def test_relevance_factor_equals_the_formula():
     relevant, probabilities = np.array([0.25, 0.0]), np.array([0.25, 0.0])
-    alone = relevance_factor(relevant, None, SETTINGS)
-    assert np.allclose(alone, [0.125, 0.01**1.5])
-    beside = relevance_factor(relevant, probabilities, SETTINGS)
-    assert np.allclose(beside, [0.125 * 0.5, 0.001**1.5 * 0.1])
+    for of_speech, known, expected in (
+        (True, None, [0.125, 0.01**1.5]),
+        (False, None, [0.125, 0.01**1.5]),
+        (True, probabilities, [0.125 * 0.5, 0.001**1.5 * 0.1]),
+        (False, probabilities, [0.5 * 0.125, 0.001**0.5 * 0.01**1.5]),
+    ):
+        assert np.allclose(relevance_factor(relevant, known, SETTINGS, of_speech), expected)
 
 
 def test_chat_questions_and_fragments_count_less():

@@ -45,9 +45,11 @@ class SelectionSettings:
     same : cosine from which two sentences count as equal; the second is never selected.
     length_power : penalty on length; 0 favours long sentences, 1 short ones.
     relevance : exponent on the relevance to a question with search terms.
-    probability, relevance_beside : where passages have probabilities, the exponents on that of a
-        sentence's passage, and on the relevance, which it depends on already. Chosen on the first
-        60 meetings of QMSum train (docs/evidence.md).
+    probability, relevance_beside : where passages of speech have probabilities, the exponents on
+        that of a sentence's passage, and on the relevance, which it depends on already. Chosen on
+        the first 60 meetings of QMSum train (docs/evidence.md).
+    probability_in_prose : the exponent on the probability in prose, where the one on the relevance
+        stays. Chosen on SQuALITY train (docs/evidence.md).
     centrality : exponent on the centrality.
     chat : penalty on the share of "I", "you" and similar words in a sentence.
     question : factor for a question.
@@ -67,6 +69,7 @@ class SelectionSettings:
     relevance: float = 1.5
     probability: float = 1.5
     relevance_beside: float = 0.5
+    probability_in_prose: float = 0.5
     centrality: float = 0.2
     chat: float = 3.0
     question: float = 0.9
@@ -143,7 +146,10 @@ def select_sentences(
 
 
 def relevance_factor(
-    relevance: np.ndarray, probabilities: np.ndarray | None, settings: SelectionSettings
+    relevance: np.ndarray,
+    probabilities: np.ndarray | None,
+    settings: SelectionSettings,
+    of_speech: bool,
 ) -> np.ndarray:
     """Return the factor by which a question prefers each sentence, `(n_sentences,)`.
 
@@ -152,12 +158,15 @@ def relevance_factor(
     relevance : similarity to the question, `(n_sentences,)` in 0..1.
     probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; None:
         unknown.
+    of_speech : whether they are said by speakers, see `is_speech`.
     """
     clipped = np.clip(relevance, 0.01, 1)
     if probabilities is None:
         return clipped**settings.relevance
-    likely = np.clip(probabilities, _LEAST, 1) ** settings.probability
-    return likely * clipped**settings.relevance_beside
+    likely = np.clip(probabilities, _LEAST, 1)
+    if of_speech:
+        return likely**settings.probability * clipped**settings.relevance_beside
+    return likely**settings.probability_in_prose * clipped**settings.relevance
 
 
 def is_statement(sentence: Sentence) -> bool:

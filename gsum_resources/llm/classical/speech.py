@@ -6,7 +6,7 @@ its speaker.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -70,6 +70,14 @@ class Turn:
 
     speaker: str
     text: str
+
+
+def is_speech(speakers: Sequence[str]) -> bool:
+    """Return whether a quarter or more of some sentences have a speaker; "" for none.
+
+    At least 46% have one in each of QMSum's train meetings, and none in SQuALITY's stories.
+    """
+    return 4 * sum(map(bool, speakers)) >= max(1, len(speakers))
 
 
 def speaker_labels(texts: Iterable[str]) -> frozenset[str]:

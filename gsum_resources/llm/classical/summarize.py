@@ -12,6 +12,7 @@ from gsum_resources.llm.classical.selection import (
     select_sentences,
 )
 from gsum_resources.llm.classical.sentences import Sentence
+from gsum_resources.llm.classical.speech import is_speech
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def choose_sentences(
     relevant = wanted = None
     if len(reading.aspects):
         relevant = relevance(reading.vectors, reading.aspects)
-        wanted = relevance_factor(relevant, probabilities, settings.selection)
+        of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
+        wanted = relevance_factor(relevant, probabilities, settings.selection, of_speech)
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, settings.selection
     )
