@@ -14,7 +14,8 @@ from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
 from gsum_resources.lazy import Lazy
 from gsum_resources.llm.classical.reading import question_aspects
-from gsum_resources.llm.classical.speech import speaker_labels
+from gsum_resources.llm.classical.sentences import read_sentences
+from gsum_resources.llm.classical.speech import is_speech
 
 
 class Budget(NamedTuple):
@@ -113,19 +114,10 @@ def _fits(
         own = places if scope is None else places.filter(pc.equal(places["document_id"], scope))
         if (pc.sum(own["n_tokens"]).as_py() or 0) > most_tokens:
             return False
-        return not _is_transcript(_rows_in(chunks, [scope])["text"].to_pylist())
+        read = read_sentences(_rows_in(chunks, [scope])["text"].to_pylist())
+        return not is_speech([sentence.speaker for sentence in read])
 
     return pa.array([fits(scope) for scope in scopes], pa.bool_())
-
-
-def _is_transcript(texts: Sequence[str]) -> bool:
-    """Return whether a quarter of the lines or more begin with a speaker.
-
-    It is more than half of each of QMSum's train meetings, and none of SQuALITY's train stories.
-    """
-    labels = tuple(f"{label}:" for label in speaker_labels(texts))
-    lines = [line for text in texts for line in text.splitlines() if line.strip()]
-    return 4 * sum(line.startswith(labels) for line in lines) >= max(1, len(lines))
 
 
 def _chosen(
