@@ -75,7 +75,7 @@ TABLES = (
                 "reasons",
                 TEXTS,
                 "features that speak for it, strongest first, with the probability that it would "
-                "lose if the feature were average",
+                "lose if the feature were average; of the 50 most probable passages",
             ),
         ),
         RESULT,
