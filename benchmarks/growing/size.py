@@ -353,6 +353,7 @@ def _ask_warm(methods: Sequence[str]) -> None:
     from gsum_assets.lightpal.rank import PassageSearch, Tables
     from gsum_assets.lightpal.settings import LightpalSettings
     from gsum_assets.retrieval.collection import Collection, Questions
+    from gsum_assets.retrieval.loading import text_digests
     from gsum_assets.retrieval.ranking import Retriever, rank_questions
     from gsum_assets.retrieval.variants import RETRIEVERS
     from gsum_assets.retrieval.words import Words
@@ -370,12 +371,16 @@ def _ask_warm(methods: Sequence[str]) -> None:
         table = TABLES[name]
         return store.read(table, store.partitions(table, CORPUS), columns, texts)[0]
 
+    chunks = read("chunks", ["chunk_id", "document_id", "position", "start", "text"])
     collection = Collection.from_tables(
-        read("documents", ["document_id", "text"]),
-        read("chunks", ["chunk_id", "document_id", "position", "text"]),
-        read("chunk_embeddings"),
+        read("documents", ["document_id", "text"]), chunks, read("chunk_embeddings")
     )
-    collection = replace(collection, cache=ArrayCache(store, CORPUS))
+    collection = replace(
+        collection,
+        cache=ArrayCache(store, CORPUS),
+        text_digests=text_digests(collection, chunks),
+    )
+    del chunks
     questions = Questions.from_tables(read("queries"), read("query_embeddings"))
     on_all = [i for i, document in enumerate(questions.document_ids) if document is None]
     recorded: dict[str, list[float]] = {}

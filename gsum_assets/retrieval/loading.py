@@ -57,7 +57,7 @@ class _Passages:
     @cached_property
     def text_digests(self) -> list[str]:
         """A digest of the text of each document."""
-        return _text_digests(self.collection, self.rows)
+        return text_digests(self.collection, self.rows)
 
 
 _last: dict[tuple[str, ...], _Passages] = {}
@@ -125,7 +125,7 @@ def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
     return LateTexts(ids, read)
 
 
-def _text_digests(collection: Collection, chunks: pa.Table) -> list[str]:
+def text_digests(collection: Collection, chunks: pa.Table) -> list[str]:
     """Return a digest of each document's text: that of its chunks, and where they start."""
     ids, bounds = collection.chunk_ids, collection.starts.tolist()
     rows = pc.index_in(pa.array(ids, pa.string()), chunks["chunk_id"].combine_chunks())
