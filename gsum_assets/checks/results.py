@@ -34,6 +34,8 @@ def cite_what_exists(contexts: pa.Table, chunks: pa.Table) -> Finding:
     cited = contexts.filter(pc.equal(contexts["node_kind"], "chunk")).select(
         ["query_id", "rank", "node_id", "text"]
     )
+    named = pc.is_in(chunks["chunk_id"], value_set=cited["node_id"].combine_chunks())
+    chunks = chunks.filter(named)  # few of many
     index = pc.index_in(cited["node_id"], value_set=chunks["chunk_id"].combine_chunks())
     unknown, known = cited.filter(pc.is_null(index)), cited.filter(pc.is_valid(index))
     texts = rows_at(chunks.select(["text"]), pc.drop_null(index))["text"]

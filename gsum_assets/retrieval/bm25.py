@@ -133,7 +133,8 @@ def indexed(
         versions = [hash_texts([*made_from, digest]) for digest in digests]
         segments = [_read(cache, name, version) for version in versions]
     if any(segment is None for segment in segments):
-        if sum(map(len, texts)) < KEPT_FROM:
+        # the texts of a large collection are not read to find that it is large
+        if not any(segments) and sum(map(len, texts)) < KEPT_FROM:
             return Bm25Index(texts, settings)
         hashes = Hashes()
         for i, (first, last) in enumerate(parts):
