@@ -17,6 +17,7 @@ from gsum_assets.retrieval.late_texts import LateTexts
 from gsum_assets.retrieval.vectors import gathered
 from gsum_resources.arrow import pc
 from gsum_resources.content_hash import hash_texts
+from gsum_resources.threads import ahead
 
 MAPPED_FROM = 2**16
 """Chunks from which vectors are kept as one matrix; fewer are read within a second."""
@@ -98,7 +99,7 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
                 return np.empty(shape, np.float32)
             return np.lib.format.open_memmap(folder / f"{_VECTORS}.npy", "w+", np.float32, shape)
 
-        vectors = gathered((part.get() for part in table.parts()), ids, new=new)
+        vectors = gathered(ahead(lambda part: part.get(), table.parts()), ids, new=new)
     vectors.flags.writeable = False
     is_of_version = table.version() == version  # not written meanwhile
     cache.keep_only(_VECTORS, [kept_as] if is_of_version else [])
