@@ -52,7 +52,7 @@ class Cost(NamedTuple):
     written : materialized partitions, rows in them, and rows in the files written, by asset.
     seconds : wall and processor time by step, and between steps.
     changed : rows with another content than any row before, by table.
-    n_stored : rows in all tables afterwards.
+    n_stored : rows in the tables of the indexes afterwards.
     """
 
     usage: Usage
@@ -122,8 +122,8 @@ def measure(
         "A change beside the index of all, ODSum-Story",
         f"{_taken(n_documents)}, methods {', '.join(methods)}, "
         f"{'vectors of hashed words' if is_hashed else 'embedded models'}. Each row is a "
-        "process of its own, loading Python and its libraries included; in brackets percent of all "
-        "rows of the tables.",
+        "process of its own, loading Python and its libraries included; in brackets percent of the "
+        "rows of all indexes.",
         [
             "",
             "s",
@@ -251,7 +251,7 @@ def _run(root: Path, methods: Sequence[str], is_hashed: bool) -> Cost:
             name: (rows - rows_before.get(name, Counter())).total()
             for name, rows in rows_after.items()
         },
-        sum(rows.total() for rows in rows_after.values()),
+        sum(rows.total() for name, rows in rows_after.items() if is_of_index(TABLES[name])),
     )
 
 
