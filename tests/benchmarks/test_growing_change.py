@@ -15,6 +15,7 @@ def cost(n_written: int) -> Cost:
         {"chunks": (8, 100, 100), "lightpal/candidates": (1, 900, n_written)},
         {},
         Counter({"lightpal.candidates": n_written}),
+        1000,
     )
 
 
