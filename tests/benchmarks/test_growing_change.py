@@ -23,7 +23,7 @@ def test_rows_written_are_those_in_the_files_that_were_written() -> None:
     full, edit = cost(900), cost(20)
     assert (full.n_rows, full.n_written) == (1000, 1000)
     assert (edit.n_rows, edit.n_written) == (1000, 120)
-    assert _row("1 document edited", edit, full)[4:7] == ["1,000 (100.0)", "120 (12.0)", "20 (2.0)"]
+    assert _row("1 document edited", edit)[4:7] == ["1,000 (100.0)", "120 (12.0)", "20 (2.0)"]
     assert "   1 partitions       900 rows,        20 written,        20 changed" in _described(
         "edit", edit
     )
