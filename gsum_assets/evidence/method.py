@@ -87,7 +87,7 @@ METHOD = Method(
                 "each.",
             },
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
-            code_version="4",  # to be raised with new packaged weights
+            code_version="5",  # to be raised with new packaged weights
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="4"),
     ),
