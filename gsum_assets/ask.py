@@ -10,6 +10,7 @@ import pyarrow as pa
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.families import FAMILIES, method_of
 from gsum_assets.method import SETTINGS, Inputs, Method, run
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
@@ -128,7 +129,7 @@ def answer(
     if not passages:
         return Answer(NOTHING_FOUND, [], method=method)
     inputs = inputs.with_questions(results["queries"])
-    results |= run(family.answer_steps, inputs.with_tables(results))
+    results |= run(answer_steps(family), inputs.with_tables(results))
     answers, passages = results["summaries"], _shown(results[family.answered_from])
     explanation = ""
     if explain and family.explain:

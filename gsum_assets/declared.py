@@ -14,6 +14,7 @@ from gsum_assets.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
 from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.evaluation.scores_step import scores_step
@@ -136,7 +137,7 @@ def of_method(method: Method) -> list[Declared]:
     declared = [own(step=step, reads=step.reads) for step in method.index]
     by_index = index_of(method)
     before: list[str] = []
-    for step in (*method.retrieval_steps, *method.answer_steps, scores_step(method)):
+    for step in (*method.retrieval_steps, *answer_steps(method), scores_step(method)):
         reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
         declared.append(own(step=step, reads=reads, by_index=by_index, prepare=method.questions))
         before += step.writes

@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from gsum_assets.corpus.embed import embed_questions
 from gsum_assets.corpus.prompts import Prompts, prompts_of
-from gsum_assets.evaluation.answer import answer_questions, with_spent
 from gsum_assets.result import Result
 from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
 from gsum_resources.array_cache import ArrayCache
@@ -281,16 +280,6 @@ class Method:
         """The steps between `contexts` and `summaries`, in order."""
         return self.question[self._index_of("contexts") + 1 :]
 
-    @property
-    def answer_steps(self) -> Sequence[Step]:
-        """The steps from contexts to answers, in order."""
-        purpose = "The answer, and what it cost in calls, tokens and seconds."
-        version = "4" if self.weighted else "3"
-        written = Step(
-            self._answered, {"summaries": purpose}, ["language_model"], "llm", code_version=version
-        )
-        return (*self.refinements, written)
-
     def _index_of(self, table: str) -> int:
         return [step.table for step in self.question].index(table)
 
@@ -298,20 +287,6 @@ class Method:
     def answered_from(self) -> str:
         """The table whose rows answers are written from."""
         return self.question[-1].table
-
-    def _answered(self, inputs: Inputs) -> Result:
-        """Return the rows of `summaries`, each with the cost of the earlier steps added."""
-        spending = [*self.preparations, *self.refinements]
-        answers = answer_questions(
-            inputs.table("queries"),
-            inputs.table(self.answered_from),
-            inputs.model("language_model"),
-            inputs.settings("answer")["max_words"],
-            inputs.prompts("answers"),
-            self.weighted,
-        )
-        spent = [inputs.table(step.table) for step in spending]
-        return Result(with_spent(answers.rows, spent), answers.failures)
 
     def questions(self, inputs: Inputs) -> Inputs:
         """Return the inputs with only those questions that the variant supports."""
@@ -326,12 +301,6 @@ class Method:
         if not self.k or inputs.variant in self.without_k:
             return ()
         return inputs.settings("retrieval.sweep")
-
-    def with_k(self, inputs: Inputs, k: int) -> Inputs:
-        """Return the inputs with the tables that all question steps compute for `k` passages."""
-        section, _, key = self.k.rpartition(".")
-        inputs = replace(inputs, overrides={section: {key: k}})
-        return inputs.with_tables(run((*self.retrieval_steps, *self.answer_steps), inputs))
 
     def texts_read(self, inputs: Inputs) -> Read:
         """Return the texts that answers are based on, without those that were dropped."""

@@ -20,6 +20,7 @@ from gsum_assets.corpus.embed import embed_questions, vector_column
 from gsum_assets.corpus.prompts import PROMPTS_FOLDER, prompt_text
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.evaluation.answer import answer_questions
+from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.evaluation.score import score_answers
 from gsum_assets.families import PROMPTS
 from gsum_assets.gae.method import METHOD as GAE
@@ -109,7 +110,7 @@ def _contexts_of(variant: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.T
     print(variant, file=sys.stderr, flush=True)
     read = {name: Lazy.of(one) for name, one in {**tables, "language_model": _MODEL}.items()}
     inputs = Inputs({**read, "corpus_settings": _Sections()}, "", variant)
-    return {**tables, **run((*GAE.retrieval_steps, *GAE.answer_steps), inputs)}
+    return {**tables, **run((*GAE.retrieval_steps, *answer_steps(GAE)), inputs)}
 
 
 _EMBEDDER = cast(Embedder, LocalEmbedder())

@@ -6,6 +6,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from gsum_assets.corpus.settings import checked_section
+from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
 from gsum_assets.method import Inputs, Method, Step
@@ -51,7 +52,7 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
         points = [scores]
         for k in method.sweep(inputs):
             inputs.log(f"answers from {k} passages each")
-            points.append(scores_of(method.with_k(inputs, k), k))
+            points.append(scores_of(with_k(method, inputs, k), k))
 
         def shown() -> dict:
             plot = Picture(score_spread(scores, inputs.title), "spread of the scores")

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from gsum.statistics import SIGNIFICANT
-from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.plots.figure import (
     COLOURS,
     INK,
@@ -60,8 +59,8 @@ def win_rate_matrix_figure(
     criterion : criterion to show; None: all, each in a small panel of at most 8 methods.
     """
     rows = win_rates.to_pylist()
-    judged = {row["criterion"] for row in rows}
-    criteria = [name for name in CRITERIA if name in judged and criterion in (None, name)]
+    judged = {row["criterion"] for row in rows if criterion in (None, row["criterion"])}
+    criteria = sorted(judged, key=lambda name: (name == "overall", name))
     if not criteria:
         return empty_figure(f"{title}: no verdicts")
     every = _best_first(rows)
