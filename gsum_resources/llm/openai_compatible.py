@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
 from gsum_resources.llm.dialect import COMPLAINTS, Dialect, Format, is_rejection, is_unexplained
 from gsum_resources.llm.grammar import repeats_itself
+from gsum_resources.llm.reasoning import closes_reasoning, without_reasoning
 from gsum_resources.llm.salvage import salvage
 from gsum_resources.llm.structure import (
     DIRECTIONS_VERSION,
@@ -19,8 +20,8 @@ from gsum_resources.llm.structure import (
     correction,
     has_form,
     json_directions,
+    plain_text,
     read,
-    without_reasoning,
 )
 from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
@@ -34,6 +35,15 @@ _CUT_OFF = frozenset(
 _MORE_ROOM = 4
 _MAX_QUOTED = 8000  # characters of an invalid reply that are quoted to the model
 _EMPTY = "Your reply was empty. Reply again."
+_SWALLOWED = (
+    "it is empty, since the server's reasoning parser took the whole reply for reasoning; start "
+    "the server without it (vLLM and SGLang: no --reasoning-parser; llama.cpp: --reasoning-format "
+    "none) or with the parser of this model"
+)
+_CUT_OFF_IN_REASONING = (
+    "it was cut off within its reasoning; set reasoning_effort lower in gsum.toml, or "
+    "max_reply_tokens higher"
+)
 _CHARS_PER_WORD = 6  # two or three in languages without blanks between words
 _BYTES_PER_TOKEN = 4  # if a server does not count tokens
 _ATTEMPTS_WITH_FORM = 2  # that fail without a reason, before a plain request is tried
@@ -42,9 +52,12 @@ _log = logging.getLogger(__name__)
 
 
 class _Said(NamedTuple):
+    """A reply; `reasoning`: what the server, or its mark, separates from the text."""
+
     text: str
     finish: str
     refusal: str
+    reasoning: str = ""
 
 
 class _Checked(NamedTuple):
@@ -111,6 +124,7 @@ class OpenAICompatibleModel:
             type[BaseModel], Format
         ] = {}  # formats of schemas that need a lower one
         self._cut_off: set[type[BaseModel]] = set()  # schemas whose lists were endless
+        self._closes_reasoning = False  # whether a reply closed reasoning that it did not open
         self._first: asyncio.Event | None = None  # set after the first structured request
 
     @property
@@ -200,7 +214,7 @@ class OpenAICompatibleModel:
                 problem = error
                 turns = [
                     {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
-                    {"role": "user", "content": correction(problem) if request.schema else _EMPTY},
+                    {"role": "user", "content": correction(problem) if said.text else _EMPTY},
                 ]
                 self._note_ignored_schema(request, said, sent)
         raise problem
@@ -295,7 +309,25 @@ class OpenAICompatibleModel:
             spent.failed += 1 + error.retries
             return error
         _count(answer, messages, spent)
-        return answer.value
+        said = self._without_reasoning(answer.value, request)
+        spent.last = said.text
+        return said
+
+    def _without_reasoning(self, said: _Said, request: Request) -> _Said:
+        """Return a reply without its reasoning.
+
+        A server whose template opens the reasoning sends no mark if the reply was cut off before
+        the reasoning ended: such a reply of a model that has closed others holds no answer.
+        """
+        prompt = f"{request.instructions}\n{request.render()}"
+        text = said.text
+        is_closed = closes_reasoning(text, prompt)
+        self._closes_reasoning |= is_closed
+        is_cut_off = said.finish in _CUT_OFF and text.lstrip()[:1] not in ("{", "[")
+        is_reasoning = self._closes_reasoning and not is_closed and is_cut_off
+        answer = "" if is_reasoning else without_reasoning(text, prompt).strip()
+        reasoning = said.reasoning or (text if answer != text.strip() else "")
+        return said._replace(text=answer, reasoning=reasoning)
 
     def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
         """Return the maximum number of tokens of a reply, by the settings and the context."""
@@ -357,7 +389,7 @@ class OpenAICompatibleModel:
         ----------
         sent : format of the request; of several in flight the first lowers it for all.
         """
-        text = without_reasoning(said.text)
+        text = said.text
         if not (request.schema and self._is_auto and text):
             return False
         dialect = self._dialect_for(request.schema)
@@ -405,22 +437,26 @@ def _said(reply: Any) -> _Said:
         content = "".join(item.get("text") or "" for item in content)
     # surrogate pairs are joined, lone surrogates are replaced
     text = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _Said(text, choice.get("finish_reason") or "", message.get("refusal") or "")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    finish, refusal = choice.get("finish_reason") or "", message.get("refusal") or ""
+    return _Said(text, finish, refusal, reasoning if isinstance(reasoning, str) else "")
 
 
 def _checked(said: _Said, request: Request) -> _Checked:
-    text, cut_off = without_reasoning(said.text).strip(), said.finish in _CUT_OFF
+    text, cut_off = said.text, said.finish in _CUT_OFF
     if said.finish == "content_filter" or (said.refusal and not text):
         raise _NotAnsweredError(f"refused: {said.refusal or 'filtered by the server'}")
+    if not text and not cut_off:
+        raise StructureError(_SWALLOWED if said.reasoning else "it is empty")
     if request.schema and not cut_off:
-        found = read(text, request.schema, truncated=False)
-        return _Checked(found.value.model_dump_json(), found.value, found.slips)
+        content = read(text, request.schema, truncated=False)
+        return _Checked(content.value.model_dump_json(), content.value, content.slips)
     long_enough = max(len(text.split()), len(text) // _CHARS_PER_WORD) >= request.max_words
+    if cut_off and said.reasoning and not text:
+        raise _CutOffError(_CUT_OFF_IN_REASONING)
     if cut_off and (request.schema or not long_enough):
         raise _CutOffError("it was cut off before its end")
-    if not text:
-        raise StructureError("it is empty")
-    return _Checked(text)
+    return _Checked(plain_text(text))
 
 
 def _kept(said: _Said, request: Request) -> _Checked | None:
@@ -441,7 +477,6 @@ def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent)
         tokens_in = sum(estimated_tokens(message["content"]) for message in messages)
     spent.tokens_in += tokens_in
     spent.tokens_out += estimated_tokens(answer.value.text) if tokens_out is None else tokens_out
-    spent.last = answer.value.text
 
 
 def estimated_tokens(text: str) -> int:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from gsum_resources.llm.coerce import coerced
 from gsum_resources.llm.stored_reply import well_formed
-from gsum_resources.llm.structure import blanks_of, without_blanks, without_reasoning
+from gsum_resources.llm.structure import blanks_of, without_blanks
 from gsum_resources.protocols import Completion, Reply
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -84,7 +84,7 @@ def _candidates(text: str, schema: type[BaseModel]) -> list[Any]:
     """Return the possible values of a reply, most likely first."""
     from json_repair import loads
 
-    said = without_reasoning(text)[:_MOST_CHARS]
+    said = text[:_MOST_CHARS]
     start = min((said.find(mark) for mark in "{[" if mark in said), default=-1)
     if start < 0:
         return []
