@@ -19,6 +19,7 @@ from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.protocols import Completion, CompletionError, Request
 from gsum_resources.settings import LlmSettings, Settings
+from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -29,8 +30,8 @@ CONTEXT = 1024
     ("answer", "context", "prompt"),
     [
         (  # OpenAI and vLLM
-            "This model's maximum context length is 1024 tokens. However, you requested 1746 tokens "
-            "(1234 in the messages, 512 in the completion). Please reduce the length.",
+            "This model's maximum context length is 1024 tokens. However, you requested 1746 "
+            "tokens (1234 in the messages, 512 in the completion). Please reduce the length.",
             1024,
             1234,
         ),
@@ -42,19 +43,20 @@ CONTEXT = 1024
         ),
         (  # vLLM
             "'max_tokens' or 'max_completion_tokens' is too large: 512. This model's maximum "
-            "context length is 1024 tokens and your request has 900 input tokens (512 > 1024 - 900)",
+            "context length is 1024 tokens and your request has 900 input tokens (512 > 124)",
             1024,
             900,
         ),
         (
             "You passed 1025 input tokens and requested 512 output tokens. However, the model's "
-            "context length is only 1024 tokens, resulting in a maximum input length of 512 tokens.",
+            "context length is only 1024 tokens, resulting in a maximum input length of 512.",
             1024,
             1025,
         ),
         (  # llama.cpp
             '{"error":{"code":400,"message":"the request exceeds the available context size. try '
-            'increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}',
+            'increasing it","type":"exceed_context_size_error","n_prompt_tokens":5000,'
+            '"n_ctx":4096}}',
             4096,
             5000,
         ),
@@ -77,8 +79,8 @@ CONTEXT = 1024
             5000,
         ),
         (  # LM Studio
-            "Trying to keep the first 5000 tokens when context the overflows. However, the model is "
-            "loaded with context length of only 4096 tokens, which is not enough.",
+            "Trying to keep the first 5000 tokens when context the overflows. However, the model "
+            "is loaded with context length of only 4096 tokens, which is not enough.",
             4096,
             5000,
         ),
@@ -90,7 +92,8 @@ CONTEXT = 1024
         ),
         ("prompt is too long: 210,000 tokens > 200,000 maximum", 200_000, 210_000),  # Anthropic
         (  # Gemini
-            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed "
+            "(1048576).",
             1048576,
             1200000,
         ),
@@ -270,11 +273,6 @@ def test_filtered_request_is_sent_once_for_all_runs(
         assert retry.version("language_model") != models.version("language_model")
 
 
-def chat(**message: Any) -> dict:
-    finish = message.pop("finish", "stop")
-    return {"choices": [{"message": {"role": "assistant"} | message, "finish_reason": finish}]}
-
-
 @pytest.mark.parametrize(
     ("reply", "message", "is_filtered"),
     [
@@ -290,11 +288,11 @@ def chat(**message: Any) -> dict:
 )
 @pytest.mark.parametrize("schema", [None, Score])
 def test_reply_without_an_answer_names_its_cause(
-    tmp_path: Path, reply: dict, message: str, is_filtered: bool, schema: type[Score] | None
+    reply: Raw, message: str, is_filtered: bool, schema: type[Score] | None
 ) -> None:
-    with scripted_server(tmp_path / "log.jsonl", rejects=lambda body: (200, reply)) as server:
+    with raw_server(lambda body: reply) as base_url:
         settings = LlmSettings(
-            backend="openai_compatible", base_url=server.base_url, model="m", api_key_env=""
+            backend="openai_compatible", base_url=base_url, model="m", api_key_env=""
         )
         endpoint = Endpoint(settings, backoff_s=0.02)
         try:
