@@ -65,7 +65,8 @@ def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tupl
     keep_few : whether to omit invalid items even if valid ones are the minority.
     """
     slips = _Slips(keep_few)
-    corrected = _object(_unwrapped(value, schema), schema, slips)
+    content = None if issubclass(schema, RootModel) else _object_within(value, schema)
+    corrected = _object(value if content is None else content, schema, slips)
     if slips.n_omitted >= max(1, slips.n_valid) and not keep_few:
         slips.clear()
         whole = slips.unfiltered
@@ -73,19 +74,23 @@ def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tupl
     return corrected, [f"{n} of {what}" if n > 1 else what for what, n in sorted(slips.items())]
 
 
-def _unwrapped(value: Any, schema: type[BaseModel]) -> Any:
-    """Return the object that a list, another object or a text has as its only content."""
-    if issubclass(schema, RootModel):
+def _object_within(value: Any, schema: type[BaseModel], depth: int = 0) -> Any:
+    """Return the object, or the only list, of a schema from lists, objects and texts around it.
+
+    Returns
+    -------
+    None if there is none, or several.
+    """
+    fields = schema.model_fields
+    required = {name for name, field in fields.items() if field.is_required()} or set(fields)
+    if isinstance(value, dict) and required & set(_named(value, fields)):
         return value
-    content = value
-    for _ in range(_MOST_WRAPPERS):
-        if isinstance(content, dict) and _named(content, schema.model_fields):
-            return content
-        if isinstance(content, list) and _around_list(content, schema) is not content:
-            is_object = [bool(_named(x, schema.model_fields)) for x in content if type(x) is dict]
-            return content[0] if is_object == [True] and len(content) == 1 else content
-        content = _only_content(content)
-    return value
+    content = _only_content(value) if depth < _MOST_WRAPPERS else None
+    inner = None if content is None else _object_within(content, schema, depth + 1)
+    if isinstance(inner, dict) or (inner is not None and not isinstance(value, list)):
+        return inner
+    is_only_list = isinstance(value, list) and _around_list(value, schema) is not value
+    return value if is_only_list else None
 
 
 def _only_content(value: Any) -> Any:
@@ -93,7 +98,11 @@ def _only_content(value: Any) -> Any:
     if isinstance(value, list):
         return value[0] if len(value) == 1 else None
     if isinstance(value, dict):
-        contents = [inner for inner in value.values() if isinstance(inner, dict | list)]
+        contents = [
+            inner
+            for inner in value.values()
+            if isinstance(inner, dict | list) or str(inner).lstrip()[:1] in ("{", "[")
+        ]
         return contents[0] if len(contents) == 1 else None
     try:
         return json.loads(value) if isinstance(value, str) else None
