@@ -254,7 +254,7 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
             except StructureError as problem:
                 failures.append((size, str(problem)))
             else:
-                if isinstance(value, dict) or isinstance(value[0], dict):
+                if _holds_object(value):
                     corrected.append(found)
                 else:
                     failures.append((size, f"its JSON is of type {_kind(value)}"))
@@ -267,6 +267,13 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
         return found[0]
     # the longest span is most likely the reply
     raise StructureError(max(failures)[1] if failures else "it holds no JSON")
+
+
+def _holds_object(value: Any) -> bool:
+    """Return whether a value is an object, or a list whose first item holds one."""
+    if isinstance(value, list):
+        return bool(value) and _holds_object(value[0])
+    return isinstance(value, dict) or str(value).lstrip().startswith("{")
 
 
 def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:
