@@ -169,7 +169,7 @@ def read(text: str, schema: type[Schema], truncated: bool, keep_few: bool = Fals
     if echoes := [blank for blank in blanks_of(schema) if blank in text]:
         return _read_beside_echoes(text, schema, echoes)
     try:
-        whole = _load(_unfenced(text))
+        whole = whole_value(text)
     except ValueError:
         return _read_among_prose(text, schema)
     return _validated(whole, schema)
@@ -185,7 +185,7 @@ def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) 
     """
     problem = StructureError(f"it repeats {echoes[0]} instead of filling it in")
     try:
-        value = without_blanks(_load(_unfenced(text)), echoes)
+        value = without_blanks(whole_value(text), echoes)
         found = _validated(value, schema)
     except ValueError:
         raise problem from None
@@ -221,9 +221,16 @@ def without_blanks(value: Any, blanks: Sequence[str]) -> Any:
     return value
 
 
-def _unfenced(text: str) -> str:
+def whole_value(text: str) -> Any:
+    """Return the value of a text that is JSON as a whole, in a fence or bare.
+
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
     fence = _FENCE.fullmatch(text.strip())
-    return fence[1] if fence else text
+    return _load(fence[1] if fence else text)
 
 
 def plain_text(text: str) -> str:
