@@ -1,6 +1,6 @@
 """Schemas of the language model's replies: extraction and reports.
 
-Errors of form are corrected, and single invalid items dropped, when a reply is parsed
+Errors of form are corrected, and invalid items dropped from lists, when a reply is parsed
 (`gsum_resources/llm/coerce.py`). A worse reply is requested again with the reason; a reply that is
 still invalid is salvaged item by item (`gsum_resources/llm/salvage.py`), and requested again by the
 next run.

@@ -1,6 +1,7 @@
 """Replies as servers and models send them: one table of cases, read for every backend alike."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -121,12 +122,15 @@ SCORE = {"score": 7}
         json.dumps({"status": "ok", "response": {"data": SCORE}}),
         json.dumps(json.dumps(SCORE)),
         json.dumps({"type": "object", "properties": SCORE}),
+        json.dumps({"result": json.dumps(SCORE)}),
+        json.dumps([{"result": SCORE}]),
+        f"Here it is: [{json.dumps([SCORE])}]. Bye.",
         f"```json\n{json.dumps([SCORE])}\n```",
         f"Here it is: {json.dumps([SCORE])}",
         '{"score": 7, "score": 7}',
         '{"score": 7,}',
         '{"SCORE": "7/10"} // done',
-        '{"score": 1e1}'.replace("1e1", "7e0"),
+        '{"score": 7e0}',
     ],
 )
 def test_wrapped_object_is_read(text: str) -> None:
@@ -209,6 +213,14 @@ def test_reply_of_which_nothing_remains_is_invalid() -> None:
         read(text, CHUNK, truncated=False)
     assert salvage(text, CHUNK)[0] is None
     assert read('{"entities": []}', CHUNK, truncated=False).slips == ()  # nothing was dropped
+
+
+@pytest.mark.parametrize("wrapped", [json.dumps, lambda text: f'[{{"result": {text}}}]'])
+def test_valid_minority_of_a_wrapped_reply_is_salvaged(wrapped: Callable[[str], str]) -> None:
+    text = json.dumps({"entities": [*ENTITIES[:1], 7, 8], "relationships": "none"})
+    found, slips = salvage(wrapped(text), CHUNK)
+    assert [entity.name for entity in found.entities] == ["Lin"]  # type: ignore[union-attr]
+    assert len(slips) == 2
 
 
 def test_list_within_an_item_keeps_its_majority() -> None:
