@@ -399,6 +399,7 @@ _VARIABLES = {  # table and key that each variable sets
 }
 _OF_MODEL = frozenset(  # keys that do not apply to another model
     {"model", "version", "context_tokens", "tokenizer", "max_reply_tokens", "reasoning_effort"}
+    | {"filter_version"}
     | {"usd_per_million_tokens_in", "usd_per_million_tokens_out", "structured_output"}
 )
 

@@ -83,7 +83,7 @@ def extractions(draw: st.DrawFn) -> tuple[dict, tuple[tuple[str, ...], ...]]:
     pairs = list(pairwise(names))
     ties = [{"source": a, "target": b, "description": "met", "strength": 3} for a, b in pairs]
     claims = [{"subject": name, "status": "true", "description": "so"} for name in names[:2]]
-    content = {
+    content: dict[str, Any] = {
         "entities": _mixed(draw, [_entity(name) for name in names], _BAD_ITEMS),
         "relationships": _mixed(draw, ties, _BAD_ITEMS),
         "claims": _mixed(draw, claims, _BAD_CLAIMS),
@@ -253,7 +253,7 @@ def outcome(example: Example) -> str:
             timeout_s=20.0,
         )
         endpoint = Endpoint(chosen, backoff_s=0.001)
-        given_up = ""
+        reply, given_up = None, ""
         try:
             (reply,) = OpenAICompatibleModel(chosen, endpoint).complete([request])
         except ModelUnavailableError as error:
@@ -261,7 +261,7 @@ def outcome(example: Example) -> str:
         finally:
             endpoint.close()
     assert time.monotonic() - began < _LONGEST_S
-    if given_up:
+    if reply is None:
         assert given_up.startswith(f"the server at {base_url} ")
         return "server given up"
     return _judged(example, reply)
@@ -310,7 +310,7 @@ def run(n_examples: int, seed_: int, verbose: bool = False) -> Counter[str]:
         deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
     )
     @given(examples())
     def check(example: Example) -> None:
@@ -325,7 +325,7 @@ def run(n_examples: int, seed_: int, verbose: bool = False) -> Counter[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Run generated faults of replies.")
     parser.add_argument("--examples", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true")

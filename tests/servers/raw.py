@@ -68,7 +68,7 @@ def raw_server(answer: Callable[[dict], Raw]) -> Iterator[str]:
             self.wfile.write(raw.body[len(raw.pauses_s) :])
             self.close_connection |= raw.is_cut
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             """Log nothing."""
 
         def handle(self) -> None:
