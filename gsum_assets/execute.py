@@ -46,6 +46,8 @@ class RunResult:
     ----------
     error : None if the run succeeded.
     gaps : a line for each table that lacks rows because a model gave no valid reply.
+    known_gaps : a line for each table that lacks rows for good, because a content filter rejected
+        their requests.
     skipped : why something that the settings request was left out.
     unavailable : the model that was unavailable, if any.
     """
@@ -55,6 +57,7 @@ class RunResult:
     seconds: float
     error: str | None = None
     gaps: Sequence[str] = ()
+    known_gaps: Sequence[str] = ()
     skipped: Sequence[str] = ()
     unavailable: dg.AssetKey | None = None
 
@@ -146,8 +149,14 @@ def result_of(
     """Return the result of a run that has ended, from its events."""
     names = [key.to_user_string() for key in keys]
     if any(event.event_type == dg.DagsterEventType.RUN_SUCCESS for event in events):
-        gaps = _gaps(pipeline, instance, run_id, keys, partitions)
-        return RunResult(names, partitions, seconds, gaps=gaps, skipped=_skipped(events))
+        return RunResult(
+            names,
+            partitions,
+            seconds,
+            gaps=_gaps(pipeline, instance, run_id, keys, partitions),
+            known_gaps=_known_gaps(pipeline, keys, partitions),
+            skipped=_skipped(events),
+        )
     error, unavailable = _cause(run_id, events)
     return RunResult(names, partitions, seconds, error, unavailable=unavailable)
 
@@ -227,6 +236,22 @@ def _gaps(
                 f"{key.to_user_string()}: rows are missing: a model gave {requests} no "
                 f"valid reply{f' (first: {reason})' if reason else ''}; run it again to repeat "
                 "these requests"
+            )
+    return gaps
+
+
+def _known_gaps(
+    pipeline: Pipeline, keys: Sequence[dg.AssetKey], partitions: Sequence[Partition]
+) -> list[str]:
+    """Return a line for each table with rows that a content filter prevents."""
+    gaps = []
+    for key in keys:
+        footers = (pipeline.store.provenance(table_of(key.path), p) for p in partitions)
+        if filtered := sum(footer.filtered for footer in footers if footer):
+            gaps.append(
+                f"{key.to_user_string()}: rows are missing for good: a content filter rejected "
+                f"{count(filtered, 'request')}; change filter_version of the model in gsum.toml to "
+                "send them again"
             )
     return gaps
 

@@ -135,7 +135,7 @@ class Console:
         self._screen.print(f"{result.seconds:7.1f} s  {line}")
         if error := self._error(result):
             self._print(error, "red")
-        for line in (*result.gaps, *result.skipped):
+        for line in (*result.gaps, *result.known_gaps, *result.skipped):
             self._print(line, "yellow")
 
     def _error(self, result: RunResult) -> str | None:

@@ -25,13 +25,14 @@ Step = tuple[str, str]  # run id, step key
 
 @dataclass
 class Reads:
-    """Inputs that each running step has read so far, and its failed model requests."""
+    """Inputs that each running step has read so far, and its model requests without a reply."""
 
     tables: dict[Step, dict[str, dict[Partition, str]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
     )
     others: dict[Step, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
+    filtered: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def table(self, step: Step, name: str, hashes: Mapping[Partition, str]) -> None:
         """Record that `step` read these partitions of a table."""
@@ -44,6 +45,10 @@ class Reads:
     def failure(self, step: Step, document_id: str) -> None:
         """Record that a model gave `step` no valid reply on a document, "" for the whole corpus."""
         self.failures[step].append(document_id)
+
+    def filter(self, step: Step, document_id: str) -> None:
+        """Record that a content filter rejected a request on a document, "" for the corpus."""
+        self.filtered[step].append(document_id)
 
     def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
         """Return the inputs that `step` read and that `partition` of its output depends on."""

@@ -6,6 +6,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import sqlalchemy as sa
+
 from gsum_resources.blocks import LOCAL, Engine, engine_of
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.llm.ledger import Ledger
@@ -21,6 +23,7 @@ from gsum_resources.settings import (
     Settings,
     WorkSettings,
 )
+from gsum_resources.state import REPLIES, insert_new, reply_row, state_of
 from gsum_resources.table import Table
 
 if TYPE_CHECKING:
@@ -31,6 +34,9 @@ LANGUAGE_MODELS = ("language_model", "judge_model")  # names of their assets
 WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
 _LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
+
+
+CONTEXTS = "contexts"  # kind of the rows of `REPLIES` with the length that a server has stated
 
 
 class ModelError(ValueError):
@@ -68,7 +74,8 @@ class Models:
             return identity
         settings = self.settings_of(name)
         context = f"context={settings.context_tokens}" if settings.context_tokens else ""
-        return "/".join(filter(None, [identity, context, settings.tokenizer]))
+        filtered = f"filter={settings.filter_version}" if settings.filter_version else ""
+        return "/".join(filter(None, [identity, context, settings.tokenizer, filtered]))
 
     def settings_of(self, name: str) -> LlmSettings:
         """Return the settings of a language model, its own or those of [llm]."""
@@ -142,16 +149,19 @@ class Models:
         on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
+        on_filtered: Callable[[str], None] | None = None,
     ) -> LedgeredModel:
         """Return a language model that records its calls in `ledger`.
 
         Parameters
         ----------
         on_failure : called with the document id of each request that got no valid reply.
+        on_filtered : called instead where a content filter rejects the request.
         name : `language_model`, `judge_model`, or a kind of work.
         """
         model, window = self._language_model(name), partial(self.window, name)
-        return LedgeredModel(model, self.store, ledger, on_progress, on_failure, window)
+        calls = on_progress, on_failure, window, on_filtered
+        return LedgeredModel(model, self.store, ledger, *calls)
 
     def _language_model(self, name: str) -> LanguageModel:
         return self.bare(name)
@@ -180,15 +190,41 @@ class Models:
         folder = Path(settings.model).expanduser()
         local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
         own = getattr(model, "window", None)
-        return own or window_of(settings, lambda: self._endpoint(settings), local)
+        if own:
+            return own
+        window = window_of(settings, lambda: self._endpoint(settings), local)
+        return self._as_learnt(settings, window)
+
+    def _as_learnt(self, settings: LlmSettings, window: Window) -> Window:
+        """Return the window of the length that a server has stated; a setting takes precedence."""
+        kind, key = _stated_by(settings), b"context"
+        stored = state_of(self.store).replies(CONTEXTS, kind, [key])
+        if settings.context_tokens or key not in stored:
+            return window
+        stated = int(stored[key])
+        return replace(window, context=min(stated, window.context or stated))
+
+    def _learn_context(self, name: str, context: int) -> None:
+        """Store the context length that a model's server states when it rejects a request."""
+        settings = self.settings_of(name)
+        row = reply_row(CONTEXTS, _stated_by(settings), b"context", str(context).encode())
+
+        def store(connection: Any, is_repeated: bool) -> None:
+            same = (REPLIES.c[name] == row[name] for name in ("kind", "model", "key"))
+            connection.execute(sa.delete(REPLIES).where(*same))
+            insert_new(connection, REPLIES, [row])
+
+        state_of(self.store).repeat(store)
+        if window := self._windows.get(self._named(name)):
+            self._windows[self._named(name)] = replace(window, context=context)
 
     def _new_language_model(self, name: str) -> LanguageModel:
         settings = self.settings_of(name)
         if settings.backend == "openai_compatible":
             from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 
-            window = partial(self.window, name)
-            return OpenAICompatibleModel(settings, self._endpoint(settings), window)
+            window, learn = partial(self.window, name), partial(self._learn_context, name)
+            return OpenAICompatibleModel(settings, self._endpoint(settings), window, learn)
         if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.spread import SpreadModel
             from gsum_resources.llm.transformers_local import TransformersModel
@@ -240,3 +276,7 @@ class Models:
 
             self._endpoints[settings] = Endpoint(settings, self.store)
         return self._endpoints[settings]
+
+
+def _stated_by(settings: LlmSettings) -> str:
+    return f"{settings.model} at {settings.base_url}"

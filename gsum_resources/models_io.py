@@ -64,7 +64,8 @@ class ModelsIO(dg.IOManager):
             store, table = self.models.store, self.models.ledger_table
             calls = Ledger(store, table, corpus, asset, run_id=step[0])
             answered = reporter(f"{asset}: requests answered", info)
-            return self.models.language_model(calls, answered, failed, model)
+            filtered = partial(self._reads.filter, step)
+            return self.models.language_model(calls, answered, failed, model, filtered)
 
         return Lazy(read)
 

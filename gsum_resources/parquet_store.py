@@ -104,6 +104,8 @@ class Provenance:
     rows : number of rows.
     failed : number of model requests without a valid reply, so that rows are missing; they are
         repeated when the partition is materialized again.
+    filtered : number of model requests that a content filter rejected, so that rows are missing for
+        good.
     written : number of rows in the file that was written, fewer than `rows` in a file of changes.
     """
 
@@ -116,6 +118,7 @@ class Provenance:
     rows: int = 0
     failed: int = 0
     written: int = 0
+    filtered: int = 0
 
     @property
     def settings_hash(self) -> str:

@@ -94,6 +94,8 @@ class CompletionError:
 
     `text` is the model's last reply, which may be partly usable; empty if there was none.
     `repeats`: the model would fail again in the same way; only such failures are memoized.
+    `is_filtered`: a content filter, or the model itself, refuses the request, so that its row is a
+    known gap and no later run repeats it.
     """
 
     message: str
@@ -106,6 +108,7 @@ class CompletionError:
     cost_usd: float = 0.0
     text: str = ""
     repeats: bool = False
+    is_filtered: bool = False
 
 
 class ModelUnavailableError(RuntimeError):

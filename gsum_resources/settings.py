@@ -139,6 +139,9 @@ class LlmSettings(ModelSettings):
     reasoning_effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh"] = Field(
         default="", description="of a served model that reasons; empty: its own default"
     )
+    filter_version: str = Field(
+        default="", description="change it to send requests again that a content filter rejected"
+    )
     usd_per_million_tokens_in: float = Field(default=0.0, ge=0, description="price, US dollars")
     usd_per_million_tokens_out: float = Field(default=0.0, ge=0, description="price, US dollars")
 
@@ -396,6 +399,7 @@ _VARIABLES = {  # table and key that each variable sets
 }
 _OF_MODEL = frozenset(  # keys that do not apply to another model
     {"model", "version", "context_tokens", "tokenizer", "max_reply_tokens", "reasoning_effort"}
+    | {"filter_version"}
     | {"usd_per_million_tokens_in", "usd_per_million_tokens_out", "structured_output"}
 )
 

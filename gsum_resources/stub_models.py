@@ -43,7 +43,7 @@ class DryRunModels(Models):
         settings = self.settings_of(name)
         if settings.backend != "openai_compatible":
             return super().window(name)
-        return window_of(settings)
+        return self._as_learnt(settings, window_of(settings))
 
     def language_model(
         self,
@@ -51,11 +51,12 @@ class DryRunModels(Models):
         on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
+        on_filtered: Callable[[str], None] | None = None,
     ) -> LedgeredModel:
         """Return a language model as `Models` does; record the memoized replies of real ones."""
         model = self._language_model(name)
         if not isinstance(model, StubModel):
-            return super().language_model(ledger, on_progress, on_failure, name)
+            return super().language_model(ledger, on_progress, on_failure, name, on_filtered)
 
         def recall(reply: Recalled) -> None:
             self.recalled[ledger.asset] += reply

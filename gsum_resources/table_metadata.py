@@ -93,7 +93,8 @@ def of_file(
         metadata[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
     if written.written < written.rows:  # the others are in the base
         metadata["rows_written"] = written.written
-    return metadata | ({"failed_requests": written.failed} if written.failed else {})
+    missing = {"failed_requests": written.failed, "filtered_requests": written.filtered}
+    return metadata | {name: n for name, n in missing.items() if n}
 
 
 def head(rows: pa.Table) -> pa.Table:

@@ -201,7 +201,8 @@ class WarehouseIO(dg.IOManager):
                 asset=asset,
                 run_id=step[0],
                 time=datetime.now(UTC).isoformat(),
-                failed=self._failed(step, partition),
+                failed=self._number_in(partition, self.reads.failures[step]),
+                filtered=self._number_in(partition, self.reads.filtered[step]),
             )
             written[partition] = head(share), self.store.write(table, partition, share, provenance)
         return written
@@ -254,14 +255,19 @@ class WarehouseIO(dg.IOManager):
             counts[partition.corpus] += footer.rows
         return counts
 
-    def _failed(self, step: Step, partition: Partition) -> int:
-        """Return the number of failed requests of a partition; for a bucket, on its documents."""
+    def _number_in(self, partition: Partition, documents: Sequence[str]) -> int:
+        """Return the number of a step's requests for a partition; for a bucket, on its documents.
+
+        Parameters
+        ----------
+        documents : document of each request, "" for one on the whole corpus.
+        """
         n = self._n_buckets(partition.corpus)
         return sum(
             partition.bucket is None
             or not document
             or self._bucket_of(document, n) == partition.bucket
-            for document in self.reads.failures[step]
+            for document in documents
         )
 
     def update_catalogue(self, is_first: bool, written: Iterable[Provenance]) -> None:

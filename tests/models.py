@@ -30,11 +30,19 @@ class HashEmbedder:
 
 
 class FirstWords:
-    """Answers with the first words of the passages; fails where they hold `refuses`."""
+    """Answers with the first words of the passages; fails where they hold `refuses`.
+
+    With `filters` such a failure is that of a content filter.
+    """
 
     def __init__(
-        self, name: str = "first-words", refuses: str | None = None, reads_weights: bool = False
+        self,
+        name: str = "first-words",
+        refuses: str | None = None,
+        reads_weights: bool = False,
+        filters: bool = False,
     ) -> None:
+        self.filters = filters
         self.identity = name
         self.refuses = refuses
         self.reads_weights = reads_weights
@@ -54,6 +62,9 @@ class FirstWords:
     def _one(self, request: Request) -> Reply:
         text = " ".join(request.passages)
         if self.refuses and self.refuses in text:
-            return CompletionError(f"refused: '{self.refuses}' in the passages", self.identity)
+            reason = f"refused: '{self.refuses}' in the passages"
+            return CompletionError(
+                reason, self.identity, repeats=self.filters, is_filtered=self.filters
+            )
         words = text.split()[: request.max_words]
         return Completion(" ".join(words), self.identity, len(text), len(words), 0.01)

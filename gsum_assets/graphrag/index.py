@@ -142,7 +142,7 @@ INDEX = (
         },
         ("chunks", "source_graph", *_WRITING_INPUTS),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _aliases,

@@ -1,13 +1,13 @@
 """Schemas of the language model's replies: extraction and reports.
 
-Errors of form are corrected, and single invalid items dropped, when a reply is parsed
+Errors of form are corrected, and invalid items dropped from lists, when a reply is parsed
 (`gsum_resources/llm/coerce.py`). A worse reply is requested again with the reason; a reply that is
 still invalid is salvaged item by item (`gsum_resources/llm/salvage.py`), and requested again by the
 next run.
 """
 
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -33,7 +33,10 @@ def _name_or_none(text: str) -> str:
 Name = Annotated[str, AfterValidator(clean_name)]
 NameOrNone = Annotated[str, AfterValidator(_name_or_none)]
 # true and false without quotes are as good
-Status = Annotated[str, BeforeValidator(lambda value: str(value).strip().lower())]
+Status = Annotated[
+    Literal["true", "false", "suspected"],
+    BeforeValidator(lambda value: str(value).strip().lower()),
+]
 
 
 class Relationship(BaseModel):
@@ -59,7 +62,6 @@ class Claim(BaseModel):
     type: str = Field(default="", description="Kind of claim, one to three words.")
     status: Status = Field(
         default="suspected",
-        pattern="^(true|false|suspected)$",
         description="true, false or suspected, as the text has it.",
     )
     description: str = Field(description="The claim in one sentence.")

@@ -201,8 +201,7 @@ class Endpoint:
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
         attempts = retrying.statistics["attempt_number"]
         if isinstance(failure, TransientError) and is_final(failure, attempts):
-            message = _failure_message(self.settings, failure, attempts)
-            raise EndpointError(message, failure.status, attempts - 1)
+            raise _given_up(self.settings, failure, attempts)
         raise self._final(failure, attempts)
 
     def close(self) -> None:
@@ -292,10 +291,9 @@ class Endpoint:
         """Return the exception for a request that is given up after so many attempts."""
         if unavailable_error := unavailable(failure, self.settings, self._answered):
             return unavailable_error
-        message = _failure_message(self.settings, failure, attempts)
         if not isinstance(failure, TransientError):
             self._answered = True
-            return EndpointError(message, failure.status, attempts - 1)
+            return _given_up(self.settings, failure, attempts)
         self._given_up += 1
         self._patient = failure.reached
         # the request itself may be at fault, unless no connection could be made
@@ -303,7 +301,7 @@ class Endpoint:
         if self._given_up >= enough:
             given_up, self._given_up = self._given_up, 0
             return away(failure, self.settings, given_up)
-        return EndpointError(message, failure.status, attempts - 1)
+        return _given_up(self.settings, failure, attempts)
 
     async def _check(self) -> None:
         retrying = AsyncRetrying(
@@ -342,6 +340,9 @@ def _failure_in(state: RetryCallState) -> EndpointError:
     return failure
 
 
-def _failure_message(settings: Settings, failure: EndpointError, attempts: int) -> str:
+def _given_up(settings: Settings, failure: EndpointError, attempts: int) -> EndpointError:
+    """Return the error of a request that failed after so many attempts."""
     tried = f", tried {attempts} times" if attempts > 1 else ""
-    return f"no usable answer from {settings.base_url}: {failure}{tried}"
+    message = f"no usable answer from {settings.base_url}: {failure}{tried}"
+    kept = {"body": failure.body, "is_filtered": failure.is_filtered}
+    return EndpointError(message, failure.status, attempts - 1, **kept)

@@ -29,6 +29,23 @@ _MAX_SECONDS = 1e9  # upper bound of Retry-After
 _RETRIED = frozenset({408, 409, 429})
 _REFUSED_KEY = frozenset({401, 403})
 _NO_MONEY = "insufficient_quota"  # OpenAI's code of a 429 for which retries are useless
+_MAX_BODY = 8000  # characters of a server's answer that are kept
+_FILTERING = frozenset({400, 403, 422, 451})  # statuses of requests that a content filter rejects
+_FILTERED = re.compile(
+    r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation|content management "
+    r"policy|content filtering policy|data_?inspection_?failed|content exists risk|prohibited_"
+    r"content|usage polic|safety system|requires moderation|considered high risk",
+    re.IGNORECASE,
+)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(
+    r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|[smhd]|(?:sec|min|hour|day)\w*)(?![a-z])"
+)
+_STATED_PAUSE = re.compile(
+    r"(?:try again|retry|retry.?delay|wait)\W+(?:(?:in|after|for|about)\W+)*"
+    rf"((?:{_DURATION.pattern}\s*)+)",
+    re.IGNORECASE,
+)
 _UNKNOWN_MODEL = re.compile(r"model_not_found|\bmodel\b", re.IGNORECASE)
 
 
@@ -39,12 +56,23 @@ class EndpointError(RuntimeError):
     ----------
     status : status of the server's answer, 0 if there was none.
     retries : number of attempts after the first.
+    body : the server's answer, without the key.
+    is_filtered : whether a content filter rejected the request, and will reject it again.
     """
 
-    def __init__(self, message: str, status: int = 0, retries: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        status: int = 0,
+        retries: int = 0,
+        body: str = "",
+        is_filtered: bool = False,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.retries = retries
+        self.body = body[:_MAX_BODY]
+        self.is_filtered = is_filtered
 
 
 class TransientError(EndpointError):
@@ -62,8 +90,9 @@ class TransientError(EndpointError):
         status: int = 0,
         retry_after_s: float | None = None,
         reached: bool = True,
+        body: str = "",
     ) -> None:
-        super().__init__(message, status)
+        super().__init__(message, status, body=body)
         self.retry_after_s = retry_after_s
         self.reached = reached
 
@@ -76,14 +105,17 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> EndpointEr
     """Return the error for an answer with a status of 400 or above; `body` is without the key."""
     text, code = _message_and_code(body)
     message = f"{status}: {text}" if text else f"{status}"
+    if status in _FILTERING and _FILTERED.search(body):
+        return EndpointError(message, status, body=body, is_filtered=True)
     if status in _REFUSED_KEY or status == 402 or code == _NO_MONEY:
         return RefusedError(message, status)
     if status in _RETRIED or status >= 500:
-        pause = retry_after(headers)
+        pauses = [p for p in (retry_after(headers), stated_pause(body)) if p is not None]
+        pause = max(pauses, default=None)
         if pause is not None and pause > LONGEST_PAUSE_S:
             return RefusedError(f"{message}, and requires to wait {pause:.0f} s", status)
-        return TransientError(message, status, pause)
-    return EndpointError(message, status)
+        return TransientError(message, status, pause, body=body)
+    return EndpointError(message, status, body=body)
 
 
 def unavailable(
@@ -163,6 +195,18 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     except ValueError:
         return None
     return max(0.0, date.timestamp() - (time.time() if now is None else now))
+
+
+def stated_pause(body: str) -> float | None:
+    """Return the seconds that the text of an answer asks to wait, as in "try again in 1m30.5s"."""
+    stated = _STATED_PAUSE.search(body)
+    if not stated:
+        return None
+    seconds = sum(
+        float(n) * _UNITS["ms" if unit.lower().startswith(("ms", "milli")) else unit[0].lower()]
+        for n, unit in _DURATION.findall(stated[1].lower())
+    )
+    return min(seconds, _MAX_SECONDS)
 
 
 def _message_and_code(body: str) -> tuple[str, str]:

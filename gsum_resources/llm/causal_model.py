@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition
+from gsum_resources.llm.reasoning import delimits_reasoning, opens_reasoning
 from gsum_resources.protocols import Request
 
 if TYPE_CHECKING:
     import torch
 
 _LEAST_PREFIX = 32  # minimum number of tokens of a cached prefix
+_LONGEST_MARK = 8  # tokens of a mark that opens reasoning
 _MOST_PREFIXES = 4  # number of cached prefixes; SmolLM2's keys and values take 46 kB per token
 
 Message = dict[str, str]  # role and content
@@ -25,12 +27,19 @@ class PromptError(ValueError):
 
 @dataclass(frozen=True)
 class Generated:
-    """A turn of the model; `truncated` if it reached its maximum length."""
+    """A turn of the model.
+
+    Attributes
+    ----------
+    truncated : whether it reached its maximum length.
+    has_reasoning : whether reasoning was removed from the text.
+    """
 
     text: str
     tokens_in: int
     tokens_out: int
     truncated: bool
+    has_reasoning: bool = False
 
 
 class CausalModel:
@@ -123,8 +132,19 @@ class CausalModel:
         reply = whole[0, len(prompt) :].tolist()
         truncated = not reply or reply[-1] not in self._ends
         said = reply[: len(reply) - loop.repeated]  # without the repetitions of a loop
-        text = self._tokenizer.decode(said, skip_special_tokens=True)
+        text = self._decoded(said)
+        if not (request.schema and self._constrained):  # a grammar permits no reasoning
+            text = opens_reasoning(self._tokenizer.decode(prompt[-_LONGEST_MARK:])) + text
         return Generated(text, len(prompt), len(reply), truncated)
+
+    def _decoded(self, reply: Sequence[int]) -> str:
+        """Return the text of a reply, with those special tokens only that delimit reasoning."""
+        known = self._tokenizer.added_tokens_decoder
+        special = {i: known[i].content for i in set(reply) if i in known and known[i].special}
+        if not (marks := delimits_reasoning(special.values())):
+            return self._tokenizer.decode(reply, skip_special_tokens=True)
+        ids = [i for i in reply if i not in special or special[i] in marks]
+        return self._tokenizer.decode(ids, skip_special_tokens=False)
 
     def _processors(self, request: Request, start: int, room: int) -> list[Callable] | None:
         """Return the logits processors of a reply to a prompt of `start` tokens."""

@@ -2,10 +2,11 @@
 
 A model that writes "8/10" for an integer or null for an empty text has stated its value. No value
 is invented: a field that is missing and has no default stays missing, and so does one with several
-readings ("between 6 and 8"). Items that remain invalid are left out of a list if most of it is
-valid, and reported.
+readings ("between 6 and 8"). Items that remain invalid are left out of their list, and reported, if
+most items of the reply are valid.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -24,6 +25,7 @@ _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|\bpercent\b)")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _BOOLEANS = {"true": True, "yes": True, "y": True, "1": True}
 _BOOLEANS |= {"false": False, "no": False, "n": False, "0": False}
+_MOST_WRAPPERS = 4
 _QUOTED = re.compile(r"'[^']*' ?")
 
 
@@ -33,24 +35,79 @@ class _Bounds(NamedTuple):
 
 
 class _Slips(Counter[str]):
-    """Counts of omitted items by kind; `keep_few`: omit items even if most of a list is invalid."""
+    """Counts of omitted items by kind.
 
-    keep_few = False
+    Attributes
+    ----------
+    keep_few : whether to omit items even if most of the reply, or of a list in an item, is invalid.
+    depth : number of objects and lists around the present value.
+    n_valid : number of valid items in the reply's own lists.
+    unfiltered : these lists with their invalid items, by field.
+    """
+
+    def __init__(self, keep_few: bool) -> None:
+        super().__init__()
+        self.keep_few = keep_few
+        self.depth = self.n_valid = self.n_omitted = 0
+        self.unfiltered: dict[str, list] = {}
 
 
 def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tuple[Any, list[str]]:
     """Return the value with slips of form corrected, and a line for each kind of omitted item.
 
+    Invalid items are omitted if more than half of the items in the reply's lists are valid. If not,
+    they stay, so that the error names them.
+
     Parameters
     ----------
     value : parsed JSON.
     schema : schema that the value should satisfy; the result may still violate it.
-    keep_few : whether to keep the valid items of a list even if they are the minority.
+    keep_few : whether to omit invalid items even if valid ones are the minority.
     """
-    slips = _Slips()
-    slips.keep_few = keep_few
-    corrected = _object(value, schema, slips)
+    slips = _Slips(keep_few)
+    content = None if issubclass(schema, RootModel) else _object_within(value, schema)
+    corrected = _object(value if content is None else content, schema, slips)
+    if slips.n_omitted >= max(1, slips.n_valid) and not keep_few:
+        slips.clear()
+        whole = slips.unfiltered
+        corrected = corrected | whole if isinstance(corrected, dict) else whole.get("", corrected)
     return corrected, [f"{n} of {what}" if n > 1 else what for what, n in sorted(slips.items())]
+
+
+def _object_within(value: Any, schema: type[BaseModel], depth: int = 0) -> Any:
+    """Return the object, or the only list, of a schema from lists, objects and texts around it.
+
+    Returns
+    -------
+    None if there is none, or several.
+    """
+    fields = schema.model_fields
+    required = {name for name, field in fields.items() if field.is_required()} or set(fields)
+    if isinstance(value, dict) and required & set(_named(value, fields)):
+        return value
+    content = _only_content(value) if depth < _MOST_WRAPPERS else None
+    inner = None if content is None else _object_within(content, schema, depth + 1)
+    if isinstance(inner, dict) or (inner is not None and not isinstance(value, list)):
+        return inner
+    is_only_list = isinstance(value, list) and _around_list(value, schema) is not value
+    return value if is_only_list else None
+
+
+def _only_content(value: Any) -> Any:
+    """Return the only item of a list, the only object or list in an object, or a text's JSON."""
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 else None
+    if isinstance(value, dict):
+        contents = [
+            inner
+            for inner in value.values()
+            if isinstance(inner, dict | list) or str(inner).lstrip()[:1] in ("{", "[")
+        ]
+        return contents[0] if len(contents) == 1 else None
+    try:
+        return json.loads(value) if isinstance(value, str) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _object(value: Any, schema: type[BaseModel], slips: _Slips) -> Any:
@@ -121,7 +178,10 @@ def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: _Slips) ->
     if not isinstance(kind, type):
         return value
     if issubclass(kind, BaseModel):
-        return _object(value, kind, slips)
+        slips.depth += 1
+        corrected = _object(value, kind, slips)
+        slips.depth -= 1
+        return corrected
     if isinstance(value, list) and len(value) == 1 and value[0] is not None:
         value = value[0]
     if kind is str:
@@ -181,19 +241,26 @@ def _number_in(text: str, most: float) -> float | str:
 
 
 def _list(value: Any, item: Any, name: str, slips: _Slips) -> Any:
-    """Return the valid items if they are the majority or `keep_few` is set; else all items.
+    """Return the valid items of a list.
 
-    All items are returned so that the error names the invalid ones.
+    All items are returned, so that the error names the invalid ones, where most of a list within an
+    item are invalid and `keep_few` is not set.
     """
     if value is None:
         return None
     if not isinstance(value, list):
         value = _items_in(value, item)
-    found = [_fitted(each, item, _Bounds(), name, slips) for each in value if each is not None]
-    failures = [_problem(each, item, name) for each in found]
-    valid = [each for each, problem in zip(found, failures, strict=True) if not problem]
-    if 2 * len(valid) <= len(found) and not slips.keep_few:
-        return found
+    slips.depth += 1
+    items = [_fitted(each, item, _Bounds(), name, slips) for each in value if each is not None]
+    slips.depth -= 1
+    failures = [_problem(each, item, name) for each in items]
+    valid = [each for each, problem in zip(items, failures, strict=True) if not problem]
+    if not slips.depth:
+        slips.n_valid += len(valid)
+        slips.n_omitted += len(items) - len(valid)
+        slips.unfiltered[name] = items
+    elif 2 * len(valid) <= len(items) and not slips.keep_few:
+        return items
     slips.update(problem for problem in failures if problem)
     return valid
 
@@ -219,7 +286,9 @@ def _problem(value: Any, item: Any, name: str) -> str:
         problem = error.errors(include_url=False, include_context=False)[0]
         where = ", ".join([name, *(str(key) for key in problem["loc"][:1])])
         said = problem["msg"].removeprefix("Value error, ")
-        return f"{where}: {_QUOTED.sub('', said)[:100]}"
+        # quoted values differ between items, except the alternatives of an enumeration
+        said = said if problem["type"] == "literal_error" else _QUOTED.sub("", said)
+        return f"{where}: {said[:100]}"
     return ""
 
 

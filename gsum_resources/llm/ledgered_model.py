@@ -38,6 +38,7 @@ class LedgeredModel:
     on_progress : called with the number of answered requests, their total, and details: tokens per
         second and the cost so far.
     on_failure : called with the `document_id` of each request without a valid reply.
+    on_filtered : called instead where a content filter rejects the request, now and later.
     window : returns the model's context window; a request that exceeds it is not sent.
     """
 
@@ -49,6 +50,7 @@ class LedgeredModel:
         on_progress: OnProgress | None = None,
         on_failure: Callable[[str], None] | None = None,
         window: Callable[[], Window] | None = None,
+        on_filtered: Callable[[str], None] | None = None,
     ) -> None:
         self._model, self._store, self._ledger = model, store, ledger
         self._find_window = window
@@ -58,6 +60,7 @@ class LedgeredModel:
             self._failure_scope = f"{model.identity}/{scope}"
         self._on_progress = on_progress or (lambda done, total, detail: None)
         self._on_failure = on_failure or (lambda document_id: None)
+        self._on_filtered = on_filtered or self._on_failure
 
     @property
     def identity(self) -> str:
@@ -103,8 +106,10 @@ class LedgeredModel:
             index: writer.replies[key] for key, same in indices_by_key.items() for index in same
         }
         for index, request in enumerate(requests):
-            if isinstance(replies[index], CompletionError):
-                self._on_failure(request.document_id)
+            reply = replies[index]
+            if isinstance(reply, CompletionError):
+                report = self._on_filtered if reply.is_filtered else self._on_failure
+                report(request.document_id)
         return [replies[index] for index in range(len(requests))]
 
     def known(self, keys: Collection[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:

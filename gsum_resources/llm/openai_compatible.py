@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
+from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.dialect import COMPLAINTS, Dialect, Format, is_rejection, is_unexplained
 from gsum_resources.llm.grammar import repeats_itself
+from gsum_resources.llm.reasoning import closes_reasoning, without_reasoning
 from gsum_resources.llm.salvage import salvage
 from gsum_resources.llm.structure import (
     DIRECTIONS_VERSION,
@@ -19,8 +21,8 @@ from gsum_resources.llm.structure import (
     correction,
     has_form,
     json_directions,
+    plain_text,
     read,
-    without_reasoning,
 )
 from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
@@ -34,17 +36,31 @@ _CUT_OFF = frozenset(
 _MORE_ROOM = 4
 _MAX_QUOTED = 8000  # characters of an invalid reply that are quoted to the model
 _EMPTY = "Your reply was empty. Reply again."
+_SWALLOWED = (
+    "it is empty, since the server's reasoning parser took the whole reply for reasoning; start "
+    "the server without it (vLLM and SGLang: no --reasoning-parser; llama.cpp: --reasoning-format "
+    "none) or with the parser of this model"
+)
+_CUT_OFF_IN_REASONING = (
+    "it was cut off within its reasoning; set reasoning_effort lower in gsum.toml, or "
+    "max_reply_tokens higher"
+)
 _CHARS_PER_WORD = 6  # two or three in languages without blanks between words
 _BYTES_PER_TOKEN = 4  # if a server does not count tokens
 _ATTEMPTS_WITH_FORM = 2  # that fail without a reason, before a plain request is tried
+
+_TOO_LONG = frozenset({400, 413, 422, 500})  # statuses of requests above the context length
 
 _log = logging.getLogger(__name__)
 
 
 class _Said(NamedTuple):
+    """A reply; `reasoning`: what the server, or its mark, separates from the text."""
+
     text: str
     finish: str
     refusal: str
+    reasoning: str = ""
 
 
 class _Checked(NamedTuple):
@@ -60,7 +76,7 @@ class _CutOffError(StructureError):
 
 
 class _NotAnsweredError(Exception):
-    """A reply that the model refused."""
+    """A request that the model, or a content filter, refuses to answer."""
 
 
 @dataclass
@@ -91,6 +107,8 @@ class OpenAICompatibleModel:
     settings : model, structure, re-asks and prices.
     endpoint : server of these settings.
     window : returns the model's context window, which limits the length of replies.
+    on_context : called with the context length that the server states when it rejects a request as
+        too long, if it was unknown or said to be longer.
     """
 
     def __init__(
@@ -98,9 +116,12 @@ class OpenAICompatibleModel:
         settings: LlmSettings,
         endpoint: Endpoint,
         window: Callable[[], Window] | None = None,
+        on_context: Callable[[int], None] | None = None,
     ) -> None:
         self._settings = settings
         self._find_window = window
+        self._on_context = on_context or (lambda context: None)
+        self._stated_context: int | None = None  # by a rejection
         self._window = Window(settings.model, most_tokens)
         self._endpoint = endpoint
         requested = settings.structured_output
@@ -111,6 +132,7 @@ class OpenAICompatibleModel:
             type[BaseModel], Format
         ] = {}  # formats of schemas that need a lower one
         self._cut_off: set[type[BaseModel]] = set()  # schemas whose lists were endless
+        self._closes_reasoning = False  # whether a reply closed reasoning that it did not open
         self._first: asyncio.Event | None = None  # set after the first structured request
 
     @property
@@ -126,6 +148,11 @@ class OpenAICompatibleModel:
         fields += [f"reply={settings.max_reply_tokens}"] if settings.max_reply_tokens else []
         fields += [f"effort={settings.reasoning_effort}"] if settings.reasoning_effort else []
         return "/".join(fields)
+
+    @property
+    def failure_scope(self) -> str:
+        """What a filtered request depends on besides identity and request."""
+        return f"filter={self._settings.filter_version}"
 
     @property
     def structure(self) -> str:
@@ -153,12 +180,15 @@ class OpenAICompatibleModel:
         try:
             found = await self._converse(request, spent)
         except (StructureError, EndpointError, _NotAnsweredError) as problem:
+            is_filtered = isinstance(problem, _NotAnsweredError)
             where = f"the {request.task} request for document '{request.document_id}'"
             error = f"{model}: {where}: {problem}"
         else:
             account = self._account(started, spent)
             return Completion(found.text, model, **account, parsed=found.parsed, slips=found.slips)
-        return CompletionError(error, model, **self._account(started, spent), text=spent.last)
+        account = self._account(started, spent)
+        is_final = {"repeats": is_filtered, "is_filtered": is_filtered}
+        return CompletionError(error, model, **account, text=spent.last, **is_final)
 
     def _account(self, started: float, spent: _Spent) -> dict[str, Any]:
         """Return the cost of a request as fields of `Completion` and `CompletionError`."""
@@ -200,7 +230,7 @@ class OpenAICompatibleModel:
                 problem = error
                 turns = [
                     {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
-                    {"role": "user", "content": correction(problem) if request.schema else _EMPTY},
+                    {"role": "user", "content": correction(problem) if said.text else _EMPTY},
                 ]
                 self._note_ignored_schema(request, said, sent)
         raise problem
@@ -242,6 +272,11 @@ class OpenAICompatibleModel:
                 self._learn(request.schema, changes)
                 self._accepted |= {dialect.format} if request.schema else set()
                 return said
+            if said.is_filtered:
+                raise _NotAnsweredError(f"filtered by the server ({said})")
+            if smaller := self._room_after(request, turns, said, room):
+                room = smaller
+                continue
             change = self._change(request, dialect, said)
             if on_trial and is_unexplained(said.status) and not change:
                 if plain is None:
@@ -287,6 +322,8 @@ class OpenAICompatibleModel:
         def is_final(failure: EndpointError, attempts: int) -> bool:
             if is_rejection(failure.status, str(failure)):
                 return patience > 0
+            if failure.status in _TOO_LONG and stated_limit(failure.body):
+                return True
             return is_unexplained(failure.status) and 0 < patience <= attempts
 
         try:
@@ -295,13 +332,71 @@ class OpenAICompatibleModel:
             spent.failed += 1 + error.retries
             return error
         _count(answer, messages, spent)
-        return answer.value
+        said = self._without_reasoning(answer.value, request)
+        spent.last = said.text
+        return said
+
+    def _without_reasoning(self, said: _Said, request: Request) -> _Said:
+        """Return a reply without its reasoning.
+
+        A server whose template opens the reasoning sends no mark if the reply was cut off before
+        the reasoning ended: such a reply of a model that has closed others holds no answer.
+        """
+        prompt = f"{request.instructions}\n{request.render()}"
+        text = said.text
+        is_closed = closes_reasoning(text, prompt)
+        self._closes_reasoning |= is_closed
+        is_cut_off = said.finish in _CUT_OFF and text.lstrip()[:1] not in ("{", "[")
+        is_reasoning = self._closes_reasoning and not is_closed and is_cut_off
+        answer = "" if is_reasoning else without_reasoning(text, prompt).strip()
+        reasoning = said.reasoning or (text if answer != text.strip() else "")
+        return said._replace(text=answer, reasoning=reasoning)
+
+    def _room_after(
+        self, request: Request, turns: list[dict[str, str]], failure: EndpointError, room: int
+    ) -> int | None:
+        """Return the tokens of a reply that fits a context length which the server has stated.
+
+        Returns
+        -------
+        None if the failure states no length.
+
+        Raises
+        ------
+        EndpointError
+            If the prompt leaves no room for a reply.
+        """
+        limit = stated_limit(failure.body) if failure.status in _TOO_LONG else None
+        if limit is None:
+            return None
+        self._learn_context(limit.context)
+        texts = [m["content"] for m in opening(request, self._dialect_for(request.schema)) + turns]
+        n_tokens = limit.prompt or sum(self._window(texts))
+        left = limit.context - n_tokens
+        if left >= min(room, self._settings.max_reply_tokens or room):
+            raise failure  # the server counts otherwise
+        if left < self._window.reply_tokens(request):
+            reason = self._window.excess_of(n_tokens, request)
+            raise EndpointError(reason, failure.status, failure.retries)
+        return left
+
+    def _learn_context(self, context: int) -> None:
+        """Store the context length that the server states, unless a shorter one is known."""
+        if self._stated_context is None or context < self._stated_context:
+            self._stated_context = context
+            if self._window.context is None or context < self._window.context:
+                _log.info("%s: the context holds %s tokens", self._settings.model, f"{context:,}")
+                self._window = replace(self._window, context=context)
+                self._on_context(context)
 
     def _reply_room(self, request: Request, messages: list[dict[str, str]], wanted: int) -> int:
         """Return the maximum number of tokens of a reply, by the settings and the context."""
         wanted = min(wanted, self._settings.max_reply_tokens or wanted)
         texts = [message["content"] for message in messages]
         room = self._window.reply_room(request, texts, wanted)
+        if room < 1 and self._stated_context and self._window.count is most_tokens:
+            # the upper bound may be wrong by half, and the server counts
+            room = min(wanted, self._window.reply_tokens(request))
         if room < 1:
             raise StructureError(
                 f"the model's context of {self._window.context:,} tokens has no room for another "
@@ -357,7 +452,7 @@ class OpenAICompatibleModel:
         ----------
         sent : format of the request; of several in flight the first lowers it for all.
         """
-        text = without_reasoning(said.text)
+        text = said.text
         if not (request.schema and self._is_auto and text):
             return False
         dialect = self._dialect_for(request.schema)
@@ -405,22 +500,27 @@ def _said(reply: Any) -> _Said:
         content = "".join(item.get("text") or "" for item in content)
     # surrogate pairs are joined, lone surrogates are replaced
     text = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _Said(text, choice.get("finish_reason") or "", message.get("refusal") or "")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    finish, refusal = choice.get("finish_reason") or "", message.get("refusal") or ""
+    return _Said(text, finish, refusal, reasoning if isinstance(reasoning, str) else "")
 
 
 def _checked(said: _Said, request: Request) -> _Checked:
-    text, cut_off = without_reasoning(said.text).strip(), said.finish in _CUT_OFF
+    text, cut_off = said.text, said.finish in _CUT_OFF
     if said.finish == "content_filter" or (said.refusal and not text):
-        raise _NotAnsweredError(f"refused: {said.refusal or 'filtered by the server'}")
+        reason = f"refused: {said.refusal}" if said.refusal else "filtered by the server"
+        raise _NotAnsweredError(reason)
+    if not text and not cut_off:
+        raise StructureError(_SWALLOWED if said.reasoning else "it is empty")
     if request.schema and not cut_off:
-        found = read(text, request.schema, truncated=False)
-        return _Checked(found.value.model_dump_json(), found.value, found.slips)
+        content = read(text, request.schema, truncated=False)
+        return _Checked(content.value.model_dump_json(), content.value, content.slips)
     long_enough = max(len(text.split()), len(text) // _CHARS_PER_WORD) >= request.max_words
+    if cut_off and said.reasoning and not text:
+        raise _CutOffError(_CUT_OFF_IN_REASONING)
     if cut_off and (request.schema or not long_enough):
         raise _CutOffError("it was cut off before its end")
-    if not text:
-        raise StructureError("it is empty")
-    return _Checked(text)
+    return _Checked(plain_text(text))
 
 
 def _kept(said: _Said, request: Request) -> _Checked | None:
@@ -441,7 +541,6 @@ def _count(answer: Answer[_Said], messages: list[dict[str, str]], spent: _Spent)
         tokens_in = sum(estimated_tokens(message["content"]) for message in messages)
     spent.tokens_in += tokens_in
     spent.tokens_out += estimated_tokens(answer.value.text) if tokens_out is None else tokens_out
-    spent.last = answer.value.text
 
 
 def estimated_tokens(text: str) -> int:

@@ -9,13 +9,14 @@ required field is left out.
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from gsum_resources.llm.coerce import coerced
 from gsum_resources.llm.stored_reply import well_formed
-from gsum_resources.llm.structure import blanks_of, without_blanks, without_reasoning
+from gsum_resources.llm.structure import blanks_of, whole_value, without_blanks
 from gsum_resources.protocols import Completion, Reply
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -84,7 +85,9 @@ def _candidates(text: str, schema: type[BaseModel]) -> list[Any]:
     """Return the possible values of a reply, most likely first."""
     from json_repair import loads
 
-    said = without_reasoning(text)[:_MOST_CHARS]
+    with suppress(ValueError):
+        return [value := _well_formed(whole_value(text)), *_values_of(value, schema)]
+    said = text[:_MOST_CHARS]
     start = min((said.find(mark) for mark in "{[" if mark in said), default=-1)
     if start < 0:
         return []
@@ -92,10 +95,18 @@ def _candidates(text: str, schema: type[BaseModel]) -> list[Any]:
         value: Any = loads(_whole(_shallow(said[start:])))
     except (ValueError, RecursionError):
         return []
-    value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
+    value = _well_formed(value)
+    return [value, *_values_of(value, schema)]
+
+
+def _well_formed(value: Any) -> Any:
+    return json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
+
+
+def _values_of(value: Any, schema: type[BaseModel]) -> list[Any]:
+    """Return the values in a list: several among prose, or the items of the first list alone."""
     if not isinstance(value, list):
-        return [value]
-    # several values among prose, or the items of the first list alone
+        return []
     objects = [item for item in value if isinstance(item, dict)]
     known = set(schema.model_fields)
     return [*(item for item in objects if set(item) & known), *_as_first_list(objects, schema)]

@@ -18,16 +18,15 @@ from gsum_resources.llm.coerce import coerced
 Schema = TypeVar("Schema", bound=BaseModel)
 
 DIRECTIONS_VERSION = "2"  # raise it with every change of `json_directions`
-READING_VERSION = "3"  # raise it when more replies become readable
+READING_VERSION = "4"  # raise it when more replies become readable
 
 _MAX_FAILURES = 3  # in one error: models correct none of fifty reported failures
 _MAX_PROBLEM_CHARS = 160
 _MAX_WORDS = 10  # of a field's description in the directions
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
+_TEXT_FENCE = re.compile(r"```(?:text|txt|plaintext|markdown|md)?[ \t]*\n(.*?)\n?```", re.DOTALL)
 _DETAIL = re.compile(r"[.;]\s|\.$|, (?:as|at|in|without|copied|one to)\b")
-_ALTERNATIVES = re.compile(r"\^\(([\w ]+(?:\|[\w ]+)+)\)\$")
 _FREE_TEXT = re.compile(r'"<[^<>|]+>"(?!:)')
-_REASONING = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 _BRACKETS_AND_STRINGS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _LONE_SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -110,9 +109,8 @@ def _form(subschema: dict[str, Any], definitions: dict[str, Any], name: str) -> 
 
 
 def _choices(subschema: dict[str, Any]) -> list[str]:
-    alternatives = _ALTERNATIVES.fullmatch(subschema.get("pattern", ""))
     given = [subschema["const"]] if "const" in subschema else subschema.get("enum", [])
-    return alternatives[1].split("|") if alternatives else [str(choice) for choice in given]
+    return [str(choice) for choice in given]
 
 
 def _words(description: str, name: str) -> str:
@@ -131,7 +129,7 @@ def _range(subschema: dict[str, Any], words: str) -> str:
 def has_form(text: str, schema: type[BaseModel]) -> bool:
     """Return whether a reply is bare JSON with all required fields, as if enforced by a server."""
     try:
-        value = _load(without_reasoning(text))
+        value = _load(text)
     except ValueError:
         return False
     required = schema.model_json_schema().get("required", [])
@@ -146,23 +144,12 @@ def correction(problem: StructureError | str) -> str:
     )
 
 
-def without_reasoning(text: str) -> str:
-    """Return the reply without a leading `<think>…</think>` block.
-
-    An unclosed block is the whole reply, so that nothing remains.
-    """
-    if not text.lstrip().startswith("<think>"):
-        return text
-    block = _REASONING.match(text)
-    return text[block.end() :] if block else ""
-
-
 def parse(text: str, schema: type[Schema], truncated: bool) -> Schema:
     """Return the object in a reply; see `read`."""
     return read(text, schema, truncated).value
 
 
-def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
+def read(text: str, schema: type[Schema], truncated: bool, keep_few: bool = False) -> Read[Schema]:
     """Return the object in a reply, and the slips that were left out.
 
     Parameters
@@ -181,7 +168,11 @@ def read(text: str, schema: type[Schema], truncated: bool) -> Read[Schema]:
         raise StructureError("it was cut off before its end")
     if echoes := [blank for blank in blanks_of(schema) if blank in text]:
         return _read_beside_echoes(text, schema, echoes)
-    return _read(text, schema)
+    try:
+        whole = whole_value(text)
+    except ValueError:
+        return _read_among_prose(text, schema)
+    return _validated(whole, schema)
 
 
 def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) -> Read[Schema]:
@@ -194,7 +185,7 @@ def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) 
     """
     problem = StructureError(f"it repeats {echoes[0]} instead of filling it in")
     try:
-        value = without_blanks(_load(_unfenced(text)), echoes)
+        value = without_blanks(whole_value(text), echoes)
         found = _validated(value, schema)
     except ValueError:
         raise problem from None
@@ -230,17 +221,22 @@ def without_blanks(value: Any, blanks: Sequence[str]) -> Any:
     return value
 
 
-def _read(text: str, schema: type[Schema]) -> Read[Schema]:
-    try:
-        whole = _load(_unfenced(text))
-    except ValueError:
-        return _read_among_prose(text, schema)
-    return _validated(whole, schema)
+def whole_value(text: str) -> Any:
+    """Return the value of a text that is JSON as a whole, in a fence or bare.
 
-
-def _unfenced(text: str) -> str:
+    Raises
+    ------
+    ValueError
+        If it is not.
+    """
     fence = _FENCE.fullmatch(text.strip())
-    return fence[1] if fence else text
+    return _load(fence[1] if fence else text)
+
+
+def plain_text(text: str) -> str:
+    """Return a free text without the fence around the whole of it."""
+    fence = _TEXT_FENCE.fullmatch(text.strip())
+    return (fence[1] if fence and "```" not in fence[1] else text).strip()
 
 
 @cache
@@ -252,7 +248,7 @@ def blanks_of(schema: type[BaseModel]) -> list[str]:
 def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
     """Return the only value in prose that satisfies the schema, corrected if necessary.
 
-    A list in brackets may be a citation such as "[1]", so that lists are not corrected.
+    A list in brackets may be a citation such as "[1]", so that only lists of objects are corrected.
     """
     values, failures = _values(text)
     exact, corrected = [], []
@@ -265,7 +261,7 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
             except StructureError as problem:
                 failures.append((size, str(problem)))
             else:
-                if isinstance(value, dict):
+                if _holds_object(value):
                     corrected.append(found)
                 else:
                     failures.append((size, f"its JSON is of type {_kind(value)}"))
@@ -278,6 +274,13 @@ def _read_among_prose(text: str, schema: type[Schema]) -> Read[Schema]:
         return found[0]
     # the longest span is most likely the reply
     raise StructureError(max(failures)[1] if failures else "it holds no JSON")
+
+
+def _holds_object(value: Any) -> bool:
+    """Return whether a value is an object, or a list whose first item holds one."""
+    if isinstance(value, list):
+        return bool(value) and _holds_object(value[0])
+    return isinstance(value, dict) or str(value).lstrip().startswith("{")
 
 
 def _values(text: str) -> tuple[list[tuple[int, Any]], list[tuple[int, str]]]:

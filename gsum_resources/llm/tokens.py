@@ -75,12 +75,14 @@ class Window:
         if sum(len(text.encode("utf-8", "replace")) for text in texts) <= most:
             return ""
         taken = sum(self.count(texts))
-        if taken <= most:
-            return ""
+        return "" if taken <= most else self.excess_of(taken, request)
+
+    def excess_of(self, n_tokens: int, request: Request) -> str:
+        """Return that a prompt of so many tokens does not fit, with the remedy."""
         return (
-            f"its prompt of {taken:,} tokens and a reply of {self.reply_tokens(request):,} exceed "
-            f"the model's context of {self.context:,}; set prompt_tokens or [chunking] max_tokens "
-            "lower in corpus.toml, or take a model with a longer context"
+            f"its prompt of {n_tokens:,} tokens and a reply of {self.reply_tokens(request):,} "
+            f"exceed the model's context of {self.context or 0:,}; set prompt_tokens or [chunking] "
+            "max_tokens lower in corpus.toml, or take a model with a longer context"
         )
 
     def reply_room(self, request: Request, texts: Sequence[str], wanted: int) -> int:

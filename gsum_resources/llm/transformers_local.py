@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import as_completed
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 
 from pydantic import BaseModel
@@ -20,13 +21,14 @@ from pydantic import BaseModel
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool, torch_threads
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
+from gsum_resources.llm.reasoning import without_reasoning
 from gsum_resources.llm.structure import (
     Read,
     StructureError,
     correction,
     json_directions,
+    plain_text,
     read,
-    without_reasoning,
 )
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
@@ -189,7 +191,10 @@ class TransformersModel:
             corrections = self._settings.max_repairs
         messages = [message("system", instructions), message("user", request.render())]
         while True:
-            generated.append(self._loaded.generate(messages, request))
+            turn = self._loaded.generate(messages, request)
+            prompt = f"{request.instructions}\n{request.render()}"
+            answer = without_reasoning(turn.text, prompt).strip()
+            generated.append(replace(turn, text=answer, has_reasoning=answer != turn.text.strip()))
             try:
                 return _usable(generated[-1], request)
             except StructureError as problem:
@@ -202,10 +207,12 @@ class TransformersModel:
 
 
 def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel] | None]:
-    text = without_reasoning(generated.text).strip()
+    text = generated.text
+    if not text and generated.has_reasoning and generated.truncated:
+        raise StructureError("the reply was cut off within its reasoning; take a model without")
     if not text:
         raise StructureError("the reply is empty")
     if not request.schema:
-        return text, None
+        return plain_text(text), None
     said = read(text, request.schema, generated.truncated)
     return json.dumps(said.value.model_dump(mode="json"), ensure_ascii=False), said

@@ -300,7 +300,7 @@ def test_unreachable_server_is_no_rejection(tmp_path: Path) -> None:
     assert model._dialect.format == "json_schema"
 
 
-def test_overlong_prompt_is_sent_once(tmp_path: Path) -> None:
+def test_overlong_prompt_is_sent_again_only_with_a_reply_that_fits(tmp_path: Path) -> None:
     words = "This model's maximum context length is 512 tokens, you requested 900."
 
     def rejects(body: dict) -> tuple[int, dict] | None:
@@ -309,7 +309,7 @@ def test_overlong_prompt_is_sent_once(tmp_path: Path) -> None:
     with serving(tmp_path, rejects) as server:
         (reply,) = server.model.complete([Request("facts", "Say so.", schema=Note)])
         assert "maximum context length" in vars(reply)["message"]
-        assert server.statuses == [400]
+        assert server.statuses == [400, 400]  # the second time with a reply of 500 tokens
 
 
 @pytest.mark.parametrize(

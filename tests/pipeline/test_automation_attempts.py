@@ -89,6 +89,23 @@ def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> 
         assert refresh(pipeline, instance, CORPUS).results == []
 
 
+def test_filtered_request_is_a_known_gap_that_no_run_repeats(changeable: House) -> None:
+    changeable.model = FirstWords("changed", refuses=f"met {BAD}.", filters=True)
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        report = refresh(pipeline, instance, CORPUS)
+        assert report.is_complete
+        (gap,) = [gap for result in report.results for gap in result.known_gaps]
+        for fragment in ("retrieval/summaries", "for good", "1 request;", "filter_version"):
+            assert fragment in gap
+        assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
+        n_before = changeable.model.n_requests
+        assert refresh(pipeline, instance, CORPUS).results == []
+        reindex(pipeline, instance)
+        assert requested(pipeline, instance) == set()
+        assert changeable.model.n_requests == n_before
+
+
 def test_cancelled_assets_wait_for_the_next_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()

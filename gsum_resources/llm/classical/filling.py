@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -63,6 +63,9 @@ def _adapt(value: Any, annotation: Any, info: FieldInfo | None, where: str) -> A
         return _adapt(value, arguments[0], info, where)
     if origin in (Union, types.UnionType):
         return _adapt(value, next(a for a in arguments if a is not type(None)), info, where)
+    if origin is Literal:
+        text = _as_text(value).strip().lower()
+        return next((choice for choice in arguments if str(choice).lower() == text), arguments[-1])
     if origin in (list, tuple, set, frozenset):
         if not isinstance(value, list):
             value = [value]

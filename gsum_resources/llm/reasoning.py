@@ -1,0 +1,91 @@
+"""The answer in a model's reply, without the reasoning that a server left before it.
+
+A server without a reasoning parser, or with another model's, sends reasoning and answer as one
+text. Reasoning stands before the answer: all text up to the last mark that closes reasoning is
+removed, whether the mark that opens it is in the reply or in the server's chat template.
+
+A document may hold such marks, and an answer may quote them. So a mark that the prompt holds counts
+only where no quotation stands: at the start of the reply, or on a line of its own.
+"""
+
+import re
+from collections.abc import Collection
+
+_NAMES = r"(?:think|thinking|thoughts?|reasoning|seed:think)"
+_OPENING = re.compile(
+    rf"<{_NAMES}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|START_THINKING\|>", re.IGNORECASE
+)
+_CLOSING = re.compile(
+    rf"</{_NAMES}>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|END_THINKING\|>", re.IGNORECASE
+)
+_ANSWER = re.compile(r"\s*<answer>(.*)</answer>\s*", re.DOTALL | re.IGNORECASE)
+# OpenAI's Harmony format; the second form is what remains of it without special tokens
+_CHANNELS = re.compile(r"\s*(?:<\|start\|>\s*assistant\s*)?<\|channel\|>")
+_FINAL = re.compile(r"<\|channel\|>\s*final\b[^\n]*?<\|message\|>")
+_HARMONY = {f"<|{name}|>" for name in ("start", "channel", "constrain", "message", "end", "return")}
+_CHANNELS_END = re.compile(r"\s*<\|(?:return|end)\|>\s*\Z")
+_PLAIN_CHANNELS = re.compile(r"\s*analysis(?=[A-Z])")
+_PLAIN_FINAL = "assistantfinal"
+
+
+def without_reasoning(text: str, prompt: str = "") -> str:
+    """Return the answer in a reply; "" if the reply ends within its reasoning.
+
+    Parameters
+    ----------
+    text : the reply.
+    prompt : all that was sent, in which the same marks may be quotations.
+    """
+    if _CHANNELS.match(text):
+        final = _FINAL.search(text)
+        return _CHANNELS_END.sub("", text[final.end() :]) if final else ""
+    if _PLAIN_CHANNELS.match(text) and _PLAIN_FINAL not in prompt:
+        return text.partition(_PLAIN_FINAL)[2]
+    return _after_blocks(text, prompt)
+
+
+def closes_reasoning(text: str, prompt: str = "") -> bool:
+    """Return whether a reply closes reasoning that it does not open, as the chat template does."""
+    return not _OPENING.match(text.lstrip()) and bool(_marks(_CLOSING, text, prompt))
+
+
+def opens_reasoning(prompt: str) -> str:
+    """Return the mark of open reasoning that a prompt ends with, or ""."""
+    marks = [match for match in _OPENING.finditer(prompt) if not prompt[match.end() :].strip()]
+    return marks[0].group() if marks else ""
+
+
+def delimits_reasoning(tokens: Collection[str]) -> set[str]:
+    """Return those of a reply's special tokens that separate reasoning from the answer."""
+    marks = {token for token in tokens if _OPENING.fullmatch(token) or _CLOSING.fullmatch(token)}
+    return marks | (_HARMONY & set(tokens) if "<|channel|>" in tokens else set())
+
+
+def _after_blocks(text: str, prompt: str) -> str:
+    """Return the text after the last block of reasoning, or before a block that ends it."""
+    closings, openings = _marks(_CLOSING, text, prompt), _marks(_OPENING, text, prompt)
+    if not closings and _OPENING.match(text.lstrip()):
+        closings = list(_CLOSING.finditer(text))[:1]
+    if not closings:
+        openings = [m for m in openings if not text[: m.start()].strip() or _stands_alone(m, text)]
+    elif (answer := text[closings[-1].end() :]).strip():
+        wrapped = _ANSWER.fullmatch(answer)
+        return wrapped[1] if wrapped else answer.lstrip()
+    if openings:  # reasoning to the end: the answer is what stands before
+        return text[: openings[0].start()].rstrip()
+    return "" if closings else text
+
+
+def _marks(pattern: re.Pattern[str], text: str, prompt: str) -> list[re.Match[str]]:
+    """Return the marks in a reply that are no quotations of the prompt."""
+    marks = list(pattern.finditer(text))
+    if not marks or not pattern.search(prompt):
+        return marks
+    quoted = {match.group().lower() for match in pattern.finditer(prompt)}
+    return [m for m in marks if m.group().lower() not in quoted or _stands_alone(m, text)]
+
+
+def _stands_alone(mark: re.Match[str], text: str) -> bool:
+    """Return whether a mark has a line of its own."""
+    before, after = text[: mark.start()].rpartition("\n")[2], text[mark.end() :].partition("\n")[0]
+    return not before.strip() and not after.strip()
