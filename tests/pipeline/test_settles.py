@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS, of_method
-from gsum_assets.definitions import METHODS
+from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
 from gsum_assets.families import FAMILIES
 from gsum_assets.models.work import work_of
-from gsum_assets.run import RunReport
+from gsum_assets.plan import plan
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
-from gsum_resources.input_key import InputKey
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.models import Models
 from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.settings import Settings
 from gsum_resources.stub_models import LetterHashes
 from tests.conftest import CORPUS, House
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
@@ -37,6 +37,11 @@ max_questions = 1
 """
 
 
+DECLARED = [
+    *CORPUS_STEPS,
+    *EVALUATION_STEPS,
+    *(declared for method in FAMILIES for declared in of_method(method)),
+]
 _MARK = re.compile(r"^<\w+-([0-9a-f]{8})>", re.MULTILINE)
 _QUESTIONS = {
     "personas": [{"name": "Teacher", "description": "Reads."}],
@@ -58,12 +63,10 @@ class Writer(ExtractiveModel):
 
 
 class Judge:
-    """Prefers the answer shown first, and is not valid for about half of the requests if unsure."""
+    """Prefers the answer shown first; if unsure, it gives no verdict on half of the requests."""
 
-    identity = "judge"
-
-    def __init__(self) -> None:
-        self.is_unsure = False
+    def __init__(self, identity: str = "judge") -> None:
+        self.identity = identity
         self.requests: list[Request] = []
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
@@ -71,7 +74,7 @@ class Judge:
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request) -> Reply:
-        if self.is_unsure and zlib.crc32("".join(request.passages).encode()) % 2:
+        if self.identity == "unsure" and is_refused(request):
             return CompletionError("no verdict", self.identity)
         assert request.schema
         mark = _MARK.search("\n".join(request.passages))
@@ -80,6 +83,10 @@ class Judge:
         given = {"mark": mark[1], "reason": "so", "rating": 4, "verdict": "yes"}
         values = {name: given.get(name, preference) for name in request.schema.model_fields}
         return _parsed(request, values, self.identity)
+
+
+def is_refused(request: Request) -> bool:
+    return zlib.crc32("".join(request.passages).encode()) % 2 > 0
 
 
 def _parsed(request: Request, values: Mapping[str, Any], model: str) -> Completion:
@@ -122,3 +129,30 @@ def test_second_run_of_all_methods_writes_nothing(written: House) -> None:
     before = n_calls(written)
     assert written.run().n_partitions == 0
     assert n_calls(written) == before
+
+
+def test_invalid_verdict_is_paid_once_by_each_run(written: House, tmp_path: Path) -> None:
+    with copy_of(written, tmp_path) as house:
+        house.judge, planned = Judge("unsure"), Judge("unsure")
+        overrides = {"language_model": house.model, "judge_model": planned}
+        overrides |= {"embedding_model": house.embedder, "passage_scorer": house.scorer}
+        models = Models(Settings(), house.store, TABLES["llm_calls"], overrides)  # type: ignore[arg-type]
+        assert plan(house.home, CORPUS, models=models).total().n == len(planned.requests)
+        report = house.run()
+        assert [gap.split(":")[0] for gap in report.gaps] == ["judgements", "win_rates"]
+        first = [str(request) for request in house.judge.requests]
+        assert len(set(first)) == len(first) > 0
+        assert {str(request) for request in planned.requests} == set(first)
+        assert due(house) == set()
+        invalid = [str(request) for request in house.judge.requests if is_refused(request)]
+        assert 0 < len(invalid) < len(first)
+        house.judge.requests.clear()
+        assert house.run().gaps == report.gaps
+        assert sorted(str(request) for request in house.judge.requests) == sorted(invalid)
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=[declared.name for declared in DECLARED])
+def test_tables_of_a_step_have_one_language_model(declared: Declared) -> None:
+    """The model of the step is recorded, and compared with that of the table."""
+    assets = {"/".join(declared.path(name)) for name in declared.step.writes}
+    assert len({work_of(asset) for asset in {declared.name, *assets}}) == 1
