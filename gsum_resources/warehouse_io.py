@@ -245,8 +245,10 @@ class WarehouseIO(dg.IOManager):
         The conditions would request them for ever, and their models would be paid each time.
         """
         repeated = [p for p in before if _origin(before[p]) == _origin(written[p])]
-        lineage = self._new_lineage() if self._new_lineage and repeated else None
-        for partition in repeated if lineage else ():
+        if not (self._new_lineage and repeated):
+            return
+        lineage = self._new_lineage()
+        for partition in repeated:
             if keys := lineage.unsettled(table.name, partition, code_version, before[partition]):
                 raise LineageError(
                     f"{table.name}, {partition.path}: written twice from equal versions of its "

@@ -53,7 +53,9 @@ _QUESTIONS = {
 class Writer(ExtractiveModel):
     """The extractive model, which writes questions as well."""
 
-    identity = "writer"
+    @property
+    def identity(self) -> str:
+        return "writer"
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         fields = [[*r.schema.model_fields] if r.schema else [] for r in requests]
@@ -100,9 +102,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """All methods of a small corpus, with questions and verdicts."""
     with house_at(tmp_path_factory.mktemp("settles")) as house:
         house.folder.mkdir(exist_ok=True)
-        rows = [{"document_id": name, "text": text} for name, text in TEXTS.items()]
-        write_lines(house.folder / "documents.jsonl", rows)
-        write_lines(house.folder / "queries.jsonl", QUESTIONS)
+        rows = ({"document_id": name, "text": text} for name, text in TEXTS.items())
+        write_lines(house.folder / "documents.jsonl", [*rows])
+        write_lines(house.folder / "queries.jsonl", [*QUESTIONS])
         (house.folder / "corpus.toml").write_text(SETTINGS + _OPTIONAL)
         house.model, house.judge = Writer(LetterHashes()), Judge()  # type: ignore[assignment]
         report = house.run(["all"])
