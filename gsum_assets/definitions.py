@@ -39,6 +39,7 @@ from gsum_assets.tables import TABLES, table_of
 from gsum_assets.views import VIEWS
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
+from gsum_resources.input_key import InputKey
 from gsum_resources.leases import Leases
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
@@ -122,31 +123,31 @@ def pipeline_for(
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
     buckets = Buckets(store)
-    warehouse = WarehouseIO(home, store, TABLES, table_of, bucket_of, buckets.of, VIEWS, _HEADLINES)
     requests, leases = Requests(store), Leases(store)
 
-    def present_version(key: str) -> str | None:
-        kind, _, rest = key.partition(":")
-        if kind == "model":
-            name, _, asset = rest.partition("/asset=")
-            return models.version(work_of(asset) if name == "language_model" else name)
-        name, _, corpus = rest.partition("/corpus=")
-        if kind in ("rows", "size"):
+    def present_version(key: InputKey) -> str | None:
+        name, corpus = key.name, key.corpus or ""
+        if key.kind == "model":
+            return models.version(work_of(key.asset) if name == "language_model" else name)
+        if key.kind in ("rows", "size"):
             n_rows = store.count(TABLES[name], corpus)
-            return str(n_rows if kind == "rows" else n_rows.bit_length())
+            return str(n_rows if key.kind == "rows" else n_rows.bit_length())
         try:
             return section_version(section(corpus, name))
         except CorpusError:
             return _wrong_section(home.corpora / corpus)
 
+    def new_lineage() -> Lineage:
+        return Lineage(store, TABLES, present_version, METHODS.families)
+
+    warehouse = WarehouseIO(
+        home, store, TABLES, table_of, bucket_of, buckets.of, VIEWS, _HEADLINES, new_lineage
+    )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {
         key: replace(node, partitions=_lister(node.definition, buckets))
         for key, node in _nodes(automation.buckets_per_run).items()
     }
-
-    def new_lineage() -> Lineage:
-        return Lineage(store, TABLES, present_version)
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
         buckets.reread()

@@ -20,6 +20,7 @@ from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
 from gsum_resources.array_cache import ArrayCache
 from gsum_resources.arrow import pc
 from gsum_resources.blocks import LOCAL, Engine
+from gsum_resources.input_key import InputKey
 from gsum_resources.lazy import Lazy
 from gsum_resources.memo import Memo
 from gsum_resources.parquet_store import ParquetStore, Partition
@@ -48,7 +49,7 @@ class Inputs:
     step : name of the step, "gor/node_rankings", for progress lines.
     code_version : that of the step.
     log : called with each progress line.
-    note : called with name and version of an input that is neither table, model nor setting.
+    note : called with key and version of an input that is neither table, model nor setting.
     store : the store of memos and checkpoints; None if only tables are available.
     folder : folder of the corpus; None if only tables are available.
     buckets : buckets of documents that the step runs for; empty: all.
@@ -64,7 +65,7 @@ class Inputs:
     step: str = ""
     code_version: str = ""
     log: Callable[[str], None] = lambda _: None
-    note: Callable[[str, str], None] = lambda *_: None
+    note: Callable[[InputKey, str], None] = lambda *_: None
     store: ParquetStore | None = None
     folder: Path | None = None
     buckets: Sequence[str] = ()
@@ -121,7 +122,7 @@ class Inputs:
     def count(self, table: str) -> int:
         """Return the number of rows of a table of the corpus, and note it as an input."""
         n = self.warehouse.count(TABLES[table], self.corpus)
-        self.note(f"rows:{table}/corpus={self.corpus}", str(n))
+        self.note(InputKey("rows", table, self.corpus), str(n))
         return n
 
     def size(self, table: str) -> int:
@@ -130,7 +131,7 @@ class Inputs:
         A result that depends on it is computed again when the corpus has grown past a power of two.
         """
         n = self.warehouse.count(TABLES[table], self.corpus).bit_length()
-        self.note(f"size:{table}/corpus={self.corpus}", str(n))
+        self.note(InputKey("size", table, self.corpus), str(n))
         return n
 
     @property

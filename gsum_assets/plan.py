@@ -47,6 +47,7 @@ from gsum_resources.settings import LlmSettings
 from gsum_resources.settings_io import SettingsReader
 from gsum_resources.state import MEMORY
 from gsum_resources.stub_models import DryRunModels, stub_models
+from gsum_resources.warehouse_io import family_of
 
 _LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
@@ -232,11 +233,16 @@ class _DryRun:
                 read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
             else:
                 table = declared.table(name)
-                present = warehouse.store.partitions(table, self.corpus)
-                inputs = [p for p in present if any(feeds(p, output) for output in partitions)]
+                family = family_of(table, declared.path(name))
+                inputs = [
+                    p
+                    for p in warehouse.store.partitions(table, self.corpus)
+                    if family is None or p.method in METHODS.families[family]
+                    if any(feeds(p, output) for output in partitions)
+                ]
                 untracked = name in declared.step.untracked
                 columns = declared.step.dictionaries.get(name, ())
-                read[name] = warehouse.rows(step, table, inputs, untracked, columns)
+                read[name] = warehouse.rows(step, table, inputs, untracked, columns, family)
         return read
 
 

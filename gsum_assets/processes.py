@@ -100,8 +100,9 @@ def end_runs_of_this_process(instance: dg.DagsterInstance, leases: Leases) -> No
 
 def began_elsewhere(instance: dg.DagsterInstance, lease: HeldLease, since: float) -> bool:
     """Return whether another process began a run on the corpus since then, Unix time."""
-    young = dg.RunsFilter(created_after=datetime.fromtimestamp(since, UTC))
-    runs = (run for run in instance.get_runs(young) if _is_on(run, lease.corpus))
+    # not created since: it may have been in the queue before
+    changed = dg.RunsFilter(updated_after=datetime.fromtimestamp(since, UTC))
+    runs = (run for run in instance.get_runs(changed) if _is_on(run, lease.corpus))
     return any(_is_foreign(run, lease) for run in runs)
 
 
@@ -238,7 +239,8 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
                 return True
             return born > record.timestamp  # another process got the number
     (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
-    return time.time() - record.create_timestamp.timestamp() > _START_S
+    # not since its creation: it may have waited in the queue for long
+    return time.time() - record.update_timestamp.timestamp() > _START_S
 
 
 def other_launcher(instance: dg.DagsterInstance) -> str | None:

@@ -7,10 +7,12 @@ The automation condition, the command line and the check `lineage_is_current` al
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
+from gsum_resources.input_key import InputKey
 from gsum_resources.parquet_store import (
     Listing,
     ParquetStore,
@@ -23,23 +25,39 @@ from gsum_resources.table import Table
 Step = tuple[str, str]  # run id, step key
 
 
+class LineageError(RuntimeError):
+    """A partition does not become current by being written; the message names the input."""
+
+
 @dataclass
 class Reads:
-    """Inputs that each running step has read so far, and its model requests without a reply."""
+    """Inputs that each running step has read so far, and its model requests without a reply.
+
+    Attributes
+    ----------
+    tables : versions of the partitions read, by table.
+    partitions : which of them were read as those of a family of methods, by table and family.
+    """
 
     tables: dict[Step, dict[str, dict[Partition, str]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(dict))
     )
-    others: dict[Step, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    partitions: dict[Step, dict[tuple[Table, str | None], set[Partition]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(set))
+    )
+    others: dict[Step, dict[InputKey, str]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
     filtered: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def table(self, step: Step, name: str, hashes: Mapping[Partition, str]) -> None:
-        """Record that `step` read these partitions of a table."""
-        self.tables[step][name].update(hashes)
+    def table(
+        self, step: Step, table: Table, hashes: Mapping[Partition, str], family: str | None = None
+    ) -> None:
+        """Record that `step` read these partitions of a table, all that there are of a family."""
+        self.tables[step][table.name].update(hashes)
+        self.partitions[step][table, family].update(hashes)
 
-    def other(self, step: Step, key: str, version: str) -> None:
-        """Record that `step` used a model or a setting."""
+    def other(self, step: Step, key: InputKey, version: str) -> None:
+        """Record that `step` used a model or a setting, or counted rows."""
         self.others[step][key] = version
 
     def failure(self, step: Step, document_id: str) -> None:
@@ -53,18 +71,17 @@ class Reads:
     def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
         """Return the inputs that `step` read and that `partition` of its output depends on."""
         inputs = {
-            key: version
+            str(key): version
             for key, version in self.others[step].items()
-            if "/corpus=" not in key or key.endswith(f"/corpus={partition.corpus}")
+            if key.corpus in (None, partition.corpus)
         }
-        for name, hashes in self.tables[step].items():
-            matching = {p: h for p, h in hashes.items() if feeds(p, partition)}
-            shared = Partition(
-                partition.corpus,
-                partition.bucket if any(p.bucket for p in hashes) else None,
-                partition.method if any(p.method for p in hashes) else None,
-            )
-            inputs[f"table:{name}/{shared.path}"] = version_of(matching)
+        for (table, family), partitions in self.partitions[step].items():
+            hashes = self.tables[step][table.name]
+            matching = {p: hashes[p] for p in partitions if feeds(p, partition)}
+            shared = {d: getattr(partition, d) for d in table.dimensions}
+            # a result of one method depends on the same method's partitions only
+            of = family if "method" in shared and partition.method is None else None
+            inputs[str(InputKey("table", table.name, **shared, family=of))] = version_of(matching)
         return inputs
 
 
@@ -94,21 +111,23 @@ class Lineage:
     ----------
     store : the warehouse.
     tables : declared tables by name.
-    other_version : returns the present version of a `settings:` key, or of a `model:` key with the
-        asset that reads the model, `model:language_model/asset=gor/topics`; None if it is unknown,
-        which counts as unchanged.
+    other_version : returns the present version of an input that is no table; None if it is
+        unknown, which counts as unchanged.
+    families : the methods of each family.
     """
 
     def __init__(
         self,
         store: ParquetStore,
         tables: Mapping[str, Table],
-        other_version: Callable[[str], str | None],
+        other_version: Callable[[InputKey], str | None],
+        families: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._tables = tables
         self._other_version = other_version
-        self._present: dict[str, str | None] = {}
+        self._families = families
+        self._present: dict[InputKey, str | None] = {}
         self._listed: dict[tuple[str, str], dict[Partition, Provenance]] = {}
 
     def provenances(self, table: str, corpus: str) -> dict[Partition, Provenance]:
@@ -136,22 +155,27 @@ class Lineage:
         """Return whether the partition has a file."""
         return partition in self.provenances(table, partition.corpus)
 
-    def present_version(self, key: str) -> str | None:
+    def present_version(self, key: InputKey) -> str | None:
         """Return the present version of `key`; without files that of an empty set."""
         if key not in self._present:
-            kind, _, name = key.partition(":")
-            self._present[key] = (
-                self._table_version(name) if kind == "table" else self._other_version(key)
-            )
+            is_table = key.kind == "table"
+            self._present[key] = self._table_version(key) if is_table else self._other_version(key)
         return self._present[key]
 
-    def _table_version(self, name_and_path: str) -> str:
-        name, _, path = name_and_path.partition("/")
-        wanted = Partition.from_path(path)
-        if name not in self._tables:
+    def _table_version(self, key: InputKey) -> str:
+        if key.name not in self._tables:
             return "gone"
-        known = self.provenances(name, wanted.corpus)
-        return version_of({p: v.content_hash for p, v in known.items() if feeds(p, wanted)})
+        return version_of({p: v.content_hash for p, v in self._files_of(key).items()})
+
+    def _files_of(self, key: InputKey) -> dict[Partition, Provenance]:
+        """Return the footers of the files of a table that a key names."""
+        wanted = Partition(key.corpus or "", key.bucket, key.method)
+        methods = None if key.family is None else self._families.get(key.family, ())
+        return {
+            partition: footer
+            for partition, footer in self.provenances(key.name, wanted.corpus).items()
+            if feeds(partition, wanted) and (methods is None or partition.method in methods)
+        }
 
     def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
         """Return the inputs whose version differs from the recorded one; [] if current.
@@ -164,13 +188,29 @@ class Lineage:
         changed = [
             key
             for key, version in provenance.inputs.items()
-            if self.present_version(_read_by(key, provenance.asset)) not in (version, None)
+            if self.present_version(InputKey.parse(key, provenance.asset)) not in (version, None)
         ]
         if provenance.code_version != code_version_of(self._tables[table], code_version):
             changed.append("code")
         return changed
 
+    def unsettled(
+        self, table: str, partition: Partition, code_version: str | None, before: Provenance
+    ) -> list[str]:
+        """Return the inputs for which a partition stays out of date, however often it is written.
 
-def _read_by(key: str, asset: str) -> str:
-    """Return a key with the asset that reads it: kinds of work may have their own models."""
-    return f"{key}/asset={asset}" if key.startswith("model:") else key
+        To be called for a partition that was written again from inputs of the same versions. An
+        input that was itself written since the earlier time is left out: it may only be newer.
+
+        Parameters
+        ----------
+        before : its footer before it was written again.
+        """
+        changed = self.changes(table, partition, code_version)
+        return [text for text in changed if not self._was_written_since(text, before)]
+
+    def _was_written_since(self, text: str, before: Provenance) -> bool:
+        key = InputKey.parse(text)
+        if key.kind != "table":  # a repetition of failed requests may coincide with another change
+            return bool(before.failed)
+        return any(footer.time > before.time for footer in self._files_of(key).values())

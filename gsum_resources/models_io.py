@@ -7,6 +7,7 @@ import dagster as dg
 
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding_ledger import EmbeddingLedger
+from gsum_resources.input_key import InputKey
 from gsum_resources.lazy import Lazy
 from gsum_resources.lineage import Reads, Step
 from gsum_resources.llm.ledger import Ledger
@@ -52,7 +53,7 @@ class ModelsIO(dg.IOManager):
 
         def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
             model = self._work_of(asset) if name == "language_model" else name
-            self._reads.other(step, f"model:{name}", self.models.version(model))
+            self._reads.other(step, InputKey("model", name), self.models.version(model))
             batches = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
             if name == "embedding_model":

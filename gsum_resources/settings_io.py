@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from gsum_resources.content_hash import hash_texts
+from gsum_resources.input_key import InputKey
 from gsum_resources.lineage import Reads, Step
 from gsum_resources.warehouse_io import step_of
 
@@ -30,7 +31,7 @@ class SettingsReader:
     def section(self, corpus: str, name: str) -> Any:
         """Return the section as plain values and record it as an input."""
         value = self._read(corpus, name)
-        self._reads.other(self._step, f"settings:{name}/corpus={corpus}", section_version(value))
+        self._reads.other(self._step, InputKey("settings", name, corpus), section_version(value))
         return value
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
 from gsum_resources.lazy import Lazy, lazy_rows
-from gsum_resources.lineage import Reads, Step, code_version_of
+from gsum_resources.lineage import Lineage, LineageError, Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
 from gsum_resources.table import Table
 from gsum_resources.table_metadata import Headline, head, of_all_corpora, of_file
@@ -72,6 +72,15 @@ def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) ->
     return Partition(key)
 
 
+def family_of(table: Table, asset_path: Sequence[str]) -> str | None:
+    """Return the family of methods whose partitions of a table an asset has; None: of all."""
+    return asset_path[0] if "method" in table.dimensions else None
+
+
+def _origin(footer: Provenance) -> tuple[str, Mapping[str, str]]:
+    return footer.code_version, footer.inputs
+
+
 def step_of(context: dg.InputContext | dg.OutputContext | dg.AssetExecutionContext) -> Step:
     """Return the running step of a context."""
     if isinstance(context, dg.AssetExecutionContext):
@@ -93,6 +102,7 @@ class WarehouseIO(dg.IOManager):
         n_buckets: Callable[[str], int],
         views: Sequence[View] = (),
         headlines: Mapping[str, Headline] | None = None,
+        new_lineage: Callable[[], Lineage] | None = None,
     ) -> None:
         self.home = home
         self.store = store
@@ -103,6 +113,7 @@ class WarehouseIO(dg.IOManager):
         self._n_buckets = n_buckets
         self._views = views
         self._headlines = headlines or {}
+        self._new_lineage = new_lineage
         self._has_new_table = False
         self._views_merge = False  # not known yet
         self._listed_tables: set[str] | None = None
@@ -125,6 +136,7 @@ class WarehouseIO(dg.IOManager):
             partitions,
             bool(how.get("gsum/untracked")),
             how.get("gsum/dictionaries", ()),
+            family_of(table, context.asset_key.path),
         )
         return rows if how.get("gsum/lazy") else rows.get()
 
@@ -135,12 +147,18 @@ class WarehouseIO(dg.IOManager):
         partitions: Sequence[Partition],
         is_untracked: bool = False,
         as_dictionaries: Sequence[str] = (),
+        family: str | None = None,
     ) -> Lazy:
-        """Return rows of partitions for a step, recorded as an input when read unless untracked."""
+        """Return rows of partitions for a step, recorded as an input when read unless untracked.
+
+        Parameters
+        ----------
+        family : the family of methods whose partitions they are; None: they are those of all.
+        """
 
         def note(hashes: Mapping[Partition, str]) -> None:
             if not is_untracked:
-                self.reads.table(step, table.name, hashes)
+                self.reads.table(step, table, hashes, family)
 
         return lazy_rows(self.store, table, partitions, as_dictionaries, note)
 
@@ -159,11 +177,17 @@ class WarehouseIO(dg.IOManager):
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
         """Return the footers of a table's files of a corpus, recorded as inputs."""
         found = self.store.footers(table, self.store.stamped(table, corpus))
-        self.reads.table(step, table.name, {p: f.content_hash for p, f in found.items()})
+        self.reads.table(step, table, {p: f.content_hash for p, f in found.items()})
         return found
 
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
-        """Store each partition's rows with their provenance."""
+        """Store each partition's rows with their provenance.
+
+        Raises
+        ------
+        LineageError
+            If a partition would be written again and again.
+        """
         _discard_captured_outputs(context)
         table = self._table_of(context.asset_key.path)
         partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
@@ -172,9 +196,12 @@ class WarehouseIO(dg.IOManager):
         step = step_of(context)
         code_version = context.step_context.job_def.asset_layer.get(context.asset_key).code_version
         others = self.store.stamped(table)
+        before = self.store.footers(table, {p: others[p] for p in partitions if p in others})
         asset = context.asset_key.to_user_string()
         written = self.keep(step, table, partitions, obj, asset, code_version)
-        self.update_catalogue(not others, [footer for _, footer in written.values()])
+        footers = {partition: footer for partition, (_, footer) in written.items()}
+        self._check_settled(table, before, footers, code_version)
+        self.update_catalogue(not others, footers.values())
         self._describe(context, table, others, written)
 
     def keep(
@@ -206,6 +233,30 @@ class WarehouseIO(dg.IOManager):
             )
             written[partition] = head(share), self.store.write(table, partition, share, provenance)
         return written
+
+    def _check_settled(
+        self,
+        table: Table,
+        before: Mapping[Partition, Provenance],
+        written: Mapping[Partition, Provenance],
+        code_version: str | None,
+    ) -> None:
+        """Raise an error if writing partitions again has not made them current.
+
+        The conditions would request them for ever, and their models would be paid each time.
+        """
+        repeated = [p for p in before if _origin(before[p]) == _origin(written[p])]
+        if not (self._new_lineage and repeated):
+            return
+        lineage = self._new_lineage()
+        for partition in repeated:
+            if keys := lineage.unsettled(table.name, partition, code_version, before[partition]):
+                raise LineageError(
+                    f"{table.name}, {partition.path}: written twice from equal versions of its "
+                    f"inputs, and still out of date: {', '.join(keys)} differs from what was "
+                    "read. This is a fault in gsum; please report this message. To retry: "
+                    f"gsum run {partition.corpus}"
+                )
 
     def _describe(
         self,

@@ -21,7 +21,7 @@ from gsum_resources.home import Home
 from gsum_resources.instance import CONFIG_FILE, prepare
 from gsum_resources.models import Models
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import PassageScorer
+from gsum_resources.protocols import LanguageModel, PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings import Settings
 from tests.fast_runs import keep_plans, read_migrations_once, tables_only, without_records
@@ -78,6 +78,7 @@ class House:
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
     model: FirstWords = field(default_factory=FirstWords)
     scorer: PassageScorer = field(default_factory=UnigramScorer)
+    judge: LanguageModel | None = None
     _kept: tuple[tuple[int, ...], Pipeline] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -94,6 +95,7 @@ class House:
             "embedding_model": self.embedder,
             "language_model": self.model,
             "passage_scorer": self.scorer,
+            **({"judge_model": self.judge} if self.judge else {}),
         }
         those = tuple(map(id, overrides.values()))  # equal ones may count their calls apart
         if self._kept is None or self._kept[0] != those:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from gsum_assets.method import Inputs
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.input_key import InputKey
 from gsum_resources.lazy import lazy_rows
 from gsum_resources.lineage import code_version_of
 
@@ -65,7 +66,7 @@ def _valid_rows(inputs: Inputs, name: str, chunk_ids: pa.ChunkedArray) -> pa.Tab
     if store is None:
         return table.empty()
     code = code_version_of(table, inputs.code_version)
-    identity = inputs.model(_MODEL).identity
+    key, identity = str(InputKey("model", _MODEL)), inputs.model(_MODEL).identity
     partitions = [
         partition
         for partition in store.partitions(table, inputs.corpus)
@@ -74,7 +75,7 @@ def _valid_rows(inputs: Inputs, name: str, chunk_ids: pa.ChunkedArray) -> pa.Tab
     valid = [
         partition
         for partition, footer in store.footers(table, partitions).items()
-        if footer.code_version == code and footer.inputs.get(f"model:{_MODEL}") == identity
+        if footer.code_version == code and footer.inputs.get(key) == identity
     ]
     rows = lazy_rows(store, table, valid).rows_with("chunk_id", chunk_ids.to_pylist())
     return rows.select(table.schema.names)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.tables import TABLES
 from gsum_resources.arrow import pc
+from gsum_resources.input_key import InputKey
 from gsum_resources.parquet_store import ParquetStore
 from gsum_resources.table import Table
 
@@ -111,6 +112,5 @@ def shared_assets(store: ParquetStore, corpus: str, method: str) -> set[str]:
                 continue
             if is_of_index(table) or table.name == _QUESTIONS:
                 assets.add(footer.asset)
-            keys = [key for key in footer.inputs if key.startswith("table:")]
-            open_ += [key.removeprefix("table:").split("/")[0] for key in keys]
+            open_ += [key.name for key in map(InputKey.parse, footer.inputs) if key.kind == "table"]
     return assets

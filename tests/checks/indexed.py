@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from gsum_assets.checks.assets import subject_of
 from gsum_assets.checks.evaluate import Verdict, evaluate
 from gsum_assets.checks.registry import checks_for
+from gsum_assets.definitions import METHODS as ALL
 from gsum_assets.tables import TABLES
 from gsum_resources.lineage import Lineage
 from gsum_resources.parquet_store import Partition
@@ -33,7 +34,7 @@ def indexed(root: Path, furnish: Callable[[House], None]) -> Iterator[House]:
 def verdicts(house: House, written: Sequence[Partition] | None = None) -> dict[str, Verdict]:
     """Return the verdict of every check by `asset:check`, by default over all partitions."""
     pipeline = house.pipeline()
-    lineage = Lineage(pipeline.store, TABLES, lambda _: None)
+    lineage = Lineage(pipeline.store, TABLES, lambda _: None, ALL.families)
     graph = pipeline.definitions.resolve_asset_graph()
     subjects = [
         subject_of(spec)

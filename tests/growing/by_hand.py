@@ -78,7 +78,7 @@ class Workshop:
             output_capture=None,
             add_asset_metadata=lambda *_: None,
         )
-        for noted in (r := self._warehouse.reads).tables, r.others, r.failures:
+        for noted in (r := self._warehouse.reads).tables, r.partitions, r.others, r.failures:
             noted.pop((_RUN, asset.op.name), None)  # type: ignore[arg-type] - what it read last time
         inputs = {
             name: self._read(asset, name, key, partitions, step)

@@ -6,12 +6,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import sqlalchemy as sa
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.storage.runs.schema import RunsTable
 from dagster._daemon.types import DaemonHeartbeat
 
 from gsum_assets import processes
@@ -20,10 +22,12 @@ from gsum_assets.processes import CORPUS as CORPUS_TAG
 from gsum_assets.processes import (
     FENCE,
     await_turn,
+    began_elsewhere,
     fail_orphaned_runs,
     lease_on,
     others_at_work,
 )
+from gsum_resources.dagster_private import SqliteRunStorage
 from gsum_resources.home import Home
 from gsum_resources.leases import Lease, LeaseLostError, Leases, held
 from gsum_resources.state import LEASES
@@ -220,3 +224,45 @@ def test_queued_run_is_waited_for_while_a_daemon_lives(
         instance.add_daemon_heartbeat(alive._replace(timestamp=time.time() - 600))
         assert others_at_work(instance, graph, lease) == []
     assert only_run(instance).status == dg.DagsterRunStatus.CANCELED
+
+
+def aged(instance: dg.DagsterInstance, run_id: str, column: str, seconds: float) -> None:
+    """Set a time of a run back."""
+    storage = instance.run_storage
+    assert isinstance(storage, SqliteRunStorage)
+    then = datetime.fromtimestamp(time.time() - seconds, UTC)
+    with storage.connect() as connection:
+        chosen = sa.update(RunsTable).where(RunsTable.c.run_id == run_id)
+        connection.execute(chosen.values({column: then}))
+
+
+def start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    """Take a run from the queue, as the daemon does before it starts its process."""
+    instance.report_engine_event("the queue gave it free", run)
+    kind = dg.DagsterEventType.PIPELINE_STARTING
+    event = dg.DagsterEvent(kind.value, run.job_name, message="starting")
+    instance.report_dagster_event(event, run.run_id)
+
+
+def test_run_that_was_queued_for_long_has_time_to_start(
+    instance: dg.DagsterInstance, leases: Leases
+) -> None:
+    run = queued(instance)
+    aged(instance, run.run_id, "create_timestamp", 3600)
+    start(instance, run)
+    fail_orphaned_runs(instance, leases)
+    assert only_run(instance).status == dg.DagsterRunStatus.STARTING
+    aged(instance, run.run_id, "update_timestamp", 200)  # and its process did not come
+    fail_orphaned_runs(instance, leases)
+    assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
+
+
+def test_run_that_leaves_the_queue_is_noticed(instance: dg.DagsterInstance, leases: Leases) -> None:
+    run = queued(instance)
+    for column in ("create_timestamp", "update_timestamp"):
+        aged(instance, run.run_id, column, 3600)
+    since = time.time() - 60
+    with held(leases, CORPUS, lambda: None) as lease:
+        assert not began_elsewhere(instance, lease, since)
+        start(instance, run)
+        assert began_elsewhere(instance, lease, since)

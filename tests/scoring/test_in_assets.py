@@ -10,6 +10,7 @@ import pytest
 from gsum_assets.models.assets import model_assets
 from gsum_assets.tables import TABLES
 from gsum_resources.appended import read_appended
+from gsum_resources.input_key import InputKey
 from gsum_resources.lineage import Reads
 from gsum_resources.models import Models
 from gsum_resources.models_io import ModelsIO
@@ -62,7 +63,7 @@ def test_served_scorer_is_recorded_like_embeddings(tmp_path: Path) -> None:
     assert sum(row["cost_usd"] for row in rows) == pytest.approx((2 * own + pair) * 2e-6)
     assert list(reads.failures.values()) == [[""], [""]]
     (versions, _) = reads.others.values()
-    assert versions == {"model:passage_scorer": "openai_compatible-1/m/window=4096"}
+    assert versions == {InputKey("model", "passage_scorer"): "openai_compatible-1/m/window=4096"}
 
 
 def _booked(store: ParquetStore) -> pa.Table:
