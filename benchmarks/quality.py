@@ -161,15 +161,27 @@ def at_equal_tokens(control: Row, method: Row) -> Scores:
     return chosen
 
 
+def grouped(queries: Sequence[Query], together: bool) -> dict[str, list[str]]:
+    """Return the ids of questions by kind, or of all."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for query in sorted(queries, key=lambda query: "" if together else query.kind):
+        groups["all" if together else query.kind].append(query.query_id)
+    return groups
+
+
 def tables(
     rows: Mapping[str, Row],
-    queries: Sequence[Query],
+    questions: Mapping[str, Sequence[str]],
     control: str,
     metrics: Sequence[str],
     notes: str,
     equal_tokens: bool = False,
 ) -> Iterator[Measurement]:
-    """Yield a table for each kind of question: every metric that the control has, by method.
+    """Yield a table for each group of questions: every metric that the control has, by method.
+
+    Parameters
+    ----------
+    questions : ids by the name of a group.
 
     Raises
     ------
@@ -186,8 +198,7 @@ def tables(
         if equal_tokens and name != control
     }
     paired = f"paired with {control}{' that reads at least as many tokens' * equal_tokens}"
-    for kind in sorted({query.kind for query in queries}):
-        ids = [query.query_id for query in queries if query.kind == kind]
+    for group, ids in questions.items():
         cells = []
         for metric in present:
             values = {n: _of(ids, row.scores.get(metric, {})) for n, row in rows.items()}
@@ -199,7 +210,7 @@ def tables(
                 table = compared(values, control, scale, decimals, controls)
                 cells += [[metric, *row] for row in table]
         yield Measurement(
-            f"{kind} questions",
+            f"{group} questions",
             f"{notes} Percent, and tokens; 95% intervals; differences are {paired}; p of sign-flip "
             "tests, adjusted for the methods of a metric (Holm).",
             ["metric", "method", *COMPARED],
@@ -223,6 +234,7 @@ def main() -> None:
     parser.add_argument("--metrics", default=",".join(METRICS), help="of `scores`, by commas")
     parser.add_argument("--documents", type=int, help="take the first of them")
     parser.add_argument("--questions", type=int, help="of each kind at most, drawn by seed 0")
+    parser.add_argument("--together", action="store_true", help="all kinds in one table")
     parser.add_argument("--equal-tokens", action="store_true", help="control reads as much")
     chosen = parser.parse_args()
     home, methods = chosen.home.resolve(), chosen.methods.split(",")
@@ -252,7 +264,7 @@ def main() -> None:
     notes += f"; {chosen.settings[0]}." if len(corpora) == 1 and chosen.settings[0] else "."
     measured = tables(
         {name: row_of(home, *stored) for name, stored in rows.items()},
-        contents.queries,
+        grouped(contents.queries, chosen.together),
         control,
         chosen.metrics.split(","),
         notes,

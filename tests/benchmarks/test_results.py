@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import Measurement, results
-from benchmarks.docs import BLOCK, filled, pages
+from benchmarks.docs import BLOCK, COMMAND, SUBCOMMANDS, filled, is_removed, pages
+from benchmarks.growing.__main__ import MEASUREMENTS
 from benchmarks.results import ROOT, command_line, compared, read, store
 
 PUBLISHED: dict[tuple[str, str], str] = {}
@@ -45,6 +46,22 @@ def test_every_result_file_is_shown_with_its_origin() -> None:
         assert result.is_clean, f"{path.name}: store it from a committed state"
         assert date.fromisoformat(result.date) <= date.today(), path.name
         assert result.tables, path.name
+
+
+@PAGES
+def test_every_command_that_measures_exists_or_names_its_commit(page: Path) -> None:
+    assert removed_without_commit(page.read_text("utf-8")) == []
+
+
+def test_removed_command_without_commit_is_found() -> None:
+    assert removed_without_commit("Run `python -m benchmarks.store --rounds 3`.") == []
+    assert removed_without_commit("Run `python -m benchmarks.growing change --edits 8`.") == []
+    for command in ("gone", "growing shrink", "store --fast", "evidence val"):
+        assert removed_without_commit(f"Run `python -m benchmarks.{command}`.") != []
+        assert removed_without_commit(f"In commit d4014d8 `python -m\nbenchmarks.{command}`.") == []
+    apart = "In commit d4014d8.\n\nRun `python -m\nbenchmarks.gone`."
+    assert removed_without_commit(apart) == ["python -m benchmarks.gone"]
+    assert tuple(MEASUREMENTS) == SUBCOMMANDS["benchmarks.growing"]
 
 
 def test_hand_written_table_is_found_anywhere() -> None:
@@ -118,3 +135,15 @@ def measured_tables(text: str) -> Iterator[str]:
         figures = [cell for row in rows for cell in row if re.match(r"\W*\d+(\.\d|,\d{3})", cell)]
         if figures and "default" not in header:
             yield " | ".join(header)
+
+
+def removed_without_commit(text: str) -> list[str]:
+    """Commands of removed scripts in paragraphs that name no commit; a fence is a paragraph."""
+    commands = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        if not re.search(r"\bcommit\s+[0-9a-f]{7}", paragraph):
+            shown = (
+                re.sub(r"(`[^`\n]*)\n", r"\1 ", paragraph) if "```" not in paragraph else paragraph
+            )
+            commands += [c.group().strip() for c in COMMAND.finditer(shown) if is_removed(c)]
+    return commands
