@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import Measurement
+from benchmarks.growing.__main__ import MEASUREMENTS
 from benchmarks.results import ROOT, Result, read
 
 BLOCK = re.compile(
@@ -22,10 +23,7 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 COMMAND = re.compile(r"python -m (?P<module>benchmarks[\w.]*)(?P<arguments>[^`\n#]*)")
-SUBCOMMANDS = {
-    "benchmarks.evidence": ("train",),
-    "benchmarks.growing": ("change", "plan", "size"),
-}
+SUBCOMMANDS = {"benchmarks.evidence": ("train",), "benchmarks.growing": MEASUREMENTS}
 _WIDTH = 100
 
 

@@ -67,15 +67,6 @@ def main(name: str, doc: str | None, measure: Callable[[], Measured]) -> None:
     publish(name, measure(), chosen.store)
 
 
-def main_of(package: str, doc: str | None, tables: Mapping[str, Callable[[], Measured]]) -> None:
-    """Print the chosen ones of a package's tables; each has a file of its own, PACKAGE-NAME."""
-    parser = parser_of(doc, f"python -m benchmarks.{package}")
-    parser.add_argument("tables", nargs="*", choices=tables, help="all unless named")
-    chosen = parser.parse_args()
-    for name in chosen.tables or tables:
-        publish(f"{package}-{name}", tables[name](), chosen.store)
-
-
 def parser_of(
     doc: str | None, prog: str | None = None, is_named: bool = False
 ) -> argparse.ArgumentParser:

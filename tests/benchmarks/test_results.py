@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import Measurement, results
-from benchmarks.docs import BLOCK, COMMAND, SUBCOMMANDS, filled, is_removed, pages
-from benchmarks.growing.__main__ import MEASUREMENTS
+from benchmarks.docs import BLOCK, COMMAND, filled, is_removed, pages
 from benchmarks.results import ROOT, command_line, compared, read, store
 
 PUBLISHED: dict[tuple[str, str], str] = {}
@@ -61,7 +60,6 @@ def test_removed_command_without_commit_is_found() -> None:
         assert removed_without_commit(f"In commit d4014d8 `python -m\nbenchmarks.{command}`.") == []
     apart = "In commit d4014d8.\n\nRun `python -m\nbenchmarks.gone`."
     assert removed_without_commit(apart) == ["python -m benchmarks.gone"]
-    assert tuple(MEASUREMENTS) == SUBCOMMANDS["benchmarks.growing"]
 
 
 def test_hand_written_table_is_found_anywhere() -> None:
