@@ -127,12 +127,14 @@ def answer_all(home: Path, corpora: Sequence[str], methods: Sequence[str]) -> No
 
 def row_of(home: Path, corpus: str, method: str) -> Row:
     """Return the stored scores of a method."""
-    by_k: dict[int | None, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    stored: dict[str, dict[str, float]] = defaultdict(dict)
+    by_k: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     columns = ["query_id", "metric", "k", "value"]
-    rows = gsum.open(home).table("scores", corpus, method, columns)
-    for query_id, metric, k, value in rows[columns].itertuples(index=False):
-        by_k[int(k) if k == k and k is not None else None][metric][query_id] = value  # NaN: none
-    return Row(by_k.pop(None, {}), by_k)
+    rows = gsum.open(home).table("scores", corpus, method, columns).astype({"k": "Int64"})
+    for query_id, metric, k, value in rows.fillna({"k": 0})[columns].itertuples(index=False):
+        scores = by_k[k] if k else stored
+        scores[metric][query_id] = value
+    return Row(stored, by_k)
 
 
 def at_equal_tokens(control: Row, method: Row) -> Scores:
@@ -211,7 +213,7 @@ def tables(
                 cells += [[metric, *row] for row in table]
         yield Measurement(
             f"{group} questions",
-            f"{notes} Percent, and tokens; 95% intervals; differences are {paired}; p of sign-flip "
+            f"{notes} Percent; tokens as they are; differences are {paired}; p of sign-flip "
             "tests, adjusted for the methods of a metric (Holm).",
             ["metric", "method", *COMPARED],
             cells,

@@ -85,7 +85,7 @@ def measure(meetings: Meetings, recipe: Recipe) -> Iterator[Measurement]:
     precisions = {name: [row["ap"] for row in own] for name, own in metrics.items()}
     for control in ("dense", "graph"):
         yield Measurement(
-            f"Evidence found on QMSum train, five-fold cross-validation by meeting, beside {control}",
+            f"Evidence on QMSum train, five-fold cross-validation by meeting, beside {control}",
             f"{len(meetings.collection.document_ids)} meetings, {len(marks)} questions with marked "
             f"evidence; {recipe.n_seeds} seeds averaged; percent; mean, paired difference from "
             f"{control} and p (Holm) of average precision. Passages with the largest expected F1, "

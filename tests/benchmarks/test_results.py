@@ -111,6 +111,13 @@ def test_command_has_no_machine_path() -> None:
     )
 
 
+def test_command_has_no_name_of_its_result() -> None:
+    argv = "python -m benchmarks.quality --data qmsum --store quality --methods quality".split()
+    assert command_line(argv, {}, "quality") == (
+        "python -m benchmarks.quality --data qmsum --methods quality"
+    )
+
+
 def test_methods_are_compared_with_the_baseline_in_pairs() -> None:
     plain = [0.1, 0.5, 0.3, 0.2, 0.6, 0.4, 0.7]
     better = [value + 0.1 + 0.01 * i for i, value in enumerate(plain)]
