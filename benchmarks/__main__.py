@@ -1,11 +1,8 @@
-"""Every comparison in one run, as Markdown tables; about six minutes on two quiet cores.
+"""Every comparison of speed in one run, as Markdown tables; about six minutes on two quiet cores.
 
-    python -m benchmarks [--quality]
+    python -m benchmarks
 
-Speed of embedding, the store, requests to a server, BERTScore, Graph of Records and
-Personalized PageRank; with `--quality` also ROUGE of the extractive model on QMSum, the
-baselines' retrieval on ODSum-Story, and LightPAL and gae on ODSum, which embed three whole datasets
-first.
+Embedding, the store, requests to a server, BERTScore, Graph of Records and Personalized PageRank.
 """
 
 import argparse
@@ -22,13 +19,9 @@ from benchmarks import (
     embedding,
     endpoint,
     gor_training,
-    odsum,
     pagerank,
     store,
-    summarizer,
 )
-from benchmarks.gae.tables import TABLES as GAE
-from benchmarks.lightpal.tables import TABLES as LIGHTPAL
 from benchmarks.results import Measured, publish
 
 SPEED: dict[str, Callable[[], Measured]] = {
@@ -39,22 +32,9 @@ SPEED: dict[str, Callable[[], Measured]] = {
     "gor_training": gor_training.measure,
     "pagerank": pagerank.measure,
 }
-QUALITY: dict[str, Callable[[], Measured]] = {
-    "summarizer": summarizer.measure,
-    "odsum": odsum.measure,
-    **{f"lightpal {name}": measure for name, measure in LIGHTPAL.items()},
-    **{f"gae {name}": measure for name, measure in GAE.items()},
-}
 COMPARED = (
-    "gsum",
-    "sentence-transformers",
-    "torch",
-    "pyarrow",
-    "openai",
-    "bert-score",
-    "sumy",
-    "rustworkx",
-    "networkx",
+    *("gsum", "sentence-transformers", "torch", "pyarrow", "openai", "bert-score"),
+    *("rustworkx", "networkx"),
 )
 
 
@@ -65,14 +45,12 @@ def load() -> str:
 
 def main() -> None:
     """Print the tables, and in one line each what could not run."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quality", action="store_true", help="also ROUGE and retrieval quality")
-    chosen = parser.parse_args()
+    argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__).parse_args()
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in COMPARED)
     print(f"# Benchmarks\n\nPython {platform.python_version()}, {versions}.")
     print(f"Before the run: {load()}. Datasets: {DATASETS}.")
     start = time.perf_counter()
-    for name, measure in {**SPEED, **(QUALITY if chosen.quality else {})}.items():
+    for name, measure in SPEED.items():
         try:
             publish(name, measure(), is_stored=False)
         except MissingDataError as error:

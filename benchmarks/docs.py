@@ -4,7 +4,8 @@
 
 A block `<!-- result NAME N -->` … `<!-- /result -->` holds the N-th table of
 `docs/results/NAME.json`, without N all of them, and a line with command, commit and date. Edit
-neither: store the result again (`benchmarks/results.py`) and run this.
+neither: store the result again (`benchmarks/results.py`) and run this. A command whose script was
+removed says so; it runs at its commit.
 """
 
 import argparse
@@ -14,12 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import Measurement
+from benchmarks.growing.__main__ import MEASUREMENTS
 from benchmarks.results import ROOT, Result, read
 
 BLOCK = re.compile(
     r"^<!-- result (?P<name>[\w.-]+)(?: (?P<number>\d+))? -->\n.*?^<!-- /result -->$",
     re.MULTILINE | re.DOTALL,
 )
+COMMAND = re.compile(r"python -m (?P<module>benchmarks[\w.]*)(?P<arguments>[^`\n#]*)")
+SUBCOMMANDS = {"benchmarks.evidence": ("train",), "benchmarks.growing": MEASUREMENTS}
 _WIDTH = 100
 
 
@@ -35,6 +39,21 @@ def pages() -> list[Path]:
 def filled(text: str) -> str:
     """Return a page with every block as its result file has it."""
     return BLOCK.sub(lambda found: _block(found["name"], found["number"]), text)
+
+
+def is_removed(command: re.Match[str]) -> bool:
+    """Return whether a match of `COMMAND` names a script, a subcommand or an option of the past."""
+    module, arguments = command["module"], command["arguments"].split()
+    path = ROOT.joinpath(*module.split("."))
+    files = list(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    if not all(file.exists() for file in files) or not files:
+        return True
+    known = SUBCOMMANDS.get(module)
+    if known and arguments and arguments[0] not in known and not arguments[0].isupper():
+        return True
+    source = "".join(file.read_text("utf-8") for file in (*files, ROOT / "benchmarks/results.py"))
+    options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+    return any(f'"{option}"' not in source for option in options)
 
 
 def _block(name: str, number: str | None) -> str:
@@ -58,8 +77,11 @@ def _shown(table: Measurement) -> str:
 
 def _origin(result: Result) -> str:
     state = "" if result.is_clean else " with changes that are not committed"
+    command = COMMAND.search(result.command)
+    past = " Removed since: benchmarks/README.md says how to run it."
     return _wrapped(
         f"`{result.command}`, commit {result.commit}{state}, {result.date}; {result.machine}."
+        f"{past if command and is_removed(command) else ''}"
     )
 
 

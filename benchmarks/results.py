@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from gsum.statistics import compare, holm, intervals
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 Measured = Measurement | Iterable[Measurement]
+Scores = Sequence[float] | Mapping[str, float]
+"""Scores of a method's questions, in order or by question."""
 
 _FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve", "bf16")
 _NAMED = ("OMP_NUM_THREADS",)  # environment variables that change what is measured
@@ -64,21 +67,15 @@ def main(name: str, doc: str | None, measure: Callable[[], Measured]) -> None:
     publish(name, measure(), chosen.store)
 
 
-def main_of(package: str, doc: str | None, tables: Mapping[str, Callable[[], Measured]]) -> None:
-    """Print the chosen ones of a package's tables; each has a file of its own, PACKAGE-NAME."""
-    parser = parser_of(doc, f"python -m benchmarks.{package}")
-    parser.add_argument("tables", nargs="*", choices=tables, help="all unless named")
-    chosen = parser.parse_args()
-    for name in chosen.tables or tables:
-        publish(f"{package}-{name}", tables[name](), chosen.store)
-
-
-def parser_of(doc: str | None, prog: str | None = None) -> argparse.ArgumentParser:
-    """Return a parser with the option `--store`."""
+def parser_of(
+    doc: str | None, prog: str | None = None, is_named: bool = False
+) -> argparse.ArgumentParser:
+    """Return a parser with the option `--store`, which takes the result's name if so chosen."""
     parser = argparse.ArgumentParser(
         prog=prog, description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--store", action="store_true", help="write docs/results/NAME.json")
+    how: dict[str, Any] = {"metavar": "NAME"} if is_named else {"action": "store_true"}
+    parser.add_argument("--store", help="write docs/results/NAME.json", **how)
     return parser
 
 
@@ -89,7 +86,8 @@ def publish(name: str, tables: Measured, is_stored: bool) -> None:
         table.show()
         kept.append(table)
     if is_stored:
-        print(f"\nwrote {store(name, command_line(sys.orig_argv, os.environ), kept)}")
+        command = command_line(sys.orig_argv, os.environ, name)
+        print(f"\nwrote {store(name, command, kept)}")
 
 
 def store(name: str, command: str, tables: Sequence[Measurement]) -> Path:
@@ -130,7 +128,11 @@ def read(name: str) -> Result:
 
 
 def compared(
-    values: Mapping[str, Sequence[float]], baseline: str, scale: float = 100, decimals: int = 2
+    values: Mapping[str, Scores],
+    baseline: str,
+    scale: float = 100,
+    decimals: int = 2,
+    controls: Mapping[str, Scores] | None = None,
 ) -> list[list[str]]:
     """Return a row a method, with the cells of `COMPARED`: each against the baseline, paired.
 
@@ -139,24 +141,36 @@ def compared(
 
     Parameters
     ----------
-    values : scores of the same questions in the same order, by method.
+    values : scores by method: of the same questions in the same order, or by question; then a
+        method is compared over the questions that both have.
     baseline : the method that the others are compared with; its row has no difference.
     scale : what a score is multiplied by when printed.
+    controls : scores that stand for the baseline's in the comparison with a method.
     """
-    others = [name for name in values if name != baseline]
-    found = {name: compare(values[name], values[baseline]) for name in others}
-    adjusted = dict(zip(others, holm([one.p_value for one in found.values()]), strict=True))
+    by_question = {name: _by_question(scores) for name, scores in values.items()}
+    pairs = {}
+    for name, scores in by_question.items():
+        control = _by_question((controls or {}).get(name, by_question[baseline]))
+        common = [question for question in scores if question in control]
+        pairs[name] = [scores[q] for q in common], [control[q] for q in common]
+    differences = {name: compare(*pair) for name, pair in pairs.items() if name != baseline}
+    adjusted = holm([difference.p_value for difference in differences.values()])
+    p_values = dict(zip(differences, adjusted, strict=True))
     rows = []
-    for name, scores in values.items():
+    for name, (scores, _) in pairs.items():
         low, high = intervals(np.asarray(scores))[0]
         cells = [str(len(scores)), interval(float(np.mean(scores)), low, high, scale, decimals)]
         if name == baseline:
-            rows.append([name, *cells, "", ""])
-            continue
-        one = found[name]
-        more = interval(one.difference, one.low, one.high, scale, decimals, sign="+")
-        rows.append([name, *cells, more, p_text(adjusted[name])])
+            cells += ["", ""]
+        else:
+            cells.append(interval(*differences[name][:3], scale, decimals, sign="+"))
+            cells.append(p_text(p_values[name]))
+        rows.append([name, *cells])
     return rows
+
+
+def _by_question(scores: Scores) -> Mapping[Any, float]:
+    return scores if isinstance(scores, Mapping) else dict(enumerate(scores))
 
 
 def interval(
@@ -172,17 +186,19 @@ def p_text(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def command_line(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+def command_line(argv: Sequence[str], environ: Mapping[str, str], name: str = "") -> str:
     """Return the command as a user types it.
 
-    `--store` is left out, and an absolute path stands as the name of its option in capitals, since
-    it would mean nothing on another machine.
+    `--store` is left out with the name after it, and an absolute path stands as the name of its
+    option in capitals, since it would mean nothing on another machine.
 
     Parameters
     ----------
     argv : of the whole process, the interpreter first (`sys.orig_argv`).
+    name : of the result.
     """
-    words = [word for word in argv[1:] if word != "--store"]
+    pairs = zip(["", *argv[1:]], argv[1:], strict=False)
+    words = [word for before, word in pairs if "--store" not in (word, word == name and before)]
     typed = []
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.rpartition("=")

@@ -1,85 +1,134 @@
 """Weights of `evidence` from QMSum train, and a cross-validation by meeting."""
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks import Measurement
-from benchmarks.evidence.found import HEADER, compared_ranks, hits_of, metrics_of, paired
-from benchmarks.evidence.learners import (
-    boosted_trees,
-    messages_alone,
-    own_features,
-    packaged_models,
-    with_graph,
-)
-from benchmarks.evidence.meetings import Meetings, only
-from benchmarks.results import interval
+from benchmarks.evidence.meetings import Meetings
+from benchmarks.evidence.trees import train_trees
+from benchmarks.results import COMPARED, compared, interval
 from gsum.statistics import intervals
 from gsum_assets.evidence.choose import best_prefix
-from gsum_assets.evidence.learn import MARKED, Lessons, examples_of
-from gsum_assets.evidence.rank import DENSE
+from gsum_assets.evidence.features import OWN
+from gsum_assets.evidence.learn import examples_of
+from gsum_assets.evidence.network import Model
+from gsum_assets.evidence.rank import DENSE, NAMES
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
-from gsum_assets.evidence.training import Example, Recipe, cross_validated
-from gsum_assets.evidence.weights import packaged, save_models
+from gsum_assets.evidence.training import Example, Judge, Recipe, cross_validated, train
+from gsum_assets.evidence.weights import save_models
 from gsum_assets.retrieval.words import Words
 
+ALL = NAMES[True]
+K = 6
+Train = Callable[[Sequence[Example], Sequence[str], Recipe], Model]
+
+
+class Learner(NamedTuple):
+    """A model of the packaged weights: how it is trained, and what it sees of a passage."""
+
+    train: Train
+    names: Sequence[str]
+    edges: bool
+
+    def seen(self, example: Example) -> Example:
+        """Return the example with the features and edges of this model."""
+        edges = example.edges if self.edges else []
+        return replace(example, features=example.features[:, : len(self.names)], edges=edges)
+
+    def model(self, examples: Sequence[Example], recipe: Recipe) -> Model:
+        """Return the model, trained on examples with all features and edges."""
+        return self.train([self.seen(example) for example in examples], self.names, recipe)
+
+    def judge(self, examples: Sequence[Example], recipe: Recipe) -> Judge:
+        """Return the probabilities of passages by the trained model, as a function."""
+        model = self.model(examples, recipe)
+
+        def probabilities(example: Example) -> np.ndarray:
+            own = self.seen(example)
+            return model.probabilities(model.scaled(own.features), own.edges)
+
+        return probabilities
+
+
 LEARNERS = {
-    "own": own_features,
-    "graph": with_graph,
-    "gnn, own features": messages_alone,
-    "gbm, graph features": boosted_trees,
+    "own": Learner(train, OWN, edges=False),
+    "graph": Learner(train, ALL, edges=True),
+    "gnn": Learner(train, OWN, edges=True),
+    "gbm": Learner(train_trees, ALL, edges=False),
 }
-"""Trainings that are compared by cross-validation."""
+"""Models of the packaged weights by name."""
 
 
-def examples(meetings: Meetings) -> tuple[list[Example], list[np.ndarray]]:
-    """Return the questions with marked evidence, and the cosine of each of their passages."""
-    chosen = only(meetings, list(meetings.marked))
-    texts = chosen.queries["text"].to_pylist()
-    lessons = Lessons(MARKED, chosen.questions, texts, chosen.marked)
+def examples(meetings: Meetings) -> list[Example]:
+    """Return the questions with marked evidence, with all features and edges."""
     n = CandidateSettings().n
-    found = examples_of(lessons, chosen.collection, chosen.sentences, Words(), n)
-    return found, [example.features[:, DENSE] for example in found]
+    return examples_of(meetings.lessons, meetings.collection, meetings.sentences, Words(), n)
 
 
-def measure(meetings: Meetings, recipe: Recipe) -> Measurement:
-    """Return evidence found by models that never saw a question's meeting, and by vectors."""
-    all_features, cosines = examples(meetings)
+def measure(meetings: Meetings, recipe: Recipe) -> Iterator[Measurement]:
+    """Yield evidence found by models that never saw a question's meeting, and by vectors."""
+    all_features = examples(meetings)
+    scores = {"dense": [example.features[:, DENSE] for example in all_features]}
+    for name, learner in LEARNERS.items():
+        scores[name] = cross_validated(all_features, lambda own, it=learner: it.judge(own, recipe))
     marks = [example.is_evidence for example in all_features]
-    scores = {"dense": cosines} | {
-        name: cross_validated(all_features, learner(recipe)) for name, learner in LEARNERS.items()
+    metrics = {
+        name: [ranking_metrics(*pair) for pair in zip(own, marks, strict=True)]
+        for name, own in scores.items()
     }
-    metrics = {name: metrics_of(hits_of(own, marks)) for name, own in scores.items()}
-    graph = metrics["graph"]["ap"]
-    gains = [
-        [f"graph less {name}", *[""] * 5, paired(graph, metrics[name]["ap"], 1)]
-        for name in LEARNERS
-        if name != "graph"
-    ]
     n_read = np.array([_n_read(p) for p in scores["graph"]], float)
     mean = interval(float(n_read.mean()), *intervals(n_read)[0].tolist(), scale=1, decimals=1)
-    n_meetings = len(meetings.collection.document_ids)
-    return Measurement(
-        "Evidence found on QMSum train, five-fold cross-validation by meeting",
-        f"{n_meetings} meetings, {len(marks)} questions with marked evidence; {recipe.n_seeds} "
-        "seeds averaged; percent; differences are paired, 95% bootstrap intervals over "
-        f"questions. Passages with the largest expected F1, at most {ContextSettings().k_max}: "
-        f"{mean}.",
-        HEADER,
-        [*compared_ranks(metrics, "dense"), *gains],
-    )
+    precisions = {name: [row["ap"] for row in own] for name, own in metrics.items()}
+    for control in ("dense", "graph"):
+        yield Measurement(
+            f"Evidence on QMSum train, five-fold cross-validation by meeting, beside {control}",
+            f"{len(meetings.collection.document_ids)} meetings, {len(marks)} questions with marked "
+            f"evidence; {recipe.n_seeds} seeds averaged; percent; mean, paired difference from "
+            f"{control} and p (Holm) of average precision. Passages with the largest expected F1, "
+            f"at most {ContextSettings().k_max}: {mean}.",
+            ["ranking", *COMPARED, "MRR", f"P@{K}", f"R@{K}"],
+            [
+                [*row, *(f"{100 * np.mean([q[m] for q in metrics[row[0]]]):.1f}" for m in _BESIDE)]
+                for row in compared(precisions, control, decimals=1)
+            ],
+        )
 
 
-def write(meetings: Meetings, recipe: Recipe, file: Path | None = None) -> str:
-    """Train on all meetings, write the weights, and return what they were trained on."""
-    models = packaged_models(examples(meetings)[0], recipe)
-    n_meetings, n_questions = len(meetings.collection.document_ids), len(meetings.marked)
-    data = f"QMSum train, {n_meetings} meetings, {n_questions} questions"
-    save_models(models, file or packaged(), data)
-    return data
+_BESIDE = ("mrr", "p", "r")
+
+
+def ranking_metrics(scores: np.ndarray, is_evidence: np.ndarray) -> dict[str, float]:
+    """Return MRR, P and R at 6, and average precision of a question whose passages are all ranked.
+
+    Parameters
+    ----------
+    scores : of the passages; equal ones are ranked in order, `(n,)`.
+    is_evidence : at least one is, `(n,)`.
+    """
+    hits = is_evidence[np.argsort(-scores, kind="stable")]
+    ranks = np.flatnonzero(hits) + 1
+    return {
+        "mrr": float(1 / ranks[0]),
+        "p": float(hits[:K].sum() / K),
+        "r": float(hits[:K].sum() / hits.sum()),
+        "ap": float(np.mean(np.arange(1, len(ranks) + 1) / ranks)),
+    }
 
 
 def _n_read(probabilities: np.ndarray) -> int:
     ordered = np.sort(probabilities)[::-1]
     return best_prefix(ordered, np.ones(len(ordered)), ContextSettings().k_max, len(ordered))
+
+
+def write(meetings: Meetings, recipe: Recipe, file: Path) -> str:
+    """Train on all meetings, write the weights, and return what they were trained on."""
+    all_features = examples(meetings)
+    models = {name: learner.model(all_features, recipe) for name, learner in LEARNERS.items()}
+    n_meetings, n_questions = len(meetings.collection.document_ids), len(all_features)
+    data = f"QMSum train, {n_meetings} meetings, {n_questions} questions"
+    save_models(models, file, data)
+    return data

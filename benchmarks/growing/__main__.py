@@ -6,35 +6,9 @@
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from importlib import import_module
 
-# Each imports its module itself: gsum reads the environment when imported, where the folder of
-# datasets that `change` needs is no setting of its own.
-
-
-def _change(arguments: Sequence[str]) -> None:
-    from benchmarks.growing import change
-
-    change.main(arguments)
-
-
-def _plan(arguments: Sequence[str]) -> None:
-    from benchmarks.growing import plan
-
-    plan.main(arguments)
-
-
-def _size(arguments: Sequence[str]) -> None:
-    from benchmarks.growing import size
-
-    size.main(arguments)
-
-
-MEASUREMENTS: dict[str, Callable[[Sequence[str]], None]] = {
-    "change": _change,
-    "plan": _plan,
-    "size": _size,
-}
+MEASUREMENTS = ("change", "plan", "size")
 
 
 def main() -> None:
@@ -43,7 +17,8 @@ def main() -> None:
     parser.add_argument("name", choices=MEASUREMENTS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     chosen = parser.parse_args()
-    MEASUREMENTS[chosen.name](chosen.arguments)
+    # not at the top: gsum reads the environment when imported, which `change` sets before
+    import_module(f"benchmarks.growing.{chosen.name}").main(chosen.arguments)
 
 
 if __name__ == "__main__":

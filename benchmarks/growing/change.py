@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from benchmarks import Measurement, required
-from benchmarks.graphrag.measured import Usage, run_measured
+from benchmarks.growing.measured import Usage, run_measured
 from benchmarks.results import parser_of, publish
 from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.corpus.importers import import_benchmark

@@ -25,8 +25,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from benchmarks import Measurement
-from benchmarks.graphrag.measured import Usage, run_measured
 from benchmarks.growing.generated import document, write_corpus
+from benchmarks.growing.measured import Usage, run_measured
 from benchmarks.results import parser_of, publish
 
 SIZES = (3_000, 10_000, 30_000, 100_000)

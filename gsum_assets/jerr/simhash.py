@@ -2,8 +2,9 @@
 
 Two hashes that differ in `k` bits agree in at least `n - k` of `n` blocks of bits, so sorting by
 each choice of `n - k` blocks makes them adjacent (Manku et al., 2007, section 3). Of 100,000
-elements (`benchmarks/jerr`), one block of four leaves 448,000 pairs to compare, 84 times as many as
-of 10,000; two of five, which are used here, leave 15,000, 27 times as many, in little more time.
+elements (`benchmarks/jerr`, commit d4014d8), one block of four leaves 448,000 pairs to compare, 84
+times as many as of 10,000; two of five, which are used here, leave 15,000, 27 times as many, in
+little more time.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from benchmarks.graphrag.measured import Usage
 from benchmarks.growing.change import Cost, _described, _row
+from benchmarks.growing.measured import Usage
 
 
 def cost(n_written: int) -> Cost:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import Measurement, results
-from benchmarks.docs import BLOCK, filled, pages
+from benchmarks.docs import BLOCK, COMMAND, filled, is_removed, pages
 from benchmarks.results import ROOT, command_line, compared, read, store
 
 PUBLISHED: dict[tuple[str, str], str] = {}
@@ -45,6 +45,21 @@ def test_every_result_file_is_shown_with_its_origin() -> None:
         assert result.is_clean, f"{path.name}: store it from a committed state"
         assert date.fromisoformat(result.date) <= date.today(), path.name
         assert result.tables, path.name
+
+
+@PAGES
+def test_every_command_that_measures_exists_or_names_its_commit(page: Path) -> None:
+    assert removed_without_commit(page.read_text("utf-8")) == []
+
+
+def test_removed_command_without_commit_is_found() -> None:
+    assert removed_without_commit("Run `python -m benchmarks.store --rounds 3`.") == []
+    assert removed_without_commit("Run `python -m benchmarks.growing change --edits 8`.") == []
+    for command in ("gone", "growing shrink", "store --fast", "evidence val"):
+        assert removed_without_commit(f"Run `python -m benchmarks.{command}`.") != []
+        assert removed_without_commit(f"In commit d4014d8 `python -m\nbenchmarks.{command}`.") == []
+    apart = "In commit d4014d8.\n\nRun `python -m\nbenchmarks.gone`."
+    assert removed_without_commit(apart) == ["python -m benchmarks.gone"]
 
 
 def test_hand_written_table_is_found_anywhere() -> None:
@@ -96,6 +111,13 @@ def test_command_has_no_machine_path() -> None:
     )
 
 
+def test_command_has_no_name_of_its_result() -> None:
+    argv = "python -m benchmarks.quality --data qmsum --store quality --methods quality".split()
+    assert command_line(argv, {}, "quality") == (
+        "python -m benchmarks.quality --data qmsum --methods quality"
+    )
+
+
 def test_methods_are_compared_with_the_baseline_in_pairs() -> None:
     plain = [0.1, 0.5, 0.3, 0.2, 0.6, 0.4, 0.7]
     better = [value + 0.1 + 0.01 * i for i, value in enumerate(plain)]
@@ -118,3 +140,15 @@ def measured_tables(text: str) -> Iterator[str]:
         figures = [cell for row in rows for cell in row if re.match(r"\W*\d+(\.\d|,\d{3})", cell)]
         if figures and "default" not in header:
             yield " | ".join(header)
+
+
+def removed_without_commit(text: str) -> list[str]:
+    """Commands of removed scripts in paragraphs that name no commit; a fence is a paragraph."""
+    commands = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        if not re.search(r"\bcommit\s+[0-9a-f]{7}", paragraph):
+            shown = (
+                re.sub(r"(`[^`\n]*)\n", r"\1 ", paragraph) if "```" not in paragraph else paragraph
+            )
+            commands += [c.group().strip() for c in COMMAND.finditer(shown) if is_removed(c)]
+    return commands

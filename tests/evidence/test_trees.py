@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.evidence.learners import train_trees
+from benchmarks.evidence.trees import train_trees
 from gsum_assets.evidence.training import Example, Recipe
 from gsum_assets.evidence.trees import Trees
 

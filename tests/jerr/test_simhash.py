@@ -1,14 +1,17 @@
 """Near pairs equal those of a scan of all pairs, for any hashes."""
 
+import random
+import re
 from collections import Counter
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.jerr.near_duplicates import keys_of_elements, scan
+from gsum_assets.jerr.elements import element_key
 from gsum_assets.jerr.simhash import Pairs, hamming, near_pairs, shingles, simhashes
 
 HASH = st.integers(0, 2**64 - 1)
@@ -26,6 +29,58 @@ def slow_simhash(text: str) -> int:
         votes = sum(n if hash_of(one) >> bit & 1 else -n for one, n in counts.items())
         value |= (votes > 0) << bit
     return value
+
+
+def phrases() -> list[str]:
+    """Return all runs of one to four words in the sample corpora, each once."""
+    corpora = Path(__file__).parents[2] / "data/corpora"
+    phrases_found: dict[str, None] = {}
+    for path in sorted([*corpora.glob("*/*.md"), *corpora.glob("*/*.txt")]):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = re.findall(r"[\w’'-]+", line)
+            for n_words in range(1, 5):
+                starts = range(len(words) - n_words + 1)
+                phrases_found.update({" ".join(words[i : i + n_words]): None for i in starts})
+    return list(phrases_found)
+
+
+def misspelled(text: str, draw: random.Random) -> str:
+    """Return a copy with a letter more, less or changed, an ending, or a hyphen for a blank."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    i = draw.randrange(len(text))
+    copies = (
+        text[:i] + draw.choice(letters) + text[i:],
+        text[:i] + text[i + 1 :],
+        text[:i] + draw.choice(letters) + text[i + 1 :],
+        text + "s",
+        text.replace(" ", "-", 1),
+    )
+    return draw.choice(copies)
+
+
+def keys_of_elements(n: int) -> list[str]:
+    """Return different keys of elements: half of them phrases, half misspelled copies of these."""
+    draw = random.Random(0)
+    known = [key for phrase in phrases() if (key := element_key(phrase))]
+    draw.shuffle(known)
+    keys = dict.fromkeys(known[: n // 2])
+    originals = list(keys)
+    while len(keys) < n:
+        if key := element_key(misspelled(draw.choice(originals), draw)):
+            keys[key] = None
+    return list(keys)
+
+
+def scan(hashes: np.ndarray, n_bits: int) -> Pairs:
+    """Return `near_pairs` by comparing every hash with all later ones."""
+    blocks = [np.zeros((0, 3), np.int64)]
+    for start in range(0, len(hashes), 50):
+        bits = hamming(hashes[start : start + 50, None], hashes[None, start:])
+        left, right = np.nonzero(bits <= n_bits)
+        is_pair = left < right
+        left, right = left[is_pair], right[is_pair]
+        blocks.append(np.column_stack([left + start, right + start, bits[left, right]]))
+    return Pairs(*np.concatenate(blocks).T)
 
 
 def tuples(pairs: Pairs) -> list[tuple[int, int, int]]:

@@ -1,1 +1,0 @@
-"""Graph-augmented summarization on ODSum: retrieval, training, refinement."""

@@ -1,1 +1,0 @@
-"""Indexing overhead without the language model: gsum and the `graphrag` package."""
