@@ -144,7 +144,9 @@ def rouge(cases: list[Case], summaries: list[str]) -> np.ndarray:
     """F1 in percent, `(n_cases, 3)`, columns as in `METRICS`."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer(list(METRICS), use_stemmer=True)
+    from gsum_assets.evaluation.rouge import Tokenizer
+
+    scorer = RougeScorer(list(METRICS), tokenizer=Tokenizer())
     scored = [scorer.score(c.reference, s) for c, s in zip(cases, summaries, strict=True)]
     return np.array([[100 * row[metric].fmeasure for metric in METRICS] for row in scored])
 

@@ -224,7 +224,7 @@ INDEX = (
         },
         ("chunks", "corpus_settings", "language_model"),
         pool="llm",
-        code_version="2",
+        code_version="3",
     ),
     Step(
         _historical_responses,
