@@ -285,7 +285,7 @@ class Method:
     def answer_steps(self) -> Sequence[Step]:
         """The steps from contexts to answers, in order."""
         purpose = "The answer, and what it cost in calls, tokens and seconds."
-        version = "4" if self.weighted else "3"
+        version = "5" if self.weighted else "4"
         written = Step(
             self._answered, {"summaries": purpose}, ["language_model"], "llm", code_version=version
         )
@@ -309,6 +309,7 @@ class Method:
             inputs.settings("answer")["max_words"],
             inputs.prompts("answers"),
             self.weighted,
+            inputs.table("contexts"),
         )
         spent = [inputs.table(step.table) for step in spending]
         return Result(with_spent(answers.rows, spent), answers.failures)

@@ -47,7 +47,7 @@ METHOD = Method(
                 *("documents", "record_nodes", "record_edges"),
                 *("node_embeddings", "query_embeddings"),
             ),
-            code_version="2",
+            code_version="3",
         ),
         Step(_contexts, CONTEXTS, ("record_nodes",), pool=None),
     ),
