@@ -49,7 +49,7 @@ METHOD = Method(
             ),
             code_version="3",
         ),
-        Step(_contexts, CONTEXTS, ("record_nodes",), pool=None),
+        Step(_contexts, CONTEXTS, ("record_nodes",), pool=None, code_version="2"),
     ),
     settings=GorSettings,
     prompts=PROMPTS,
