@@ -146,13 +146,20 @@ def _located(
     holding = {key: mentioned[name] for key, name in named.items()}
     for key, entity in given.entities.items():
         mentioned[key] = standing(entity.locations, holding[key])
+    homonyms: dict[str, list[str]] = defaultdict(list)
+    for key, name in named.items():
+        homonyms[name].append(key)
+
+    def naming(end: str) -> Set[int]:
+        return set().union(mentioned[end], *(mentioned[key] for key in homonyms[end]))
+
     numbers_of_pairs = [
-        standing(one.locations, mentioned[one.ends[0]] & mentioned[one.ends[1]])
+        standing(one.locations, naming(one.ends[0]) & naming(one.ends[1]))
         for one in given.relationships
     ]
     for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
         for end in one.ends:
-            mentioned[end] = mentioned[end] | numbers
+            mentioned[end] = mentioned[end] | (numbers - naming(end))
     return mentioned, numbers_of_pairs
 
 
