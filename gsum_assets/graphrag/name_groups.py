@@ -151,7 +151,8 @@ class Groups:
 
 def sense_key(key: str, kind: str | None) -> str:
     """Return the key of a homonym; no `name_key` ends in a bracket."""
-    return f"{key} [{SENSES[kind]}]" if kind in SENSES else key
+    sense = SENSES.get(kind or "")
+    return f"{key} [{sense}]" if sense else key
 
 
 def are_homonyms(one: str, other: str) -> bool:
