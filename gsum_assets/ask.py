@@ -10,6 +10,7 @@ import pyarrow as pa
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.families import FAMILIES, method_of
 from gsum_assets.method import SETTINGS, Inputs, Method, run
@@ -24,7 +25,6 @@ from gsum_resources.llm.ledger import Ledger
 from gsum_resources.suggest import did_you_mean
 
 _QUERY_ID = "ask"
-NOTHING_FOUND = "The documents do not say."
 ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
 """Table and columns, None: all of them, to rows."""
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")

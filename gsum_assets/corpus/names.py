@@ -2,6 +2,10 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
+
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
+from gsum_resources.scripts import has_case
 
 MOST_CHARS = 200  # maximum length of a name; anything longer is a text
 _MARK_UP = re.compile(
@@ -37,6 +41,16 @@ def name_key(name: str) -> str:
     """Return the key of all spellings of a name: case, width and outer punctuation are ignored."""
     folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", name)).casefold()
     return " ".join(folded.split()).strip(_AROUND)
+
+
+def names_skipped(texts: Iterable[str], model_identity: str) -> str | None:
+    """Return why a model finds no names in some of the texts, or None if it may."""
+    if not model_identity.startswith(EXTRACTIVE) or all(map(has_case, texts)):
+        return None
+    return (
+        f"the model '{EXTRACTIVE}' finds names by their capitals, hence none in scripts without, "
+        "such as Chinese and Arabic; choose a language model in gsum.toml, [llm]"
+    )
 
 
 def holds(text_key: str, key: str) -> bool:

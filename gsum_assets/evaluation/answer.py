@@ -1,6 +1,6 @@
 """Answers from contexts: the last step of all methods."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -15,12 +15,14 @@ from gsum_assets.evaluation.budget import (
 )
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
-from gsum_assets.evaluation.token_usage import spent
+from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
+from gsum_resources.arrow import pc
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
 
+NOTHING_FOUND = "The documents do not say."
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 Key = tuple[str, int]  # query id, sample
 _PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
@@ -40,8 +42,12 @@ def answer_questions(
     max_words: int,
     prompts: Prompts = PROMPTS,
     weighted: bool = False,
+    retrieved: pa.Table | None = None,
 ) -> Result:
     """Answer every question over its contexts with `model`.
+
+    A question for which nothing was retrieved, or all of it was dropped as of no help, is answered
+    by `NOTHING_FOUND` without a request.
 
     Parameters
     ----------
@@ -50,6 +56,8 @@ def answer_questions(
     max_words : length of a summary, in words; short answers and choices are shorter.
     weighted : whether the scores of contexts are probabilities, by which models with
         `reads_weights` prefer passages.
+    retrieved : rows of `contexts` before they were refined; a question that has some there and none
+        in the refined ones has no answer, because its refinement failed. None: not refined.
 
     Returns
     -------
@@ -61,10 +69,14 @@ def answer_questions(
     AnswerError
         If no question could be answered.
     """
-    passages = dict(_passages(contexts))
-    weighted = weighted and getattr(model, "reads_weights", False)
     questions = {row["query_id"]: row for row in queries.to_pylist()}
-    keys = sorted(key for key in passages if key[0] in questions)
+    passages = _passages(contexts)
+    known = {key[0] for key in passages}
+    if retrieved is not None:
+        known.update(pc.unique(retrieved["query_id"]).to_pylist())
+    passages |= {(query_id, 0): [] for query_id in questions if query_id not in known}
+    weighted = weighted and getattr(model, "reads_weights", False)
+    keys = sorted(key for key, rows in passages.items() if rows and key[0] in questions)
     fitted = [
         _fitted(questions[key[0]], passages[key], max_words, model, prompts, weighted)
         for key in keys
@@ -72,6 +84,12 @@ def answer_questions(
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
+    rows += [
+        {"query_id": key[0], "sample": key[1], "text": NOTHING_FOUND, **NO_USAGE}
+        for key, read in passages.items()
+        if not read and key[0] in questions
+    ]
+    rows.sort(key=lambda row: (row["query_id"], row["sample"]))
     failures = [
         f"question '{key[0]}' has no answer: {reply.message}"
         for key, reply in answered
@@ -205,19 +223,17 @@ def _position(row: dict) -> tuple[bool, int, str]:
     return is_elsewhere, row["rank"] if is_elsewhere else row["position"], row["text"]
 
 
-def _passages(contexts: pa.Table) -> Iterator[tuple[Key, list[dict]]]:
-    """Yield the rows of each context, best first.
-
-    Passages that refinement left empty are omitted.
-    """
+def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
+    """Return the rows of each context, best first, without passages that refinement left empty."""
     ordered = contexts.select(
         ["query_id", "sample", "rank", "document_id", "position", "score", "text"]
     ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
     found: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():
+        rows = found.setdefault((row["query_id"], row["sample"]), [])
         if row["text"]:
-            found.setdefault((row["query_id"], row["sample"]), []).append(row)
-    yield from found.items()
+            rows.append(row)
+    return found
 
 
 def _row(key: Key, reply: Completion) -> dict:

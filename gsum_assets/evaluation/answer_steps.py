@@ -12,7 +12,7 @@ from gsum_assets.result import Result
 def answer_steps(method: Method) -> Sequence[Step]:
     """Return the steps from contexts to answers, in order: refinements, then `summaries`."""
     purpose = "The answer, and what it cost in calls, tokens and seconds."
-    version = "4" if method.weighted else "3"
+    version = "5" if method.weighted else "4"
     make = partial(_summaries, method=method)
     written = Step(make, {"summaries": purpose}, ["language_model"], "llm", code_version=version)
     return (*method.refinements, written)
@@ -34,6 +34,7 @@ def _summaries(inputs: Inputs, method: Method) -> Result:
         inputs.settings("answer")["max_words"],
         inputs.prompts("answers"),
         method.weighted,
+        inputs.table("contexts"),
     )
     spent = [inputs.table(step.table) for step in (*method.preparations, *method.refinements)]
     return Result(with_spent(answers.rows, spent), answers.failures)

@@ -127,5 +127,5 @@ GENERATED_QUESTIONS = Step(
     },
     ("corpus_settings", "language_model"),
     pool="llm",
-    code_version="2",
+    code_version="3",
 )

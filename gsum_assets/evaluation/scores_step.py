@@ -22,13 +22,14 @@ def scores_step(method: Method) -> Step:
     return Step(
         _scorer(method),
         {
-            "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy. "
-            "The ranking: P, R, F1, nDCG and MRR by documents, and by passages if the source "
-            "marks them. The texts that the answer was written from: P, R, F1 and tokens."
+            "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy "
+            "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
+            "P, R, F1, nDCG and MRR by documents, and by passages if the source marks them. The "
+            "texts that the answer was written from: P, R, F1 and tokens."
         },
         [*named, "language_model"],
         pool=None,
-        code_version="5",
+        code_version="6",
     )
 
 

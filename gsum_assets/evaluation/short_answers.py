@@ -1,7 +1,8 @@
 """Metrics for short answers and multiple choice.
 
 Token F1 and exact match compare normalized words, as SQuAD does (Rajpurkar et al., 2016): lower
-case, without punctuation and the articles a, an, the.
+case, without punctuation and the articles a, an, the. Each character of a script without blanks
+between words, such as Chinese, is a word, and the punctuation of other scripts is dropped, too.
 """
 
 import re
@@ -9,11 +10,16 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
+import regex
+
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
+from gsum_resources.scripts import CHARACTER
 
 LETTERS = string.ascii_uppercase
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_UNSPACED = regex.compile(CHARACTER)
+_OTHER_PUNCTUATION = regex.compile(r"[\p{P}--[\x00-\u036f\u2000-\u2bff]]", regex.VERSION1)
 _LETTER = re.compile(
     r"\W*(?:(?:the )?(?:correct |right )?(?:answer|option)(?: is)?\W*)?([a-z])\b", re.IGNORECASE
 )
@@ -21,7 +27,8 @@ _LETTER = re.compile(
 
 def normalized(text: str) -> str:
     """Return a text in lower case, without punctuation and articles, with single blanks."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+    text = _OTHER_PUNCTUATION.sub("", text.lower().translate(_PUNCTUATION))
+    return " ".join(_ARTICLES.sub(" ", _UNSPACED.sub(r" \g<0> ", text)).split())
 
 
 def exact_match(prediction: str, references: Sequence[str]) -> float:

@@ -91,6 +91,7 @@ INDEX = (
             "sentence that was embedded before is not embedded again."
         },
         ("chunks", "embedding_model"),
+        code_version="2",
     ),
     Step(
         _model,
@@ -100,7 +101,7 @@ INDEX = (
             "training_log": "Loss and average precision on held-out documents of each epoch.",
         },
         (*_TRAINING, "corpus_settings", "embedding_model"),
-        code_version="2",  # to be raised with new packaged weights, which a model starts from
+        code_version="3",  # to be raised with new packaged weights, which a model starts from
         untracked=_TRAINING,  # new documents do not retrain the model
     ),
 )

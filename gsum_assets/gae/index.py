@@ -206,6 +206,7 @@ INDEX = (
             "training_log": "Loss of each epoch.",
         },
         (*TEXTS, "chunk_embeddings", "corpus_settings", "embedding_model"),
+        code_version="2",
         untracked=(*TEXTS, "chunk_embeddings"),  # a change of a document does not train again
     ),
     Step(
@@ -215,13 +216,13 @@ INDEX = (
             "reconstructs them, and Leiden clusters them."
         },
         (*TEXTS, "model", "corpus_settings"),
-        code_version="2",
+        code_version="3",
     ),
     Step(
         _node_features,
         {"node_features": "Input of the auto-encoder besides the edges."},
         (*TEXTS, "chunk_embeddings", "model", "corpus_settings"),
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _embeddings,
@@ -252,7 +253,7 @@ INDEX = (
             *(*TEXTS, "chunk_embeddings", "queries", "model"),
             *("graph_edges", "embeddings", "clusters", "corpus_settings"),
         ),
-        code_version="2",
+        code_version="3",
         untracked=(*TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "clusters"),
     ),
 )

@@ -140,7 +140,7 @@ METHOD = Method(
             _rank,
             RANKINGS,
             (*TEXTS, "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
-            code_version="2",
+            code_version="3",
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),
         Step(

@@ -46,16 +46,20 @@ def nodes_within(
 def _contexts(
     rankings: pa.Table, nodes: pa.Table, choose: Callable[[list[dict]], list[dict]]
 ) -> pa.Table:
-    """Return what `choose` selects from each question's ranked nodes with distinct texts."""
+    """Return what `choose` selects from each question's ranked nodes with distinct texts.
+
+    A text that a response quotes in full is read as the passage, which has a source to name.
+    """
     ranked = rankings.filter(pc.equal(rankings["level"], "node"))
     ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
     found: dict[str, dict[str, dict]] = {}
     for row in ranked.select(["query_id", "item_id", "score"]).to_pylist():
         node = known[row["item_id"]]
-        found.setdefault(row["query_id"], {}).setdefault(
-            node["text"], {**node, "score": row["score"]}
-        )
+        by_text = found.setdefault(row["query_id"], {})
+        best = by_text.setdefault(node["text"], {**node, "score": row["score"]})
+        if node["kind"] == "chunk" and best["kind"] != "chunk":
+            by_text[node["text"]] = {**node, "score": best["score"]}
     rows = [
         _context(query_id, rank, node)
         for query_id, by_text in found.items()

@@ -31,6 +31,14 @@ from gsum_resources.checkpoints import learnt_hash
 from gsum_resources.token_embeddings import LocalTokenEmbedder
 
 _LOG_EVERY = 10  # epochs
+_NO_QUESTIONS = (
+    "no document to learn from has simulated questions, for reasons that the log of "
+    "gor/simulated_queries has"
+)
+_NO_REFERENCES = (
+    "no document to learn from has a general question with a reference; add some to queries.jsonl "
+    "and materialize gor/model again"
+)
 _RECORDS = (
     "record_nodes",
     "record_edges",
@@ -117,18 +125,24 @@ def _training(inputs: Inputs) -> TrainingSettings:
 
 def _model(inputs: Inputs) -> Result:
     if inputs.variant in WITHOUT_NETWORK:
-        empty = TABLES["gor.training_log"].empty()
-        return Result(TABLES["gor.model"].empty(), beside={"training_log": empty})
+        return _no_network({})
     settings = _training(inputs)
     nodes, embedder = inputs.table("record_nodes"), inputs.model("embedding_model")
     graphs = training_graphs(nodes, *map(inputs.table, _RECORDS[1:]))
     graphs, which = graphs_to_learn_from(graphs, inputs.table("queries"), settings.split)
     inputs.log(f"{inputs.step} {inputs.variant}: {which}")
-    if inputs.variant == SUPERVISED:
+    n_graphs = len(graphs)
+    if inputs.variant == SUPERVISED and graphs:
         ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
         tokens = LocalTokenEmbedder(layer=ranking.layer)
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
         graphs = with_global_questions(graphs, nodes, queries, vectors, tokens)
+    if not graphs:
+        for table in ("gor.historical_responses", "queries"):  # the first ones train a network
+            inputs.count(table)
+        reason = _NO_REFERENCES if n_graphs else _NO_QUESTIONS
+        skipped = f"{reason}. Until then passages and responses are ranked by their own vectors"
+        return _no_network({"model": {"skipped": skipped}})
     if inputs.variant == EVIDENCE:
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
         graphs = with_positives(graphs, queries, vectors, settings.split)
@@ -142,6 +156,11 @@ def _model(inputs: Inputs) -> Result:
         }
 
     return Result(model, beside={"training_log": log}, shown=shown)
+
+
+def _no_network(shown: Mapping[str, Mapping[str, Any]]) -> Result:
+    log = TABLES["gor.training_log"].empty()
+    return Result(TABLES["gor.model"].empty(), beside={"training_log": log}, shown=lambda: shown)
 
 
 def _trained(
@@ -178,7 +197,7 @@ def _trained(
 
 def _node_embeddings(inputs: Inputs) -> pa.Table:
     model, empty = inputs.table("model"), TABLES["gor.node_embeddings"].empty()
-    if not model.num_rows:  # a baseline without a network
+    if not model.num_rows:  # a baseline without a network, or nothing to learn from
         return empty
     graphs = record_graphs(inputs.table("record_nodes"), inputs.table("record_edges"))
     if not graphs:
@@ -224,7 +243,7 @@ INDEX = (
         },
         ("chunks", "corpus_settings", "language_model"),
         pool="llm",
-        code_version="2",
+        code_version="3",
     ),
     Step(
         _historical_responses,
@@ -264,7 +283,7 @@ INDEX = (
             "training_log": "Loss, its terms, entropy and learning rate of each epoch.",
         },
         (*_RECORDS, "queries", "query_embeddings", "corpus_settings", "embedding_model"),
-        code_version="3",
+        code_version="4",
         untracked=(
             *_RECORDS,
             "queries",

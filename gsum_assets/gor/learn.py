@@ -34,7 +34,7 @@ def graphs_to_learn_from(
     Raises
     ------
     ValueError
-        If there is no such split, or no document of it has simulated questions.
+        If there is no such split.
     """
     splits = sorted(set(queries["split"].to_pylist()) - {None, ""})
     if split is None and DEFAULT_SPLIT not in splits:
@@ -52,11 +52,6 @@ def graphs_to_learn_from(
     chosen = queries.filter(pc.equal(queries["split"], split))
     wanted = set(chosen["document_id"].to_pylist()) - {None}
     found = [graph for graph in graphs if graph.document_id in wanted]
-    if not found:
-        raise ValueError(
-            f"[gor.training] split = '{split}': none of its {len(wanted)} documents has simulated "
-            "questions to learn from; name another split, or check gor/simulated_queries"
-        )
     return found, f"learnt from {len(found)} documents, those of the split '{split}'"
 
 
@@ -70,11 +65,6 @@ def with_global_questions(
     """Return the graphs with general questions, whose references rank the nodes (section 3.5).
 
     Graphs without a general question that has a reference are left out.
-
-    Raises
-    ------
-    ValueError
-        If no graph is left.
     """
     texts = dict(zip(nodes["node_id"].to_pylist(), nodes["text"].to_pylist(), strict=True))
     general: dict[str, list[dict]] = {}
@@ -98,11 +88,6 @@ def with_global_questions(
                     query_ids=np.array(ids),
                 )
             )
-    if not found:
-        raise ValueError(
-            "gor-supervised: no document to learn from has a general question with a reference; "
-            "add references to queries.jsonl, or leave this method out"
-        )
     return found
 
 

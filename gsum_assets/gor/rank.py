@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors
-from gsum_assets.gor.variants import EVIDENCE, WITHOUT_NETWORK
+from gsum_assets.gor.variants import EVIDENCE
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
@@ -30,8 +30,8 @@ def rank(
     Parameters
     ----------
     nodes, edges : rows of `gor.record_nodes` and `gor.record_edges`.
-    node_embeddings : rows of `gor.node_embeddings`; unused by variants without a network, which
-        rank by the embeddings of the nodes' texts.
+    node_embeddings : rows of `gor.node_embeddings`; none of variants without a network, which rank
+        by the embeddings of the nodes' texts.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def rank(
     """
     if variant == EVIDENCE:
         nodes = nodes.filter(pc.equal(nodes["kind"], "chunk"))
-    vectors = nodes if variant in WITHOUT_NETWORK else node_embeddings
+    vectors = node_embeddings if node_embeddings.num_rows else nodes
     collection = node_collection(documents, nodes, vectors)
     questions = Questions.from_tables(queries, query_embeddings)
 

@@ -36,13 +36,16 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
       name of a person, "Lin" and "Mei Lin", which all of its documents have, too.
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
 
+    Homonyms of different types are two names, see `mentioned_names`: one has the key
+    "washington", the other "washington [place]" and the name "Washington (place)".
+
     The first two do not apply to a word that may name several persons: if titles or longer names
     differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". All rules
     use the whole corpus, so that a new document may undo a merge.
 
     Parameters
     ----------
-    mentions : name_key, name, type, chunk_id, document_id of `graphrag.entity_mentions`.
+    mentions : name_key, name, type, chunk_id, document_id, model of `graphrag.entity_mentions`.
     chunks : chunk_id and text of the same corpus.
 
     Returns
@@ -51,7 +54,9 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
         Rows of `graphrag.aliases` by name_key, the same for any order of either table.
     """
     names = mentioned_names(mentions)
-    groups = Groups(names, [(name_key(one), name_key(other)) for one, other in settings.apart])
+    homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]
+    apart = [(name_key(one), name_key(other)) for one, other in settings.apart]
+    groups = Groups(names, [*apart, *homonyms])
     if settings.aliases:
         _join_persons(names, groups)
         _join_acronyms(names, chunks, groups)
@@ -232,7 +237,7 @@ def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
     for key, link in found.items():
         yield {
             "name_key": key,
-            "name": by_key[key].name,
+            "name": by_key[key].title,
             "entity_id": entity_id(own),
             "rule": link.rule,
             "evidence_chunk_ids": list(link.evidence),

@@ -9,6 +9,7 @@ from gsum_assets.checks.check import Check
 from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.checks.references import are_among, lacking, times_among, unnested
 from gsum_assets.graphrag import report_checks
+from gsum_assets.graphrag.name_groups import SENSES
 from gsum_resources.arrow import pc
 
 _INVENTED = 0.5  # share of names absent from the text beyond which a model invents names
@@ -132,10 +133,11 @@ def names_resolve(aliases: pa.Table, mentions: pa.Table, chunks: pa.Table) -> Fi
 
     Parameters
     ----------
-    mentions : `name_key` of `graphrag.entity_mentions` of the whole corpus.
+    mentions : `name_key` and `type` of `graphrag.entity_mentions` of the whole corpus.
     chunks : `chunk_id` of the whole corpus.
     """
-    names = pa.table({"name_key": pc.unique(mentions["name_key"])})
+    keys = _alias_keys(mentions["name_key"], mentions["type"], aliases)
+    names = pa.table({"name_key": pc.unique(keys)})
     is_own = pc.equal(aliases["rule"], "own")
     entities = pa.table({"entity_id": pc.unique(aliases["entity_id"])})
     n_own = times_among(entities, ["entity_id"], aliases.filter(is_own))
@@ -181,12 +183,12 @@ def stand_for_mentions(entities: pa.Table, mentions: pa.Table, aliases: pa.Table
 
     Parameters
     ----------
-    mentions : `chunk_id`, `name_key` and `description` of `graphrag.entity_mentions` of the whole
-        corpus.
+    mentions : `chunk_id`, `name_key`, `type` and `description` of `graphrag.entity_mentions` of
+        the whole corpus.
     """
     said = pa.table(
         {
-            "entity_id": _entity_ids(mentions["name_key"], aliases),
+            "entity_id": _entity_ids(mentions["name_key"], mentions["type"], aliases),
             "chunk_id": mentions["chunk_id"],
             "description": mentions["description"],
         }
@@ -227,15 +229,17 @@ def join_entities(
     Parameters
     ----------
     entities : `entity_id`, `name` and `degree`.
-    mentions : `source_key` and `target_key` of `graphrag.relationship_mentions` of the whole
-        corpus.
+    mentions : keys and types of the ends in `graphrag.relationship_mentions` of the whole corpus.
     """
     ends = ["source_id", "target_id"]
     shown = relationships.select(["relationship_id", *ends, "weight"])
     known = [are_among(shown, [end], entities, ["entity_id"]) for end in ends]
     is_loop = pc.equal(*(shown[end] for end in ends))
     mentioned_pairs = _pairs(
-        *(_entity_ids(mentions[end], aliases) for end in ("source_key", "target_key"))
+        *(
+            _entity_ids(mentions[f"{end}_key"], mentions[f"{end}_type"], aliases)
+            for end in ("source", "target")
+        )
     )
     mentioned_pairs = mentioned_pairs.filter(
         pc.not_equal(*mentioned_pairs.columns)
@@ -274,9 +278,23 @@ def join_entities(
     )
 
 
-def _entity_ids(keys: pa.ChunkedArray, aliases: pa.Table) -> pa.ChunkedArray:
-    """Return the entity of each name; null if there is none."""
-    index = pc.index_in(keys, value_set=aliases["name_key"].combine_chunks())
+def _alias_keys(
+    keys: pa.ChunkedArray, kinds: pa.ChunkedArray, aliases: pa.Table
+) -> pa.ChunkedArray:
+    """Return the name_key in `aliases` of each mention, which for a homonym has its sense."""
+    senses = pa.array([f" [{sense}]" for sense in SENSES.values()], pa.string())
+    marks = pc.take(senses, pc.index_in(kinds, value_set=pa.array(list(SENSES), pa.string())))
+    homonyms = pc.binary_join_element_wise(keys, marks, "")
+    is_known = pc.is_in(homonyms, value_set=aliases["name_key"].combine_chunks())
+    return pc.if_else(pc.and_(is_known, pc.is_valid(homonyms)), homonyms, keys)
+
+
+def _entity_ids(
+    keys: pa.ChunkedArray, kinds: pa.ChunkedArray, aliases: pa.Table
+) -> pa.ChunkedArray:
+    """Return the entity of each mention; null if there is none."""
+    known = aliases["name_key"].combine_chunks()
+    index = pc.index_in(_alias_keys(keys, kinds, aliases), value_set=known)
     return pc.take(aliases["entity_id"], index)
 
 
@@ -344,7 +362,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "evidence in existing chunks.",
             lambda partition: names_resolve(
                 partition.rows(),
-                partition.rows("graphrag.entity_mentions", ["name_key"]),
+                partition.rows("graphrag.entity_mentions", ["name_key", "type"]),
                 partition.rows("chunks", ["chunk_id"]),
             ),
         )
@@ -356,7 +374,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "describes it.",
             lambda partition: stand_for_mentions(
                 partition.rows(columns=["entity_id", "name", "description", "chunk_ids"]),
-                partition.rows("graphrag.entity_mentions", [*_NAMED_IN, "description"]),
+                partition.rows("graphrag.entity_mentions", [*_NAMED_IN, "type", "description"]),
                 partition.rows("graphrag.aliases", ["name_key", "entity_id"]),
             ),
         )
@@ -369,7 +387,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             lambda partition: join_entities(
                 partition.rows(columns=["relationship_id", "source_id", "target_id", "weight"]),
                 partition.rows("graphrag.entities", ["entity_id", "name", "degree"]),
-                partition.rows("graphrag.relationship_mentions", ["source_key", "target_key"]),
+                partition.rows(
+                    "graphrag.relationship_mentions",
+                    ["source_key", "source_type", "target_key", "target_type"],
+                ),
                 partition.rows("graphrag.aliases", ["name_key", "entity_id"]),
             ),
         )

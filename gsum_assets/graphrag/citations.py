@@ -22,10 +22,11 @@ class Citations:
     """
 
     def __init__(self, elements: Elements, entities: pa.Table, chunks: pa.Table) -> None:
-        columns = (entities[name].to_pylist() for name in ("entity_id", "name", "chunk_ids"))
-        ids, names, chunk_ids = columns
+        columns = (entities[name].to_pylist() for name in ("entity_id", "name_key", "chunk_ids"))
+        ids, keys, chunk_ids = columns
         self._elements = elements
-        self._keys = {i: name_key(name) for i, name in zip(ids, names, strict=True)}
+        # a finding says "Washington" also of "washington [place]"
+        self._keys = {i: key.partition(" [")[0] for i, key in zip(ids, keys, strict=True)}
         self._chunks_of = {i: frozenset(c) for i, c in zip(ids, chunk_ids, strict=True)}
         columns_of = (chunks[name].to_pylist() for name in ("chunk_id", "document_id"))
         self._document_of = dict(zip(*columns_of, strict=True))

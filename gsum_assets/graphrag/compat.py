@@ -6,6 +6,7 @@ query code has three requirements that are easy to miss: ends of relationships a
 claims are titles of entities, titles of communities are unique, and types are in capitals.
 """
 
+from gsum_assets.graphrag.name_groups import SENSES
 from gsum_resources.catalogue import View
 
 _ENTITIES = """
@@ -65,6 +66,8 @@ LEFT JOIN found ON found.corpus = r.corpus AND found.community_id = r.community_
 
 _CLAIM_ID = "chunk_id || '-' || position"  # the key of graphrag.claims as one text
 
+_SENSES = " ".join(f"WHEN '{kind}' THEN '{sense}'" for kind, sense in SENSES.items())
+
 _COVARIATES = f"""
 WITH named AS (
     SELECT corpus, a.name_key, e.name
@@ -74,12 +77,14 @@ SELECT c.corpus, {_CLAIM_ID} AS id,
        row_number() OVER (PARTITION BY c.corpus ORDER BY document_id, chunk_id, position) - 1
            AS human_readable_id,
        'claim' AS covariate_type, upper(type) AS type, description,
-       coalesce(subject.name, subject_key) AS subject_id,
+       coalesce(homonym.name, subject.name, subject_key) AS subject_id,
        coalesce(object.name, object_key, 'NONE') AS object_id, upper(status) AS status,
        coalesce(start_date, 'NONE') AS start_date, coalesce(end_date, 'NONE') AS end_date,
        quote AS source_text, chunk_id AS text_unit_id
 FROM graphrag.claims c
 LEFT JOIN named subject ON subject.corpus = c.corpus AND subject.name_key = subject_key
+LEFT JOIN named homonym ON homonym.corpus = c.corpus
+    AND homonym.name_key = subject_key || ' [' || CASE subject_type {_SENSES} END || ']'
 LEFT JOIN named object ON object.corpus = c.corpus AND object.name_key = object_key
 """
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gsum_assets.evaluation.budget import CountTokens, Room, lengths
-from gsum_assets.graphrag.merge import by_document, entities_by_name
+from gsum_assets.graphrag.merge import by_document
+from gsum_assets.graphrag.name_groups import entity_finder
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,10 @@ def elements_of(
     claimed: dict[str, dict[str, Element]] = defaultdict(dict)
     texts = {entity_id: entity_text(row) for entity_id, row in known.items()}
     joined = {i: relationship_text(row, known) for i, row in related.items()}
-    entity_of = entities_by_name(aliases)
-    said = [(entity_of[row["subject_key"]], row) for row in by_document(claims)]
+    entity_of = entity_finder(aliases)
+    said = [
+        (entity_of(row["subject_key"], row["subject_type"]), row) for row in by_document(claims)
+    ]
     about = [claim_text(row, known[entity_id]["name"]) for entity_id, row in said]
     sizes = lengths([*texts.values(), *joined.values(), *about], count_tokens)
     for (entity_id, row), text in zip(said, about, strict=True):
@@ -108,6 +111,7 @@ def elements_of(
 def entity_text(entity: Mapping) -> str:
     """Return the text of an entity, with its name on a separate line."""
     kind = f" ({entity['type']})" if entity["type"] else ""
+    kind = "" if entity["name"].endswith(kind) else kind  # a homonym has it in its name
     return f"{entity['name']}{kind}:\n{entity['description']}".strip()
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent
+from gsum_assets.graphrag.name_groups import are_homonyms, sense_key
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
@@ -51,12 +52,15 @@ class ChunkGraph:
 
     def entity(self, name: str, kind: str, description: str, nth: int, model: str) -> None:
         """Add a mention; descriptions of known names in later rounds are ignored."""
-        key, description = name_key(name), _one_line(description)
-        known = self.entities.get(key)
+        key = slot = name_key(name)
+        known, description = self.entities.get(key), _one_line(description)
+        if known and known["round"] == nth and are_homonyms(known["type"], kind):
+            slot = sense_key(key, kind)
+            known = self.entities.get(slot)
         if known is None:
             found = {"name": name, "name_key": key, "type": kind, "description": description}
             own = {"round": nth, "is_verbatim": holds(self._text_key, key), "model": model}
-            self.entities[key] = found | own
+            self.entities[slot] = found | own
         elif not known["type"] or known["round"] == nth:
             known["type"] = known["type"] or kind
             known["description"] = _joined(known["description"], description)
@@ -150,6 +154,11 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
     for graph in graphs:
         own = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
         found = (graph.entities, graph.relationships, graph.claims)
+        for end, mention in (
+            *((end, one) for end in ("source", "target") for one in graph.relationships.values()),
+            *(("subject", one) for one in graph.claims.values()),
+        ):
+            mention[f"{end}_type"] = graph.entities[mention[f"{end}_key"]]["type"]
         for table, mentions in zip(list(rows)[1:], found, strict=True):
             for index, mention in enumerate(mentions.values()):
                 rows[table].append({**own, "position": index, **mention})

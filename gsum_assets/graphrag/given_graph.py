@@ -25,6 +25,7 @@ from gsum_assets.graphrag.given_rows import (
     examples,
     good_rows,
 )
+from gsum_assets.graphrag.name_groups import SENSES, are_homonyms, sense_key
 from gsum_assets.graphrag.name_index import texts_holding
 from gsum_assets.result import Result
 
@@ -64,7 +65,7 @@ class Given:
 
     Attributes
     ----------
-    entities : entities by name_key, sorted.
+    entities : entities by name_key, of homonyms with their sense; sorted.
     relationships : relationships, sorted by their ends.
     failures : a line for each file with invalid rows.
     """
@@ -139,17 +140,26 @@ def _located(
     """Return the numbers of the chunks that mention each entity and each relationship."""
     ends = {end for one in given.relationships for end in one.ends}
     texts = [name_key(chunk["text"]) for chunk in chunks]
-    mentioned: dict[str, Set[int]] = dict(texts_holding({*given.entities, *ends}, texts))
+    named = {key: name_key(entity.name) for key, entity in given.entities.items()}
+    mentioned: dict[str, Set[int]] = dict(texts_holding({*named.values(), *ends}, texts))
     standing = _finder(chunks)
+    holding = {key: mentioned[name] for key, name in named.items()}
     for key, entity in given.entities.items():
-        mentioned[key] = standing(entity.locations, mentioned[key])
+        mentioned[key] = standing(entity.locations, holding[key])
+    homonyms: dict[str, list[str]] = defaultdict(list)
+    for key, name in named.items():
+        homonyms[name].append(key)
+
+    def naming(end: str) -> Set[int]:
+        return set().union(mentioned[end], *(mentioned[key] for key in homonyms[end]))
+
     numbers_of_pairs = [
-        standing(one.locations, mentioned[one.ends[0]] & mentioned[one.ends[1]])
+        standing(one.locations, naming(one.ends[0]) & naming(one.ends[1]))
         for one in given.relationships
     ]
     for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
         for end in one.ends:
-            mentioned[end] = mentioned[end] | numbers
+            mentioned[end] = mentioned[end] | (numbers - naming(end))
     return mentioned, numbers_of_pairs
 
 
@@ -199,8 +209,14 @@ def _unfound(
 
 def _entities(rows: Iterable[EntityRow]) -> dict[str, GivenEntity]:
     by_key: dict[str, list[EntityRow]] = defaultdict(list)
+    rows = list(rows)
+    types: dict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
-        by_key[name_key(row.title)].append(row)
+        types[name_key(row.title)][row.type] += 1
+    for row in rows:
+        key = name_key(row.title)
+        first = _commonest(["", *(kind for kind in types[key].elements() if kind in SENSES)])
+        by_key[sense_key(key, row.type) if are_homonyms(first, row.type) else key].append(row)
     return {
         key: GivenEntity(
             _commonest(row.title for row in found),

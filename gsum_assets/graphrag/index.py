@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from gsum_assets.corpus.embed import vector_column
+from gsum_assets.corpus.names import names_skipped
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
@@ -43,7 +44,10 @@ def _extractions(inputs: Inputs) -> Result:
     if given is not None:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
-    return extract(chunks, inputs.model("language_model"), chosen, inputs.prompts("graphrag"))
+    model = inputs.model("language_model")
+    found = extract(chunks, model, chosen, inputs.prompts("graphrag"))
+    skipped = names_skipped(chunks["text"].to_pylist(), model.identity)
+    return found._replace(shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {})
 
 
 def _merging(inputs: Inputs) -> MergingSettings:
@@ -151,20 +155,21 @@ INDEX = (
             "names, so that a merge can be undone."
         },
         ("entity_mentions", "chunks", "corpus_settings"),
+        code_version="2",
     ),
     Step(
         _entities,
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _relationships,
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _communities,
@@ -182,7 +187,7 @@ INDEX = (
             *("claims", "chunks", *_WRITING_INPUTS),
         ),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _embeddings,

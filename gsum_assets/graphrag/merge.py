@@ -1,7 +1,7 @@
 """Merging of mentions into entities and relationships (2.3)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow as pa
 from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
+from gsum_assets.graphrag.name_groups import entity_finder
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.result import Result
@@ -67,10 +68,10 @@ def merge_entities(
     Result
         Rows ordered by entity_id.
     """
-    entity_of = entities_by_name(aliases)
+    entity_of = entity_finder(aliases)
     gathered: dict[str, _Entity] = defaultdict(_Entity)
     for mention in by_document(mentions):
-        entity = gathered[entity_of[mention["name_key"]]]
+        entity = gathered[entity_of(mention["name_key"], mention["type"])]
         entity.add(mention)
         if mention["type"]:
             entity.types[mention["type"]] += 1
@@ -122,7 +123,7 @@ def merge_relationships(
     Result
         Rows ordered by relationship_id.
     """
-    entity_of = entities_by_name(aliases)
+    entity_of = entity_finder(aliases)
     known = {row["entity_id"]: row for row in entities.to_pylist()}
     gathered = _pairs(mentions, entity_of)
     things, ends_of = {}, {}
@@ -155,21 +156,20 @@ def merge_relationships(
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), failures)
 
 
-def entities_by_name(aliases: pa.Table) -> dict[str, str]:
-    """Return the entity_id of each name_key."""
-    return dict(zip(aliases["name_key"].to_pylist(), aliases["entity_id"].to_pylist(), strict=True))
-
-
 def by_document(mentions: pa.Table) -> Iterable[dict]:
     """Return rows sorted by document, in their order within a document."""
     return sorted(mentions.to_pylist(), key=lambda row: row["document_id"])
 
 
-def _pairs(mentions: pa.Table, entity_of: Mapping[str, str]) -> dict[tuple[str, str], _Pair]:
+def _pairs(
+    mentions: pa.Table, entity_of: Callable[[str, str | None], str]
+) -> dict[tuple[str, str], _Pair]:
     """Return the combined mentions of each pair of entities, by their sorted ids."""
     found: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     for mention in by_document(mentions):
-        source, target = entity_of[mention["source_key"]], entity_of[mention["target_key"]]
+        source, target = (
+            entity_of(mention[f"{end}_key"], mention[f"{end}_type"]) for end in ("source", "target")
+        )
         if source == target:
             continue
         pair = found[min(source, target), max(source, target)]

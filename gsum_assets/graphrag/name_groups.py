@@ -1,7 +1,7 @@
-"""Names mentioned in a corpus, and groups of names of one entity."""
+"""Names mentioned in a corpus, homonyms among them, and groups of names of one entity."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,8 +10,18 @@ import pyarrow as pa
 from gsum_assets.graphrag.acronyms import is_acronym
 from gsum_assets.graphrag.persons import PersonName, take_apart
 from gsum_assets.graphrag.settings import OTHER
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 PERSON = "person"
+SENSES: Mapping[str, str] = {
+    PERSON: PERSON,
+    "event": "event",
+    "place": "place",
+    "location": "place",
+    "geo": "place",
+    "organization": "place",
+}
+"""What an entity of a type is besides its name. A body and its seat often share name and facts."""
 _MOST = 0.75  # share of a name's mentions that must agree on its type
 
 
@@ -21,6 +31,7 @@ class Name:
 
     Attributes
     ----------
+    key : `name_key`, with a sense if most mentions of the name are of another entity.
     chunks_by_document : chunks that mention the name, by document.
     """
 
@@ -35,6 +46,19 @@ class Name:
         return min(self.spellings, key=lambda spelling: (-self.spellings[spelling], spelling))
 
     @property
+    def title(self) -> str:
+        """The name, with its most frequent type if most mentions are of another entity."""
+        if self.bare_key == self.key:
+            return self.name
+        kind = min(self.types, key=lambda kind: (-self.types[kind], kind))
+        return f"{self.name} ({kind})"
+
+    @property
+    def bare_key(self) -> str:
+        """`name_key` of the name."""
+        return self.key.partition(" [")[0] if self.key.endswith("]") else self.key
+
+    @property
     def chunks(self) -> set[str]:
         """Chunks that mention the name."""
         return set().union(*self.chunks_by_document.values())
@@ -47,7 +71,7 @@ class Name:
     @cached_property
     def person(self) -> PersonName:
         """The name parsed as that of a person."""
-        return take_apart(self.name, self.key)
+        return take_apart(self.name, self.bare_key)
 
     @cached_property
     def is_typed(self) -> bool:
@@ -68,7 +92,7 @@ class Name:
 
     def rank(self) -> tuple:
         """Return a sort key that puts the main name of an entity before its aliases."""
-        outside, _, inside = self.key.partition("(")
+        outside, _, inside = self.bare_key.partition("(")
         lengths = len(self.person.bare.partition("(")[0].split()), len(outside.split())
         return *(-length for length in lengths), bool(inside), -self.n_mentions, self.key
 
@@ -125,15 +149,51 @@ class Groups:
         return iter(self._members.values())
 
 
+def sense_key(key: str, kind: str | None) -> str:
+    """Return the key of a homonym; no `name_key` ends in a bracket."""
+    sense = SENSES.get(kind or "")
+    return f"{key} [{sense}]" if sense else key
+
+
+def are_homonyms(one: str, other: str) -> bool:
+    """Return whether entities of these types differ, though they share a name."""
+    return one in SENSES and other in SENSES and SENSES[one] != SENSES[other]
+
+
+def entity_finder(aliases: pa.Table) -> Callable[[str, str | None], str]:
+    """Return a function from the name_key and the type of a mention to its entity_id."""
+    columns = (aliases[column].to_pylist() for column in ("name_key", "entity_id"))
+    known = dict(zip(*columns, strict=True))
+    return lambda key, kind: known.get(sense_key(key, kind)) or known[key]
+
+
 def mentioned_names(mentions: pa.Table) -> dict[str, Name]:
-    """Return the names in `graphrag.entity_mentions` by key, sorted."""
-    columns = ("name_key", "name", "type", "chunk_id", "document_id")
+    """Return the names in `graphrag.entity_mentions` by key, sorted.
+
+    Mentions of a name as a person, an event, or a place or organization are of two entities if
+    at least a quarter of them, in each of two senses, agree. The sense of most mentions keeps the
+    name, and those with another type. A few mentions of a third sense count as errors, and so do
+    the types of the extractive model, which guesses them from the words beside a name.
+    """
+    columns = ("name_key", "name", "type", "chunk_id", "document_id", "model")
+    rows = list(zip(*(mentions[column].to_pylist() for column in columns), strict=True))
+    senses: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for key, _, kind, _, _, model in rows:
+        if kind in SENSES and model != EXTRACTIVE:
+            senses[key][SENSES[kind]] += 1
+    apart = {key: _other_senses(counts) for key, counts in senses.items() if len(counts) > 1}
     names: dict[str, Name] = {}
-    for key, name, kind, chunk, document in zip(
-        *(mentions[column].to_pylist() for column in columns), strict=True
-    ):
+    for key, name, kind, chunk, document, _ in rows:
+        if SENSES.get(kind) in apart.get(key, ()):
+            key = sense_key(key, kind)
         known = names.get(key) or names.setdefault(key, Name(key))
         known.spellings[name] += 1
         known.types[kind] += 1
         known.chunks_by_document[document].add(chunk)
     return dict(sorted(names.items()))
+
+
+def _other_senses(counts: Counter[str]) -> set[str]:
+    """Return the senses of a name that are of another entity than most of its mentions."""
+    real = {sense for sense, n in counts.items() if n >= (1 - _MOST) * counts.total()}
+    return real - {min(real, key=lambda sense: (-counts[sense], sense))}

@@ -61,6 +61,8 @@ TABLES = (
             Column("round", INT, "0: extraction; from 1: gleaning"),
             Column("source_key", TEXT, "name_key of one entity"),
             Column("target_key", TEXT, "name_key of the other entity"),
+            Column("source_type", TEXT, "type of the source in this chunk; empty: none"),
+            Column("target_type", TEXT, "type of the target in this chunk; empty: none"),
             Column("description", TEXT, "description in this chunk"),
             Column("strength", INT, "1 (loose) to 10 (essential), as extracted"),
             Column("model", TEXT, "language model that found it; empty: from a file"),
@@ -78,6 +80,7 @@ TABLES = (
             Column("round", INT, "0: extraction; from 1: gleaning"),
             Column("subject_key", TEXT, "name_key of its subject"),
             Column("object_key", TEXT, "name_key of its object; null: none", True),
+            Column("subject_type", TEXT, "type of its subject in this chunk; empty: none"),
             Column("type", TEXT, "kind of claim"),
             Column("status", TEXT, "'true', 'false' or 'suspected', according to the chunk"),
             Column("description", TEXT, "the claim"),
@@ -93,7 +96,12 @@ TABLES = (
         "graphrag.aliases",
         "name with its entity",
         (
-            Column("name_key", TEXT, "the name without case, marks and blanks around it"),
+            Column(
+                "name_key",
+                TEXT,
+                "the name without case, marks and blanks around it; of the rarer of two entities "
+                "with this name with its sense, as 'washington [place]'",
+            ),
             Column("name", TEXT, "most frequent spelling"),
             Column("entity_id", TEXT, "the entity"),
             Column("rule", TEXT, "reason: 'own', 'title', 'short form' or 'acronym'"),

@@ -230,8 +230,9 @@ METHOD = Method(
             {"searches": "With its number of visits and mean reward; the best nodes are read."},
             ("nodes", "edges", "line_chunks"),
             "llm",
+            code_version="2",
         ),
-        Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="2"),
+        Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="3"),
         Step(
             _contexts,
             CONTEXTS,

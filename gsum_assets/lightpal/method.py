@@ -58,7 +58,7 @@ METHOD = Method(
             _rank,
             RANKINGS,
             (*PASSAGES, "passage_edges", "walk_trust", "query_embeddings", "passage_scorer"),
-            code_version="2",
+            code_version="3",
             dictionaries={"passage_edges": EDGE},
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),

@@ -40,7 +40,7 @@ METHOD = Method(
             _rank,
             RANKINGS,
             ("documents", "chunks", "chunk_embeddings", "query_embeddings"),
-            code_version="2",
+            code_version="3",
         ),
         Step(_contexts, CONTEXTS, ("chunks",), pool=None),
     ),

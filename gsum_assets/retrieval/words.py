@@ -12,7 +12,6 @@ So the default is stems without stop words; bigrams are a setting, for corpora w
 titles and full names.
 """
 
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-_WORD = re.compile(r"\w+")
+from gsum_resources.scripts import words_in
+
 _WORDS_KEPT = 2**18  # about 40 MB
 
 # Names of languages in nltk's Snowball stemmers and bm25s' stop word lists.
@@ -50,8 +50,8 @@ _LANGUAGES = {
 class Words:
     """Splits texts into the terms that BM25 and TF-IDF count.
 
-    Languages without a stop word list or a stemmer are processed without. Scripts without spaces
-    (Chinese, Japanese, Thai) are not segmented; use `dense` for them.
+    Languages without a stop word list or a stemmer are processed without. Words of scripts without
+    blanks (Chinese, Japanese, Thai) are overlapping pairs of characters.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Words:
 
     def find(self, text: str) -> list[str]:
         """Return the words of `text` in lower case, including stop words."""
-        return _WORD.findall(text.lower())
+        return words_in(text.lower())
 
     def term_of(self, word: str) -> str:
         """Return the term of a word: its stem, or "" for a stop word."""

@@ -32,8 +32,12 @@ from tests.checks.small_tables import Rows, SmallTables, Tables, assert_findings
 COLUMNS = {
     "chunks": "chunk_id",
     "graphrag.extractions": "chunk_id document_id problems",
-    "graphrag.entity_mentions": "chunk_id document_id name_key name description is_verbatim model",
-    "graphrag.relationship_mentions": "chunk_id document_id source_key target_key strength",
+    "graphrag.entity_mentions": (
+        "chunk_id document_id name_key name description is_verbatim model type"
+    ),
+    "graphrag.relationship_mentions": (
+        "chunk_id document_id source_key target_key strength source_type target_type"
+    ),
     "graphrag.claims": "chunk_id document_id subject_key status description",
     "graphrag.aliases": "name_key entity_id rule evidence_chunk_ids",
     "graphrag.entities": "entity_id name degree description chunk_ids",
@@ -51,20 +55,20 @@ GOOD: Rows = {
     "chunks": [("a0",), ("a1",), ("b0",)],
     "graphrag.extractions": [("a0", "a", []), ("a1", "a", []), ("b0", "b", [])],
     "graphrag.entity_mentions": [
-        ("a0", "a", "dr lin", "Dr Lin", "A biologist.", True, "m"),
-        ("a0", "a", "lin", "Lin", "", True, "m"),
-        ("a0", "a", "bay", "bay", "It is deep.", True, "m"),
-        ("a1", "a", "lin", "Lin", "She swims.", True, "m"),
-        ("a1", "a", "bay", "Bay", "", False, "m"),
-        ("b0", "b", "bay", "bay", "", True, "m"),
-        ("b0", "b", "tva", "TVA", "", False, "m"),
-        ("b0", "b", "sea", "sea", "It is far.", True, "m"),
+        ("a0", "a", "dr lin", "Dr Lin", "A biologist.", True, "m", ""),
+        ("a0", "a", "lin", "Lin", "", True, "m", ""),
+        ("a0", "a", "bay", "bay", "It is deep.", True, "m", ""),
+        ("a1", "a", "lin", "Lin", "She swims.", True, "m", ""),
+        ("a1", "a", "bay", "Bay", "", False, "m", ""),
+        ("b0", "b", "bay", "bay", "", True, "m", ""),
+        ("b0", "b", "tva", "TVA", "", False, "m", ""),
+        ("b0", "b", "sea", "sea", "It is far.", True, "m", ""),
     ],
     "graphrag.relationship_mentions": [
-        ("a0", "a", "dr lin", "bay", 10),
-        ("a0", "a", "dr lin", "lin", 1),  # two names of one
-        ("a1", "a", "bay", "lin", 5),
-        ("b0", "b", "bay", "tva", 1),
+        ("a0", "a", "dr lin", "bay", 10, "", ""),
+        ("a0", "a", "dr lin", "lin", 1, "", ""),  # two names of one
+        ("a1", "a", "bay", "lin", 5, "", ""),
+        ("b0", "b", "bay", "tva", 1, "", ""),
     ],
     "graphrag.claims": [
         ("a0", "a", "lin", "true", "Lin swims."),
@@ -155,7 +159,7 @@ def test_malformed_replies_are_reported_with_remedy():
 
 def mentions(*verbatim: bool, model: str = "m") -> list[tuple]:
     return [
-        ("a0", "a", str(i), str(i), "", is_verbatim, model)
+        ("a0", "a", str(i), str(i), "", is_verbatim, model, "")
         for i, is_verbatim in enumerate(verbatim)
     ]
 
@@ -183,19 +187,40 @@ END, WEIGHT = (
 )
 DEGREE, JOINED = "entities have a degree that is not", "mentions have entities that no relation"
 ONCE, INSIDE = "entities are not in each level exactly once", "are named though an end lies outside"
+NO_TYPES = ("", "")
 PARTS, BOTH = "parts of communities are named by their", "members of split communities lie in the"
 # check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("of_chunks", "entity_mentions"): [
-        (9, ("x", "a", "x", "X", "", True, "m"), "1 of 9 mentions belong to no existing chunk"),
+        (9, ("x", "a", "x", "X", "", True, "m", ""), "1 of 9 mentions belong to no existing chunk"),
     ],
     ("join_mentions", "relationship_mentions"): [
-        (0, ("a0", "a", "dr lin", "tva", 1), "1 of 4 relationships have an end that their chunk"),
-        (0, ("a1", "a", "dr lin", "bay", 1), "1 of 4 relationships have an end that their chunk"),
-        (0, ("x", "x", "lin", "bay", 1), "1 of 4 relationships have an end that their chunk"),
-        (0, ("a0", "a", "bay", "bay", 1), "1 of 4 relationships join a name to itself"),
-        (0, ("a0", "a", "lin", "bay", 0), "1 of 4 relationships have a strength that is not 1 to"),
-        (0, ("a0", "a", "lin", "bay", 11), "1 of 4 relationships have a strength that is not 1 to"),
+        (
+            0,
+            ("a0", "a", "dr lin", "tva", 1, *NO_TYPES),
+            "1 of 4 relationships have an end that",
+        ),
+        (
+            0,
+            ("a1", "a", "dr lin", "bay", 1, *NO_TYPES),
+            "1 of 4 relationships have an end that their chunk",
+        ),
+        (
+            0,
+            ("x", "x", "lin", "bay", 1, *NO_TYPES),
+            "1 of 4 relationships have an end that their chunk",
+        ),
+        (0, ("a0", "a", "bay", "bay", 1, *NO_TYPES), "1 of 4 relationships join a name to itself"),
+        (
+            0,
+            ("a0", "a", "lin", "bay", 0, *NO_TYPES),
+            "1 of 4 relationships have a strength that is not 1 to",
+        ),
+        (
+            0,
+            ("a0", "a", "lin", "bay", 11, *NO_TYPES),
+            "1 of 4 relationships have a strength that is not 1 to",
+        ),
     ],
     ("join_mentions", "entity_mentions"): [
         (6, (), "1 of 4 relationships have an end that their chunk does not mention"),

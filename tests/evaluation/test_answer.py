@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.answer import AnswerError, answer_questions
+from gsum_assets.evaluation.answer import NOTHING_FOUND, AnswerError, answer_questions
 from gsum_assets.tables import TABLES
 from tests.models import FirstWords
 from tests.rows import question_rows, rows_of
@@ -71,10 +71,32 @@ def test_each_sample_is_a_separate_answer() -> None:
 def test_failure_costs_its_row_and_is_reported() -> None:
     found = contexts(("good", 0, 1, "a", 0, "fine"), ("bad", 0, 1, "a", 0, "dynamite"))
     model = FirstWords(refuses="dynamite")
-    answers = answer_questions(queries("good", "bad", "none"), found, model, 100)
+    answers = answer_questions(queries("good", "bad"), found, model, 100)
     assert answers.rows["query_id"].to_pylist() == ["good"]
-    assert [p.split("'")[1] for p in answers.failures] == ["bad", "none"]
+    assert [p.split("'")[1] for p in answers.failures] == ["bad"]
     assert "refused" in answers.failures[0]
+
+
+def test_nothing_to_read_is_answered_without_a_request() -> None:
+    retrieved = contexts(("dropped", 0, 1, "a", 0, "beside the point"))
+    refined = contexts(("dropped", 0, 1, "a", 0, ""))
+    model = FirstWords()
+    answers = answer_questions(queries("dropped", "none"), refined, model, 9, retrieved=retrieved)
+    assert not model.requests
+    assert not answers.failures
+    assert answers.rows.select(["query_id", "text", "model", "calls"]).to_pylist() == [
+        {"query_id": query_id, "text": NOTHING_FOUND, "model": "", "calls": 0}
+        for query_id in ("dropped", "none")
+    ]
+
+
+def test_failed_refinement_is_not_an_answer() -> None:
+    retrieved = contexts(("failed", 0, 1, "a", 0, "the answer"), ("good", 0, 1, "a", 0, "fine"))
+    refined = contexts(("good", 0, 1, "a", 0, "fine"))
+    asked = queries("failed", "good")
+    answers = answer_questions(asked, refined, FirstWords(), 9, retrieved=retrieved)
+    assert answers.rows["query_id"].to_pylist() == ["good"]
+    assert answers.failures == ["question 'failed' has no context"]
 
 
 def test_no_answer_raises() -> None:

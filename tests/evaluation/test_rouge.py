@@ -3,23 +3,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from gsum_assets.evaluation.rouge import METRICS, lcs_length, rouge
+from gsum_assets.evaluation.rouge import METRICS, Tokenizer, lcs_length, rouge, tokens_of
 
 PACKAGE = RougeScorer(list(METRICS), use_stemmer=True)
+EVERY_SCRIPT = RougeScorer(list(METRICS), tokenizer=Tokenizer())
 
 word = st.sampled_from(
     ["the", "Meeting", "meetings", "decided", "decide", "decision", "U.S.", "it's", "café", "1999"]
 )
 sentence = st.lists(word, max_size=25).map(" ".join)
-anything = st.text(max_size=60)
-text = st.one_of(sentence, anything, st.just(""))
+latin = st.text(st.characters(max_codepoint=0x24F) | st.sampled_from("“”’—…€"), max_size=60)
+text = st.one_of(sentence, latin, st.just(""))
+chinese = st.text("港口在五月开放。the 1999", max_size=30)
 
 
 @settings(max_examples=300)
 @given(text, st.lists(text, min_size=1, max_size=4))
-def test_equals_the_package(prediction, references):
+def test_latin_text_scores_as_by_the_package(prediction, references):
     expected = PACKAGE.score_multi(references, prediction)
     assert rouge(prediction, references) == {m: expected[m].fmeasure for m in METRICS}
+
+
+@given(st.text() | chinese, st.lists(st.text() | chinese, min_size=1, max_size=4))
+def test_text_of_any_script_scores_as_by_the_package_with_this_tokenizer(prediction, references):
+    expected = EVERY_SCRIPT.score_multi(references, prediction)
+    assert rouge(prediction, references) == {m: expected[m].fmeasure for m in METRICS}
+
+
+@pytest.mark.parametrize(
+    ("written", "tokens"),
+    [
+        ("The cafés’ meetings, 1999", ["the", "caf", "s", "meet", "1999"]),
+        ("港口在1999年开放。", ["港", "口", "在", "1999", "年", "开", "放"]),
+        ("Порт открыт в мае.", ["порт", "открыт", "в", "мае"]),
+        ("Το λιμάνι", ["το", "λιμάνι"]),
+        ("हिन्दी में १२", ["हिन्दी", "में", "१२"]),
+        ("ميناءٌ قديم", ["ميناءٌ", "قديم"]),
+        ("ท่าเรือ", ["ท่", "า", "เ", "รื", "อ"]),
+        ("서울에서 만나요", ["서울에서", "만나요"]),
+        ("😀 — €", []),
+    ],
+)
+def test_tokens_of_scripts(written, tokens):
+    assert tokens_of(written) == tokens
 
 
 def test_equals_the_package_on_long_texts():

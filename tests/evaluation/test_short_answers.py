@@ -26,6 +26,13 @@ def test_token_f1_by_hand():
     assert token_f1("Mill", ["lock", "the mill"]) == 1
 
 
+def test_scripts_without_blanks_are_compared_by_characters():
+    # four of five characters right, four of five found
+    assert token_f1("在五月开放", ["五月开放了。"]) == pytest.approx(0.8)
+    assert exact_match("五月。", ["「五月」"]) == exact_match("ميناء؟", ["ميناء"]) == 1
+    assert token_f1("“Mill” — was", ["“mill” was"]) == pytest.approx(0.8)  # Latin text as SQuAD
+
+
 def test_empty_matches_only_empty():
     assert token_f1("the", ["a"]) == 1
     assert token_f1("", ["mill"]) == 0

@@ -53,6 +53,13 @@ def test_best_nodes_with_distinct_texts_are_chosen():
     assert [row["position"] for row in rows] == [1, None, 3]
 
 
+def test_verbatim_response_does_not_hide_its_passage():
+    rows = top_nodes(*tables(["one", "one", "two", "one"], [0, 2, 1, 3]), k=2).to_pylist()
+    assert [row["node_id"] for row in rows] == ["n1", "n2"]
+    assert [row["node_kind"] for row in rows] == ["chunk", "response"]
+    assert [row["score"] for row in rows] == [1, 1 / 2]
+
+
 def test_node_that_does_not_fit_is_skipped():
     rows = nodes_within(*tables(TEXTS, [0, 4, 1, 2, 3]), 6, n_words).to_pylist()
     assert [row["node_id"] for row in rows] == ["n0", "n1", "n3"]

@@ -14,6 +14,7 @@ from gsum_assets.graphrag.acronyms import Explained, explained
 from gsum_assets.graphrag.aliases import entity_id, resolve
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 Corpus = dict[str, list[str]]
 """Document to its chunks, each as its names separated by semicolons: `Lin; York:place`.
@@ -28,8 +29,9 @@ def mentions_of(corpus: Corpus) -> pa.Table:
                 name, _, kind = mention.partition(":")
                 where = {"chunk_id": f"{document}{index}", "document_id": document}
                 kind = {"": "person", "?": ""}.get(kind, kind)
-                rows.append({"name_key": name_key(name), "name": name, "type": kind} | where)
-    columns = ("name_key", "name", "type", "chunk_id", "document_id")
+                own = {"name_key": name_key(name), "name": name, "type": kind, "model": "m"}
+                rows.append(own | where)
+    columns = ("name_key", "name", "type", "chunk_id", "document_id", "model")
     return pa.Table.from_pylist(rows, pa.schema([(column, pa.string()) for column in columns]))
 
 
@@ -43,7 +45,10 @@ def rows_of(corpus: Corpus, texts: dict[str, str] | None = None, **settings) -> 
     found = resolve(mentions_of(corpus), chunks_of(texts or {}), MergingSettings(**settings))
     assert found.schema == TABLES["graphrag.aliases"].schema
     keys = found["name_key"].to_pylist()
-    assert keys == sorted(set(mentions_of(corpus)["name_key"].to_pylist()))
+    assert keys == sorted(keys)
+    assert {key.partition(" [")[0] for key in keys} == set(
+        mentions_of(corpus)["name_key"].to_pylist()
+    )
     return {row["name_key"]: row for row in found.to_pylist()}
 
 
@@ -107,7 +112,7 @@ def test_titles_in_many_spellings(titled: str) -> None:
         ("two titles in two documents", {"a": ["Dr Lin; Lin"], "b": ["Mrs Lin"]}),
         ("a rival that only a relationship names", {"a": ["Dr Lin; Lin; Mrs Lin:?"]}),
         ("not a person", {"a": ["Dr Pepper:thing; Pepper"]}),
-        ("more often a place", {"a": ["President Washington; Washington", "Washington:place"]}),
+        ("more often a place", {"a": ["President Lin; Lin", *["Lin:place"] * 4]}),
         ("titles alone", {"a": ["Captain; Doctor; Dr; Mr President; President; the Captain"]}),
         ("an office is no title", {"a": ["President of France; Mayor of France; of France"]}),
         ("an initial", {"a": ["Professor A; A; Professor B; B"]}),
@@ -152,7 +157,7 @@ def test_one_common_chunk_is_sufficient_evidence_and_five_are_listed() -> None:
         ("husband or wife", {"a": ["Jane Smith; Mr Smith"]}),
         ("husband, wife, or either", {"a": ["Jane Smith; Mr Smith; Smith"]}),
         ("a month", {"a": ["Jo March; March:concept", "March:event"]}),
-        ("a place", {"a": ["George Washington; Washington", "Washington:place"]}),
+        ("a place", {"a": ["George Lin; Lin", *["Lin:place"] * 4]}),
         ("only a place is longer", {"a": ["Lake Lin:place; Lin"]}),
         ("the family", {"a": ["Lin; Lin Family"]}),
         ("a description", {"a": ["Lin; mother of Lin; Lin's mother; the Lin woman; Lin woman"]}),
@@ -290,6 +295,37 @@ def test_pronoun_is_no_acronym() -> None:
     states = "United States:place"
     for others, n_merged in (("US:place; US:place", 1), ("us:person; US:place", 0), ("us", 0)):
         assert len(merged(rows_of({"a": [f"{states}; {others}"]}, says))) == n_merged
+
+
+def test_homonyms_of_different_types_are_two_entities() -> None:
+    corpus = {"a": ["George Washington; Washington"], "b": ["Washington:place", "Washington:geo"]}
+    rows = rows_of({**corpus, "c": ["Washington:organization; Washington:concept; Washington:?"]})
+    assert merged(rows) == groups("george washington; washington [person]")
+    assert rows["washington [person]"]["name"] == "Washington (person)"
+    assert rows["washington [person]"]["rule"] == "short form"
+    assert rows["washington"]["name"] == "Washington"
+    assert rows["washington"]["n_mentions"] == 5
+    assert rows["washington"]["entity_id"] == entity_id("washington")
+
+
+@pytest.mark.parametrize(
+    ("why", "corpus"),
+    [
+        ("types beside proper names", {"a": ["Lin", "Lin:concept", "Lin:thing", "Lin:other"]}),
+        ("a body and its seat", {"a": ["Mill:place", "Mill:organization", "Mill:location"]}),
+        ("one error in five", {"a": ["Lin", "Lin", "Lin", "Lin", "Lin:place"]}),
+    ],
+)
+def test_noise_of_types_is_one_entity(why: str, corpus: Corpus) -> None:
+    assert len(rows_of(corpus)) == 1, why
+
+
+def test_types_guessed_by_the_extractive_model_separate_nothing() -> None:
+    guessed = mentions_of({"a": ["Wren", "Wren:place"]})
+    models = pa.array([EXTRACTIVE] * guessed.num_rows)
+    guessed = guessed.set_column(guessed.column_names.index("model"), "model", models)
+    found = resolve(guessed, chunks_of({}), MergingSettings())
+    assert found["name_key"].to_pylist() == ["wren"]
 
 
 def test_name_may_contain_its_acronym() -> None:

@@ -136,6 +136,8 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
             "position": 0,
             "source_key": "dr lin",
             "target_key": "york",
+            "source_type": "person",
+            "target_type": "",
             "description": "They met.",
             "strength": 9,
         }
@@ -159,7 +161,7 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
 
 def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     said = reply(
-        [entity("Lin", description="A doctor."), entity("LIN", "place", "Rich."), entity("Ann")],
+        [entity("Lin", description="A doctor."), entity("LIN", "thing", "Rich."), entity("Ann")],
         [related("Lin", "Ann", "They met.", 2), related("ann", "lin", "They fought.", 6)],
     )
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
@@ -173,6 +175,22 @@ def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     (one,) = found.beside["relationship_mentions"].to_pylist()
     assert (one["source_key"], one["target_key"]) == ("lin", "ann")
     assert (one["description"], one["strength"]) == ("They met. They fought.", 6)
+
+
+def test_homonyms_within_a_reply_are_two_mentions(tmp_path: Path) -> None:
+    said = reply(
+        [entity("Lin", description="A doctor."), entity("Lin", "place", "A town."), entity("Ann")],
+        [related("Lin", "Ann", "They met.", 2)],
+    )
+    with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
+        found = extract(chunks_of("Lin"), model, ONCE)
+    mentions = found.beside["entity_mentions"].select(["name_key", "type", "description"])
+    assert mentions.to_pylist()[:2] == [
+        {"name_key": "lin", "type": "person", "description": "A doctor."},
+        {"name_key": "lin", "type": "place", "description": "A town."},
+    ]
+    (one,) = found.beside["relationship_mentions"].to_pylist()
+    assert (one["source_key"], one["source_type"]) == ("lin", "person")
 
 
 # reply to a chunk, names that are kept, and the message

@@ -152,6 +152,27 @@ def test_ids_of_our_chunks_limit_the_location(tmp_path: Path) -> None:
     assert {r["description"] for r in rows if r["name_key"] == "the boat"} == {"Leaks."}
 
 
+def test_homonyms_are_located_by_their_rows(tmp_path: Path) -> None:
+    first, second = chunk_of("d0", 0), chunk_of("d1", 0)
+    rows = [
+        {"title": "Lin", "type": "person", "text_unit_ids": [first]},
+        {"title": "Lin", "type": "geo", "text_unit_ids": [second]},
+        {"title": "Boat", "type": "thing", "text_unit_ids": None},
+    ]
+    rows = [row | {"description": row["type"]} for row in rows]
+    graph = put(tmp_path, rows, [{**RELATIONSHIPS[0], "source": "Lin", "target": "Boat"}])
+    found = extracted_from(
+        graph_in(graph), chunks_of({"d0": ["Lin met Ann."], "d1": ["A boat is in Lin."]})
+    )
+    mentions = found.beside["entity_mentions"].to_pylist()
+    assert [(row["chunk_id"], row["type"]) for row in mentions if row["name_key"] == "lin"] == [
+        (first, "person"),
+        (second, "geo"),
+    ]
+    (one,) = found.beside["relationship_mentions"].to_pylist()
+    assert (one["chunk_id"], one["source_type"]) == (second, "geo")
+
+
 def test_chunks_cut_by_the_pipeline_are_known_by_id(tmp_path: Path) -> None:
     document = Document("log", "log", "A boat came. " * 200)
     cut = chunk_documents([document], CorpusSettings(), default_tokenizer())

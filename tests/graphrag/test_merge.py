@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.settings import MergingSettings
@@ -32,6 +33,7 @@ def mention(name: str, chunk: str, kind: str = "", description: str = "") -> dic
 
 def row_of(source: str, target: str, chunk: str, description: str = "", strength: int = 5) -> dict:
     own = {"source_key": source, "target_key": target, "strength": strength}
+    own |= {"source_type": "", "target_type": ""}
     where = {"chunk_id": chunk, "document_id": chunk.split(".")[0]}
     return own | where | {"description": description}
 
@@ -317,3 +319,38 @@ def test_only_changed_descriptions_are_requested_again() -> None:
     assert len(before) == len(after) == 3
     (new,) = after - before
     assert new.passages == ("Boat is 0.", "Boat is 1.", "Boat is 2.", "Boat sank.")
+
+
+def test_homonyms_have_their_own_mentions_and_relationships() -> None:
+    mentions = [
+        mention("Washington", "d0.0", "person", "He led."),
+        mention("Army", "d0.0", "organization"),
+        mention("Washington", "d1.0", "place", "It is a city."),
+        mention("River", "d1.0", "thing"),
+    ]
+    related = [
+        row_of("washington", "army", "d0.0", "He led it.") | {"source_type": "person"},
+        row_of("river", "washington", "d1.0", "It flows there.") | {"target_type": "place"},
+    ]
+    given = table_of_rows(
+        TABLES["graphrag.entity_mentions"], [row | {"model": "m"} for row in mentions]
+    )
+    names = resolve(given, TABLES["chunks"].empty(), SETTINGS)
+    pairs, rules = (
+        table_of_rows(TABLES["graphrag.relationship_mentions"], related),
+        (n_word_pieces,),
+    )
+    model = Scripted(lambda request: "Merged.")
+    found = merge_entities(given, pairs, names, model, SETTINGS, *rules).rows
+    by_name = {row["name"]: row for row in found.to_pylist()}
+    assert by_name["Washington"]["type_variants"] == ["person: 1"]
+    assert by_name["Washington (place)"]["description"] == "It is a city."
+    joined = merge_relationships(pairs, names, found, model, SETTINGS, *rules).rows
+    name_of = {row["entity_id"]: name for name, row in by_name.items()}
+    assert {
+        frozenset(name_of[row[f"{end}_id"]] for end in ("source", "target"))
+        for row in joined.to_pylist()
+    } == {
+        frozenset({"Washington", "Army"}),
+        frozenset({"Washington (place)", "River"}),
+    }

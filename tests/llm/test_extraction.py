@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gsum_resources.llm.classical.entities import extract_entities, guess_type
+from gsum_assets.corpus.names import names_skipped
+from gsum_resources.llm.classical.entities import extract_entities, guess_type, proper_names
 from gsum_resources.llm.classical.facts import atomic_statements, extract_facts
 from gsum_resources.llm.classical.keyphrases import distinct, keyphrases
 from gsum_resources.llm.classical.noun_phrases import noun_phrases
@@ -137,3 +138,24 @@ def test_enumeration():
 
 def test_grades_reach_both_bounds():
     assert [grade(share, 1, 10) for share in (-1, 0, 0.5, 1, 2)] == [1, 1, 5, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Его построил инженер Иван Петров, который жил в Одессе.", ["Иван Петров", "Одессе"]),
+        ("Ο μηχανικός Νίκος Παππάς έζησε στην Αθήνα.", ["Νίκος Παππάς", "Αθήνα"]),
+        ("The mill of Łukasz Ševčík burned.", ["Łukasz Ševčík"]),
+        ("码头的吊车坏了。", []),
+    ],
+)
+def test_names_of_scripts_with_capitals_are_found(text: str, names: list[str]) -> None:
+    assert list(proper_names(read_sentences([text]))) == names
+
+
+def test_lack_of_names_is_reported_for_scripts_without_capitals() -> None:
+    skipped = names_skipped(["The ferry.", "码头的吊车坏了。"], "extractive-9/x")
+    assert skipped is not None
+    assert "choose a language model" in skipped
+    assert names_skipped(["The ferry.", "Порт."], "extractive-9/x") is None
+    assert names_skipped(["码头的吊车坏了。"], "judge") is None

@@ -20,6 +20,9 @@ from gsum_resources.llm.classical.sentences import read_sentences, split_clauses
         ("A line that is\nwrapped. Then more.", ["A line that is wrapped.", "Then more."]),
         ("# Title\n\n- one thing\n- two things", ["Title", "one thing", "two things"]),
         ("", []),
+        ("港口开放。“吊车坏了！”他说？是。", ["港口开放。", "“吊车坏了！”", "他说？", "是。"]),
+        ("هل افتتح؟ نعم. في مايو.", ["هل افتتح؟", "نعم.", "في مايو."]),
+        ("क्रेन टूट गई। मई में।", ["क्रेन टूट गई।", "मई में।"]),
     ],
 )
 def test_text_is_split_into_sentences(text, expected):

@@ -1,4 +1,8 @@
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gsum_assets.retrieval.words import Words
 
@@ -28,6 +32,21 @@ def test_bigrams_follow_the_words_and_skip_stop_words():
 def test_language_has_its_own_stop_words_and_stems():
     assert Words("de").split("Die Häuser und das Haus") == ["haus", "haus"]
     assert Words("de-AT").split("Die Häuser") == Words("de").split("Die Häuser")
+
+
+def test_scripts_without_blanks_are_split_into_pairs_of_characters():
+    assert Words("zh").find("港口在1999年开放。") == ["港口", "口在", "1999", "年开", "开放"]
+    assert Words("th").find("ท่าเรือ") == ["ท่า", "าเ", "เรื", "รือ"]
+
+
+@pytest.mark.parametrize("word", ["हिन्दी", "مَرْحَبًا", "cafe\u0301", "Straße".lower()])
+def test_marks_do_not_end_a_word(word):
+    assert Words("tlh").find(f"{word}, {word}") == [word, word]
+
+
+@given(st.text(st.characters(max_codepoint=0x2FF) | st.sampled_from("“”’—…€²½"), max_size=40))
+def test_words_of_latin_text_are_runs_of_letters_digits_and_underscores(text):
+    assert Words().find(text) == re.findall(r"\w+", text.lower())
 
 
 def test_unknown_language_has_no_stop_words():

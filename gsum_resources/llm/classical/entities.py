@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
+import regex
 
 from gsum_resources.llm.classical.keyphrases import keyphrases
 from gsum_resources.llm.classical.sentences import Sentence
@@ -31,8 +32,8 @@ _TYPES = (
         r"|wedding|voyage|trip|journey|accident|pandemic|crisis|departure|kickoff",
     ),
 )
-_CAPITALIZED = re.compile(
-    r"\b(?!I\b)[A-ZÀ-Þ][\w'’.-]*\w(?:(?: of)?(?: the)? (?!I\b)[A-ZÀ-Þ][\w'’-]*\w)*"
+_CAPITALIZED = regex.compile(
+    r"\b(?!I\b)\p{Lu}[\w'’.-]*\w(?:(?: of)?(?: the)? (?!I\b)\p{Lu}[\w'’-]*\w)*"
 )
 _TITLES = r"(?:mr|mrs|ms|miss|dr|prof|professor|captain|admiral|lieutenant|sir|lady|hon|president)"
 _SPEAKS = r"(?:said|says|thought|told|who|had|[a-z]{3,}ed)"

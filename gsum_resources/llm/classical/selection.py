@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gsum_resources.llm.classical.sentences import Sentence
+from gsum_resources.llm.classical.sentences import ENDS, Sentence
 from gsum_resources.llm.classical.vocabulary import content_stems, count_words, words
 
 _OWN = frozenset(("i", "me", "my", "you", "your"))
@@ -182,7 +182,7 @@ def is_statement(sentence: Sentence) -> bool:
         return False
     if _FINITE.search(_POSSESSIVE.sub("", sentence.text)):
         return True
-    ends = re.search(r"[.!?…][\"'”’)\]]*$", sentence.text)
+    ends = re.search(rf"[{ENDS}][\"'”’)\]」』）]*$", sentence.text)
     return bool(ends and re.search(r"(?<!\w)[^\W\d_A-Z]{3,}", sentence.text))
 
 
@@ -211,7 +211,7 @@ def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> n
         factors[i] = max(0.2, 1 - settings.chat * own)
         factors[i] *= settings.quoted if sentence.text[0] in '"“' else 1
         factors[i] *= settings.imprint if _IMPRINT.search(sentence.text) else 1
-        factors[i] *= settings.question if sentence.text.endswith("?") else 1
+        factors[i] *= settings.question if sentence.text.endswith(("?", "？", "؟")) else 1
         factors[i] *= 1 if sentence.whole else settings.fragment
         factors[i] *= settings.hanging if _HANGING.match(sentence.text) else 1
         factors[i] *= 1 if _FINITE.search(sentence.text) else settings.verbless

@@ -22,8 +22,14 @@ _ABBREVIATIONS = word_set(
     univ est ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec
     """
 )
-_BOUNDARY = re.compile(r"([.!?…]+)([\"'”’)\]]*)\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ£$€—])")
-_BREAK = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{1,2}[.)])[ \t])|(?<=[.!?:…\"”])[ \t]*\n")
+ENDS = ".!?…؟۔।॥።。！？｡"  # also of Arabic, Indic and Ethiopic scripts, Chinese and Japanese
+_FIRST = "A-Z0-9À-ÞΑ-ЯЁ\u0590-\u1dff\u2e80-\uffff"  # the last two: scripts without capitals
+_OPENS = "[\"'“‘(\\[「『]*"
+_CLOSES = "\"'”’)\\]」』）"
+_BOUNDARY = re.compile(
+    rf"([{ENDS}]+)([{_CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—])|[。！？｡]+[{_CLOSES}]*(?=.)"
+)
+_BREAK = re.compile(rf"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{{1,2}}[.)])[ \t])|(?<=[:\"”{ENDS}])[ \t]*\n")
 _HEADING = re.compile(r"^([ \t]*#{1,6}[ \t].*)$", re.MULTILINE)
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
 _CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
@@ -84,8 +90,8 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
         for k, piece in enumerate(pieces):
             opens = position == 0 and k == 0 and not turn.speaker
             # A passage that begins inside a sentence begins with a lower-case letter.
-            whole = not (opens and not re.match(r"[\"'“‘(\[]*[A-Z0-9À-ÞΑ-ЯЁ]", piece))
-            whole &= bool(re.search(r"[.!?…:][\"'”’)\]]*$", piece))
+            whole = not (opens and not re.match(rf"{_OPENS}[{_FIRST}]", piece))
+            whole &= bool(re.search(rf"[{ENDS}:][{_CLOSES}]*$", piece))
             for text, complete in _spoken(piece) if spoken else [(_written(piece), True)]:
                 if text:
                     sentences.append(Sentence(text, turn.speaker, index, whole and complete))

@@ -3,7 +3,10 @@
 import math
 import re
 
+from gsum_resources.scripts import is_plain, n_words, words_in
+
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+_ENDING = re.compile(r"(?<=[^\W_])['’][^\W\d_]+")
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -38,7 +41,12 @@ FUNCTION_WORDS = word_set(
 
 
 def words(text: str) -> list[str]:
-    """Return words in lower case, without apostrophe endings (`it's`, `don't`)."""
+    """Return words in lower case, without apostrophe endings (`it's`, `don't`).
+
+    Those of scripts without blanks between words are pairs of characters.
+    """
+    if not is_plain(text):
+        return words_in(_ENDING.sub("", text).replace("_", " ").lower())
     return [re.split("['’]", m[0])[0].lower() for m in _WORD.finditer(text)]
 
 
@@ -71,8 +79,8 @@ def content_stems(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Return the number of blank-separated words."""
-    return len(text.split())
+    """Return the number of blank-separated words, and of characters of scripts without blanks."""
+    return n_words(text)
 
 
 def count_tokens(text: str) -> int:
