@@ -226,10 +226,12 @@ def _with_text(record: Record, converted: Converted | None) -> Record:
 
 
 def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:
-    """Return pages and headings of a document; only whole files have any."""
+    """Return pages and headings of a document; of a row of a table its location."""
+    if record.location:
+        return [Section(document.document_id, "row", 1, 0, record.location, 0)]
     suffix = "" if record.line else record.file[record.file.rfind(".") :].lower()
-    starts = converted.page_starts if converted else ()
-    return sections_of(document.document_id, document.text, suffix, starts)
+    starts, labels = (converted.page_starts, converted.labels) if converted else ((), ())
+    return sections_of(document.document_id, document.text, suffix, starts, labels)
 
 
 def _document(record: Record, max_bytes: int) -> Document:
@@ -264,9 +266,9 @@ def _title(record: Record, text: str) -> str:
 
 
 def _file_title(record: Record) -> str:
-    """Return the name of a converted file, else the id."""
+    """Return the location of a row, the name of a converted file, else the id."""
     if not record.converter:
-        return record.document_id
+        return record.location or record.document_id
     name = record.file.rpartition("/")[2]
     return " ".join(name[: -len(record.converter)].split()) or record.document_id
 

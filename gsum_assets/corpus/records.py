@@ -51,6 +51,7 @@ class Record:
     problem : why the record cannot be used, or None.
     converter : file name extension that selects the converter of `content`; "" for text.
     is_other_type : whether the file has a type that gsum does not read.
+    location : what a source names besides the title, "faq.csv, row 12"; "" for other records.
     """
 
     document_id: str
@@ -63,6 +64,7 @@ class Record:
     problem: str | None = None
     converter: str = ""
     is_other_type: bool = False
+    location: str = ""
 
 
 def id_problem(document_id: str) -> str | None:
