@@ -10,7 +10,7 @@ from itertools import pairwise
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.conversion.plain import decoded_text
 
-UNKNOWN = "Unknown speaker"
+UNKNOWN = "Unknown Speaker"
 """Label of speech without a name, where the captions around it have one."""
 
 _TIME = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,9})?)"
@@ -26,6 +26,8 @@ _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|lrm|rlm|#\d{1,7}|#x[0-9a-f]{1,6})
 _LABEL = re.compile(r"(?:>>+\s*|[-–]\s+)?([^\W\d_][^\n:?!;\"“”]{0,59}?)[ \t]*:[ \t]+(?=\S)")
 _CHANGE = re.compile(r"(?:>>+\s*|[-–]\s+)(?=\S)")  # another speaker, who is not named
 _SMALL = frozenset({"of", "the", "and", "de", "van", "von", "der", "la", "le", "du", "da", "di"})
+_UNNAMED = re.compile(r"[:?!;\"“”<>]|(?<!\S)[^\w\s(]+")
+_MOST_WORDS, _LONGEST_NAME = 6, 47  # of a name
 _NAMED_SHARE = 0.9  # of the captions, from which on one without a name has another speaker
 _ROLLING_SHARE = 0.3  # of the captions that repeat the last lines of the one before
 _PAUSE_MS, _FULL_CHARS, _MOST_CHARS = 2_000, 400, 1_000  # end a line of speech without a name
@@ -156,7 +158,14 @@ def _speech_of(caption: _Caption) -> Iterator[Speech]:
 
 
 def _name(tagged: str) -> str | None:
-    return _plain(tagged).replace(":", " ").strip() or None
+    """Return a name in the form of a label that `speaker_labels` recognizes in a transcript."""
+    words = [
+        word if word in _SMALL else word[0].upper() + word[1:]
+        for word in _UNNAMED.sub(" ", _plain(tagged).replace("&", " and ")).split()
+    ]
+    if words and not words[0][0].isalpha():  # a telephone number
+        words = ["Caller", *(word.lstrip("(") for word in words)]
+    return " ".join(words[:_MOST_WORDS])[:_LONGEST_NAME].rstrip(" .,-(") or None
 
 
 def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
@@ -168,7 +177,7 @@ def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
     for line in filter(None, map(_plain, lines)):
         label = _LABEL.match(line)
         if label and _is_name(label[1]):
-            pairs.append((label[1], line[label.end() :]))
+            pairs.append((_name(label[1]), line[label.end() :]))
         elif change := _CHANGE.match(line):
             pairs.append(("", line[change.end() :]))
         elif pairs:
@@ -181,7 +190,8 @@ def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
 def _is_name(label: str) -> bool:
     words = label.split()
     begins = all(w[0].upper() == w[0] or w in _SMALL for w in words)
-    return len(words) <= 6 and begins and not label.endswith((".", ","))
+    is_sentence = label.endswith((".", ",")) and len(words[-1]) > len("Jr.")
+    return len(words) <= _MOST_WORDS and begins and not is_sentence
 
 
 def _attributed(speech: Sequence[Speech], has_tags: bool) -> list[Speech]:

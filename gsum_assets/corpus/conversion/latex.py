@@ -55,7 +55,7 @@ def convert_latex(content: bytes) -> Converted:
     except Exception as error:  # whatever a damaged file makes it raise
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise ConversionError(f"not readable as LaTeX ({reason}); correct it") from error
-    text = "\n".join(line.strip() for line in text.split("\n"))
+    text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
     text = _BLANK_LINES.sub("\n\n", text).strip("\n")
     if not text.strip():
         raise ConversionError("the document has no text; fill it or remove it")
