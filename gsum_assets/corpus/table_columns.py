@@ -98,14 +98,19 @@ def _text_column(names: Sequence[str], rows: list[Mapping[str, Any]], wanted: Co
 
 
 def _unclear(names: Sequence[str], candidates: Sequence[str]) -> str:
-    shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_SHOWN])
+    shown = ", ".join(_printable(name) for name in names[:_SHOWN])
     more = ", …" if len(names) > _SHOWN else ""
     reason = "several may be" if len(candidates) > 1 else "none is certainly"
-    example = (candidates or names or ["NAME"])[0][:_LONGEST_NAME]
+    example = _printable((candidates or names)[0])
     return (
         f"a table with the columns {shown}{more}, of which {reason} the text; name it in "
         f'[documents] of corpus.toml, as text_column = "{example}", or move the file'
     )
+
+
+def _printable(name: str) -> str:
+    shown = name[:_LONGEST_NAME].encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
 
 
 def _is_long(values: Iterable[Any]) -> bool:

@@ -159,7 +159,8 @@ def _row_record(
         used[digest] += 1
         document_id = f"{prefix}:{digest}" + (f"-{used[digest]}" if used[digest] > 1 else "")
     location = f"{file}, row {row.number}"
-    content = f"{location}\0{columns.text}\0{columns.title}\0".encode() + row.content
+    content = f"{location}\0{columns.text}\0{columns.title}\0".encode("utf-8", "surrogatepass")
+    content += row.content
     if problem := id_problem(document_id):
         return broken_record(file, row.line, content, problem)
     title, text = values.get(columns.title), values.get(columns.text)

@@ -132,7 +132,9 @@ def csv_header(stream: IO[bytes], max_bytes: int) -> tuple[list[str], Iterator[R
     The separator is the one of `,`, `;`, tab and `|` that divides the header into most columns.
     """
     # Bytes that are not UTF-8 survive as surrogates, so that only their own row is rejected.
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    codec = encoding_of(stream)
+    errors = "surrogateescape" if codec == "utf-8-sig" else "replace"
+    text = io.TextIOWrapper(stream, codec, errors, newline="")
     csv.field_size_limit(max(csv.field_size_limit(), max_bytes + PIECE))
     first = text.readline()
     delimiter = max(
@@ -141,6 +143,13 @@ def csv_header(stream: IO[bytes], max_bytes: int) -> tuple[list[str], Iterator[R
     reader = csv.reader(_then(first, text), delimiter=delimiter, strict=True)
     header = [name.strip() for name in next(reader, [])]
     return header, _csv_rows(reader, header)
+
+
+def encoding_of(stream: IO[bytes]) -> str:
+    """Return the encoding of a text: UTF-16 by its mark, else UTF-8."""
+    mark = stream.read(2)
+    stream.seek(0)
+    return "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def _then(first: str, rest: Iterator[str]) -> Iterator[str]:

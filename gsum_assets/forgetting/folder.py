@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.corpus.table_files import is_table, records_of, table_suffix
-from gsum_assets.corpus.table_rows import items_of
+from gsum_assets.corpus.table_rows import encoding_of, items_of
 from gsum_resources.paths import replace_content
 
 
@@ -54,6 +54,8 @@ def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
         return json.dumps(whole, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
     is_packed = path.suffix == ".gz"
     raw = io.BytesIO(gzip.decompress(content) if is_packed else content)
+    if encoding_of(raw) == "utf-16":
+        raw = io.BytesIO(raw.read().decode("utf-16", "replace").encode())
     kept = []
     at = {start: start in lines for start in starts}
     is_dropped = False
