@@ -82,7 +82,7 @@ def test_any_mix_of_formats(tmp_path):
         ("p", "documents.parquet", 1),
         ("image.png:0", "image.png", 0),
         ("notes--2024--a", "notes/2024/a.md", 0),
-        ("sub/documents.jsonl:0", "sub/documents.jsonl", 0),
+        ("sub/documents.jsonl:1", "sub/documents.jsonl", 1),
     ]
 
 
