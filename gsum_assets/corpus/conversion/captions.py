@@ -218,9 +218,7 @@ def _transcript(speech: Sequence[Speech]) -> Converted:
     before: Speech | None = None
     line_start = 0
     for spoken in speech:
-        joins = before is not None and before.speaker == spoken.speaker
-        if joins and not spoken.speaker:
-            joins = not _ends_line(before, spoken, len(text) - line_start)
+        joins = before is not None and _continues(before, spoken, len(text) - line_start)
         label = f"{spoken.speaker}: " if spoken.speaker else ""
         addition = f" {spoken.text}" if joins else f"{label}{spoken.text}"
         text += "" if joins or not text else "\n"
@@ -234,11 +232,16 @@ def _transcript(speech: Sequence[Speech]) -> Converted:
     return Converted("", text, tuple(starts), tuple(labels))
 
 
-def _ends_line(before: Speech, after: Speech, length: int) -> bool:
-    """Return whether speech without names continues on a new line: at pauses and sentence ends."""
-    whole = before.text.endswith((".", "?", "!", "…", "。", "？", "！"))
-    full = length >= (_FULL_CHARS if whole else _MOST_CHARS)
-    return full or after.start - before.end >= _PAUSE_MS
+def _continues(before: Speech, after: Speech, length: int) -> bool:
+    """Return whether speech is on one line with the one before it, which has `length` characters.
+
+    A turn is one line. Speech without names is divided at pauses, and at ends of sentences.
+    """
+    if before.speaker != after.speaker or after.speaker:
+        return before.speaker == after.speaker
+    is_whole = before.text.endswith((".", "?", "!", "…", "。", "？", "！"))
+    is_full = length >= (_FULL_CHARS if is_whole else _MOST_CHARS)
+    return not is_full and after.start - before.end < _PAUSE_MS
 
 
 def _clock(ms: int) -> str:

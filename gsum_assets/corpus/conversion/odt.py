@@ -91,7 +91,8 @@ def _html(element: Any) -> str:
         level = min(int(level), 6) if level.isdigit() else 1
         return f"<h{level}>{inner}</h{level}>"
     if tag == f"{_TEXT}note":
-        note = " ".join("".join(element.find(f"{_TEXT}note-body").itertext()).split())
+        bodies = element.iterfind(f"{_TEXT}note-body")
+        note = " ".join("".join(text for body in bodies for text in body.itertext()).split())
         return f" ({escape(note, quote=False)})"
     name = _HTML.get(tag)
     return f"<{name}>{inner}</{name}>" if name else inner
