@@ -170,7 +170,6 @@ def test_rows_of_a_workbook_are_located_by_sheet() -> None:
         (".rtf", rb"{\rtf1 }"),
         (".rst", b"\n.. comment\n"),
         (".tex", b"% nothing\n"),
-        (".tex", b"\xff\xfe\xff"),
     ],
 )
 def test_damaged_and_empty_files_are_refused_with_a_reason(suffix: str, content: bytes) -> None:
