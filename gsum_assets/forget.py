@@ -15,8 +15,9 @@ from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import take_records
 from gsum_assets.corpus.queries import QUERIES_FILE
-from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
+from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.corpus.table_files import is_table, records_of
 from gsum_assets.definitions import Pipeline
 from gsum_assets.execute import OnStart, RunResult
 from gsum_assets.forgetting.folder import take_out
@@ -141,7 +142,8 @@ def check_forgotten(
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
-    present = read_records(folder, settings.documents.max_bytes)
+    limits = settings.documents
+    present = read_records(folder, limits.max_bytes, None, limits.columns)
     if any(record.document_id == document_id for record in present):
         raise CorpusError(
             f"document '{document_id}' is still in the folder of corpus '{corpus}'; delete it by "
@@ -161,8 +163,9 @@ def check_forgotten(
 
 def _text_in(original: Path, document_id: str, settings: CorpusSettings) -> str:
     """Return the text of a document in a file outside the corpus folder."""
-    if original.name in RECORD_FILES:
-        found = records_of(original, original.name, settings.documents.max_bytes)
+    if is_table(original.name):
+        limits, prefix = settings.documents, document_id.rpartition(":")[0]
+        found = records_of(original, original.name, limits.max_bytes, limits.columns, prefix)
         records = [record for record in found if record.document_id == document_id]
     else:
         content, suffix = original.read_bytes(), original.suffix.lower()
@@ -214,7 +217,8 @@ def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Seque
     """
     folder = find_corpus(pipeline.home.corpora, corpus)
     settings = load_settings(folder)
-    records = list(read_records(folder, settings.documents.max_bytes))
+    limits = settings.documents
+    records = list(read_records(folder, limits.max_bytes, None, limits.columns))
     found = [record for record in records if record.document_id == document_id]
     observed = pipeline.forgetting.deletions.observe(corpus)
     if not found and document_id not in {*observed.documents, *observed.deleted}:

@@ -60,7 +60,7 @@ def sources_of(
         location = kind if document_id else ""
         if chunk:
             location = locate(chunk["document_id"], chunk["start"], chunk["end"])
-            if location in ("", f'section "{title}"'):  # no more than the title
+            if location in ("", title, f'section "{title}"'):  # no more than the title
                 location = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
         found.append(Source(title, location, row["text"], document_id, row["node_id"]))
     return found

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from gsum_assets.corpus.folder import is_other_type, is_own, walk
 from gsum_assets.corpus.load import FEWEST_BUCKETS, MOST_BUCKETS
-from gsum_assets.corpus.records import RECORD_FILES
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
 from gsum_assets.tables import TABLES
 from gsum_resources.bucket_counts import BucketCounts
@@ -108,7 +107,7 @@ def size_of(folder: Path) -> tuple[int, int]:
             size = path.size if isinstance(path, RemoteFile) else path.stat().st_size
         except FileNotFoundError:  # deleted since the folder was listed
             continue
-        is_compressed = name in RECORD_FILES and name.endswith(_COMPRESSED)
+        is_compressed = name.lower().endswith(_COMPRESSED)
         n_documents += 1
         n_bytes += size * (_RATIO if is_compressed else 1)
     return n_documents, n_bytes

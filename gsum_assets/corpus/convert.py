@@ -25,6 +25,7 @@ class ConvertedDocument:
     title: str
     text: str
     page_starts: list[int]
+    page_labels: list[str]
 
 
 class Conversion:
@@ -75,7 +76,12 @@ class Conversion:
         key = digest, converter_version(record.converter)
         found = self._stored(key) or self._converter.convert(record.converter, record.content)
         self._done[record.document_id] = ConvertedDocument(
-            record.document_id, *key, found.title, found.text, list(found.page_starts)
+            record.document_id,
+            *key,
+            found.title,
+            found.text,
+            list(found.page_starts),
+            list(found.labels),
         )
         return found
 
@@ -102,7 +108,10 @@ class Conversion:
             rows, _ = self._store.read(_TABLE, [partition])
             self._read[partition] = {
                 (row["content_hash"], row["converter"]): Converted(
-                    row["title"], row["text"], tuple(row["page_starts"])
+                    row["title"],
+                    row["text"],
+                    tuple(row["page_starts"]),
+                    tuple(row.get("page_labels") or ()),  # not stored by earlier versions
                 )
                 for row in rows.to_pylist()
             }

@@ -13,21 +13,15 @@ from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import about_broken_link
 from gsum_assets.corpus.prompts import PROMPTS_FOLDER
 from gsum_assets.corpus.queries import QUERIES_FILE
-from gsum_assets.corpus.records import (
-    FORBIDDEN,
-    PIECE,
-    RECORD_FILES,
-    Record,
-    id_problem,
-    records_of,
-    too_large,
-)
+from gsum_assets.corpus.records import FORBIDDEN, PIECE, Record, id_problem, too_large
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError
+from gsum_assets.corpus.table_columns import FOUND, ColumnNames
+from gsum_assets.corpus.table_files import TABLE_SUFFIXES, is_table, records_of, table_suffix
 from gsum_resources.paths import RemoteFile, is_remote, remote_files
 
 TEXT_SUFFIXES = (".txt", ".md")
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
-READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *RECORD_FILES)
+READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")
 """File name extensions, and names, of files that are read as documents."""
 
 _OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
@@ -42,7 +36,10 @@ QUIET_S = 5.0
 
 
 def read_records(
-    folder: Path, max_bytes: int, document_ids: Collection[str] | None = None
+    folder: Path,
+    max_bytes: int,
+    document_ids: Collection[str] | None = None,
+    columns: ColumnNames = FOUND,
 ) -> Iterator[Record]:
     """Yield every record of a corpus folder, by file name, then line.
 
@@ -53,6 +50,7 @@ def read_records(
     folder : a local or remote path.
     max_bytes : size above which a file becomes a record with a problem.
     document_ids : ids to read; other files are not opened. None: all.
+    columns : columns of tables that `corpus.toml` names.
 
     Raises
     ------
@@ -63,7 +61,7 @@ def read_records(
         raise CorpusError(_missing(folder))
 
     def read(found: tuple[str, Path | RemoteFile]) -> Iterable[Record]:
-        return _records_in(*found, max_bytes, document_ids)
+        return _records_in(*found, max_bytes, document_ids, columns)
 
     found = list(walk(folder))
     if not found and is_remote(folder):  # in an object store there are no empty folders
@@ -74,12 +72,17 @@ def read_records(
 
 
 def _records_in(
-    file: str, path: Path | RemoteFile, max_bytes: int, document_ids: Collection[str] | None
+    file: str,
+    path: Path | RemoteFile,
+    max_bytes: int,
+    document_ids: Collection[str] | None,
+    columns: ColumnNames,
 ) -> Iterable[Record]:
-    """Return the records of a file; a file of records is read while they are iterated."""
+    """Return the records of a file; a table is read while they are iterated."""
     name = file.encode("utf-8", "backslashreplace").decode()
-    if file in RECORD_FILES:
-        return _readable(name, lambda: records_of(path, name, max_bytes))
+    if is_table(file):
+        prefix = _converted_id(file)
+        return _readable(name, lambda: records_of(path, name, max_bytes, columns, prefix))
     return list(_readable(name, lambda: _whole_file(path, file, name, max_bytes, document_ids)))
 
 
@@ -146,7 +149,7 @@ def is_own(file: str) -> bool:
 
 def is_other_type(file: str) -> bool:
     """Return whether gsum does not read files with this name."""
-    return file not in RECORD_FILES and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
+    return not is_table(file) and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
 
 
 def is_removed(folder: Path) -> bool:
@@ -195,6 +198,8 @@ def _whole_file(
         if document_ids is not None and unread_id not in document_ids:
             return
         problem = f"files of type {suffix or 'none'} are not read; {READS}; convert or move it"
+        if table_suffix(file):
+            problem = f"no table of documents by its name; questions are read from {QUERIES_FILE}"
         yield Record(unread_id, name, 0, b"not read", problem=problem, is_other_type=True)
         return
     converter = suffix if suffix in FORMATS else ""

@@ -125,12 +125,12 @@ CORPUS = (
             "rejected_documents": "Reason and remedy for each; the other documents are loaded.",
             "converted_documents": "Text returned by the converter of the format. Stored by "
             "content and converter, so that a file is converted once.",
-            "document_sections": "Pages and headings, from which the location of a passage is "
-            "derived.",
+            "document_sections": "Pages, times, rows and headings, from which the location of a "
+            "passage is derived.",
         },
         ("source_documents",),
         pool=None,
-        code_version=f"3; {converters_version()}",  # another converter may give another text
+        code_version=f"4; {converters_version()}",  # another converter may give another text
     ),
     Step(
         _chunks,

@@ -14,7 +14,7 @@ from typing import Any
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.folder import READ_TYPES, read_records
-from gsum_assets.corpus.records import RECORD_FILES, Record, too_large
+from gsum_assets.corpus.records import Record, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 
@@ -101,7 +101,7 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
         If the folder does not exist or holds no document.
     """
     fingerprint = settings.reading_fingerprint()
-    records = read_records(folder, settings.documents.max_bytes)
+    records = read_records(folder, settings.documents.max_bytes, None, settings.documents.columns)
     found, has_document = [], False
     for record in records:
         found.append(_listed(record, fingerprint))
@@ -124,12 +124,14 @@ def require_documents(folder: Path, settings: CorpusSettings) -> None:
     CorpusError
         If the folder does not exist or holds no document.
     """
-    if all(record.is_other_type for record in read_records(folder, settings.documents.max_bytes)):
+    limits = settings.documents
+    records = read_records(folder, limits.max_bytes, None, limits.columns)
+    if all(record.is_other_type for record in records):
         raise _no_document(folder)
 
 
 def _no_document(folder: Path) -> CorpusError:
-    accepted = ", ".join(name if name in RECORD_FILES else f"*{name}" for name in READ_TYPES)
+    accepted = ", ".join(f"*{name}" if name.startswith(".") else name for name in READ_TYPES)
     return CorpusError(f"corpus folder {folder} holds no document; put in any of {accepted}")
 
 
@@ -173,7 +175,8 @@ def take(
         If the folder does not exist.
     """
     selected = None if document_ids is None else frozenset(document_ids)
-    records = read_records(folder, settings.documents.max_bytes, selected)
+    limits = settings.documents
+    records = read_records(folder, limits.max_bytes, selected, limits.columns)
     if selected is not None:
         records = (record for record in records if record.document_id in selected)
     return take_records(records, settings, convert)
@@ -226,10 +229,12 @@ def _with_text(record: Record, converted: Converted | None) -> Record:
 
 
 def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:
-    """Return pages and headings of a document; only whole files have any."""
+    """Return pages and headings of a document; of a row of a table its location."""
+    if record.location:
+        return [Section(document.document_id, "row", 1, 0, record.location, 0)]
     suffix = "" if record.line else record.file[record.file.rfind(".") :].lower()
-    starts = converted.page_starts if converted else ()
-    return sections_of(document.document_id, document.text, suffix, starts)
+    starts, labels = (converted.page_starts, converted.labels) if converted else ((), ())
+    return sections_of(document.document_id, document.text, suffix, starts, labels)
 
 
 def _document(record: Record, max_bytes: int) -> Document:
@@ -264,9 +269,9 @@ def _title(record: Record, text: str) -> str:
 
 
 def _file_title(record: Record) -> str:
-    """Return the name of a converted file, else the id."""
+    """Return the location of a row, the name of a converted file, else the id."""
     if not record.converter:
-        return record.document_id
+        return record.location or record.document_id
     name = record.file.rpartition("/")[2]
     return " ".join(name[: -len(record.converter)].split()) or record.document_id
 

@@ -5,6 +5,7 @@ import pyarrow as pa
 from gsum_resources.arrow import pc
 
 _STEP = " › "
+_NUMBERED = ("page", "slide")
 
 
 def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
@@ -16,14 +17,14 @@ def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
 
     Returns
     -------
-    location : `page 12`, `pages 3-4`, `slide 7`, `section "Scope › Exceptions"`, or "" if the
-        document has neither pages nor headings before `end`.
+    location : `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
+        `section "Scope › Exceptions"`, or "" if the document has none before `end`.
     """
     own = rows.filter(pc.equal(rows["document_id"], document_id))
     sections = own.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
     pages = [row for row in sections if row["kind"] != "heading"]
     if pages:
-        return _pages(pages, start, end)
+        return (_pages if pages[0]["kind"] in _NUMBERED else _labels)(pages, start, end)
     path = _path([row for row in sections if row["kind"] == "heading"], start, end)
     return f'section "{_STEP.join(path)}"' if path else ""
 
@@ -34,6 +35,20 @@ def _pages(pages: list[dict], start: int, end: int) -> str:
     first = max((row["position"] for row in pages if row["start"] <= start), default=1)
     last = max((row["position"] for row in pages if row["start"] < end), default=first)
     return f"{kind} {first}" if last <= first else f"{kind}s {first}-{last}"
+
+
+def _labels(marks: list[dict], start: int, end: int) -> str:
+    """Return the labels of the first and the last mark that contain the characters.
+
+    What the second one repeats of the first is left out: `sheet "Q1", row 12-15`.
+    """
+    before = [row["label"] for row in marks if row["start"] <= start]
+    first = before[-1] if before else marks[0]["label"]
+    last = next((row["label"] for row in reversed(marks) if row["start"] < end), first)
+    if first == last:
+        return first
+    head, blank, tail = last.rpartition(" ")
+    return f"{first}-{tail}" if first.startswith(head + blank) else f"{first} - {last}"
 
 
 def _path(headings: list[dict], start: int, end: int) -> list[str]:

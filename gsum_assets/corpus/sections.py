@@ -1,4 +1,4 @@
-"""Pages and headings of a document, with the position of their first character."""
+"""Pages, times, rows and headings of a document, with the position of their first character."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from gsum_assets.corpus.conversion.formats import FORMATS
 
-_MARKDOWN = frozenset({".md", *(s for s, f in FORMATS.items() if f not in ("pdf", "pptx"))})
+_MARKDOWN = frozenset({".md", *(suffix for suffix, f in FORMATS.items() if f.is_markdown)})
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A page, slide or heading, see `document_sections` in `tables.py`."""
+    """A page, heading or the like, see `document_sections` in `tables.py`."""
 
     document_id: str
     kind: str
@@ -29,20 +29,26 @@ def is_markdown(suffix: str) -> bool:
 
 
 def sections_of(
-    document_id: str, text: str, suffix: str, page_starts: Sequence[int]
+    document_id: str,
+    text: str,
+    suffix: str,
+    page_starts: Sequence[int],
+    labels: Sequence[str] = (),
 ) -> list[Section]:
-    """Return the pages or slides of a document, then its headings.
+    """Return the pages, slides, captions, rows or cells of a document, then its headings.
 
     Parameters
     ----------
     suffix : the file name extension, in lower case.
     page_starts : first character of each page.
+    labels : names of the pages; empty: their numbers.
     """
-    kind = "slide" if suffix == ".pptx" else "page"
+    kind = FORMATS[suffix].mark if suffix in FORMATS else "page"
+    labels = labels or [str(number) for number in range(1, len(page_starts) + 1)]
     pages = [
         # blanks at the end of the text were removed, including blank pages
-        Section(document_id, kind, number, 0, str(number), min(start, len(text)))
-        for number, start in enumerate(page_starts, start=1)
+        Section(document_id, kind, number, 0, label, min(start, len(text)))
+        for number, (start, label) in enumerate(zip(page_starts, labels, strict=True), start=1)
     ]
     headings = _headings(text) if is_markdown(suffix) else ()
     return pages + [

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from gsum_assets.corpus.table_columns import ColumnNames
 from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
 
@@ -85,6 +86,25 @@ class DocumentSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_bytes: int = Field(default=50_000_000, ge=1, description="largest document, bytes of UTF-8")
+    text_column: str | list[str] | None = Field(
+        default=None,
+        description="column of tables with the text, or several, of which the first that a table "
+        "has is used; unset: text, body, content or the like, or the only one with long texts",
+    )
+    title_column: str | None = Field(
+        default=None, description="column of tables with the title; unset: title, subject, headline"
+    )
+    id_column: str | None = Field(
+        default=None,
+        description="column of tables with ids that are unique in the corpus; unset: document_id",
+    )
+
+    @property
+    def columns(self) -> ColumnNames:
+        """The columns of tables that are named."""
+        text = self.text_column or ()
+        texts = (text,) if isinstance(text, str) else tuple(text)
+        return ColumnNames(texts, self.title_column or "", self.id_column or "")
 
 
 class AnswerSettings(BaseModel):
@@ -132,7 +152,7 @@ class CorpusSettings(BaseModel):
 
     def reading_fingerprint(self) -> bytes:
         """Return canonical bytes of the settings that change how a document is read."""
-        return json.dumps(self.documents.model_dump(), sort_keys=True).encode()
+        return json.dumps(self.documents.model_dump(exclude_none=True), sort_keys=True).encode()
 
 
 def load_settings(folder: Path) -> CorpusSettings:

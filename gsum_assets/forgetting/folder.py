@@ -2,14 +2,17 @@
 
 import gzip
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.corpus.records import RECORD_FILES, Record, records_of
+from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.corpus.table_files import is_table, records_of, table_suffix
+from gsum_assets.corpus.table_rows import encoding_of, items_of
 from gsum_resources.paths import replace_content
 
 
@@ -17,11 +20,15 @@ def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) 
     """Delete `records`: whole files, or lines or rows of a file of records."""
     for file in sorted({record.file for record in records}):
         path = folder / file
-        if file not in RECORD_FILES:
+        lines = {record.line for record in records if record.file == file}
+        if not is_table(file) or lines == {0}:
             path.unlink()
             continue
-        lines = {record.line for record in records if record.file == file}
-        starts = [r.line for r in records_of(path, file, settings.documents.max_bytes)]
+        limits = settings.documents
+        starts = [r.line for r in records_of(path, file, limits.max_bytes, limits.columns)]
+        if starts in ([], [*lines]) and table_suffix(file) == ".json":
+            path.unlink()
+            continue
         replace_content(path, _without(path, lines, starts))
 
 
@@ -40,12 +47,21 @@ def _without(path: Path, lines: set[int], starts: Sequence[int]) -> bytes:
         pq.write_table(rows.take(kept), buffer)
         return buffer.getvalue()
     content = path.read_bytes()
+    if table_suffix(path.name) == ".json":
+        whole = json.loads(content)
+        items = items_of(whole)
+        items[:] = [item for number, item in enumerate(items, 1) if number not in lines]
+        return json.dumps(whole, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
     is_packed = path.suffix == ".gz"
     raw = io.BytesIO(gzip.decompress(content) if is_packed else content)
+    if encoding_of(raw) == "utf-16":
+        raw = io.BytesIO(raw.read().decode("utf-16", "replace").encode())
     kept = []
     at = {start: start in lines for start in starts}
     is_dropped = False
-    for number, line in enumerate(_physical_lines(raw, is_csv=".csv" in path.name), start=1):
+    for number, line in enumerate(
+        _physical_lines(raw, is_csv=not table_suffix(path.name).startswith(".jsonl")), start=1
+    ):
         is_dropped = at.get(number, is_dropped)
         kept += [] if is_dropped else [line]
     rest = b"".join(kept)

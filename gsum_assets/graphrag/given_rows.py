@@ -19,8 +19,8 @@ from pydantic import (
 )
 
 from gsum_assets.corpus.names import MOST_CHARS
-from gsum_assets.corpus.records import cells
 from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.corpus.table_files import cells
 from gsum_assets.graphrag.schemas import Name, Relationship
 
 _CHUNK_ID = re.compile(

@@ -3,7 +3,7 @@
 import base64
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _ENCRYPTED = (
     "JVBERi0xLjMKJeLjz9MKMSAwIG9iago8PAovUHJvZHVjZXIgPGFkMjNhMmNiZDQ+Cj4+CmVuZG9iagoyIDAgb2Jq"
@@ -141,3 +141,58 @@ def epub(chapters: Sequence[str], title: str = "", encrypted: str = "") -> bytes
         )
     pages = reversed(list(zip(names, chapters, strict=True)))
     return archive(files | {f"O/{name}": html for name, html in pages})
+
+
+def odt(body: str, title: str = "", before: str = "") -> bytes:
+    """An OpenDocument text; `body` in XML with the prefixes text and table, `before` its DTD."""
+    office = "urn:oasis:names:tc:opendocument:xmlns"
+    names = " ".join(f'xmlns:{n}="{office}:{n}:1.0"' for n in ("office", "text", "table"))
+    content = (
+        f"{before}<office:document-content {names}><office:body><office:text>{body}</office:text>"
+        "</office:body></office:document-content>"
+    )
+    meta = f'<m xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></m>'
+    return archive({"META-INF/manifest.xml": "<m/>", "content.xml": content, "meta.xml": meta})
+
+
+def xlsx(sheets: Mapping[str, Mapping[str, str | float | tuple[str, float]]]) -> bytes:
+    """An Excel workbook; cells by their address, a formula with the value stored for it."""
+    package = "http://schemas.openxmlformats.org/package/2006"
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    kinds = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    listed = "".join(
+        f'<sheet name="{name}" sheetId="{i}" r:id="r{i}"/>' for i, name in enumerate(sheets, 1)
+    )
+    related = "".join(
+        f'<Relationship Id="r{i}" Type="{office}/worksheet" Target="worksheets/s{i}.xml"/>'
+        for i in range(1, len(sheets) + 1)
+    )
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="xml" '
+        f'ContentType="{kinds}.worksheet+xml"/><Override PartName="/xl/workbook.xml" '
+        f'ContentType="{kinds}.sheet.main+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets>'
+        "</workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">{related}'
+        "</Relationships>",
+    }
+    for i, cells in enumerate(sheets.values(), 1):
+        rows: dict[int, str] = {}
+        for address, value in cells.items():
+            number = int("".join(c for c in address if c.isdigit()))
+            rows[number] = rows.get(number, "") + _cell(address, value)
+        data = "".join(f'<row r="{number}">{cells}</row>' for number, cells in rows.items())
+        files[f"xl/worksheets/s{i}.xml"] = (
+            f'<worksheet xmlns="{main}"><sheetData>{data}</sheetData></worksheet>'
+        )
+    return archive(files)
+
+
+def _cell(address: str, value: str | float | tuple[str, float]) -> str:
+    if isinstance(value, str):
+        return f'<c r="{address}" t="inlineStr"><is><t>{value}</t></is></c>'
+    formula, number = value if isinstance(value, tuple) else ("", value)
+    return f'<c r="{address}">{f"<f>{formula}</f>" if formula else ""}<v>{number}</v></c>'

@@ -166,7 +166,7 @@ def test_uninformative_titles_are_ignored(title: str | None, useful: str) -> Non
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_converter_has_a_version(suffix: str) -> None:
-    assert converter_version(suffix).startswith(f"{FORMATS[suffix]}-")
+    assert converter_version(suffix).startswith(f"{FORMATS[suffix].name}-")
 
 
 def test_worker_converts_files_in_order_and_reports_progress() -> None:

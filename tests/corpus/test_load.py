@@ -64,7 +64,7 @@ def test_any_mix_of_formats(tmp_path):
     documents, rejected = load(tmp_path, SETTINGS)
     assert [(r.document_id, r.is_other_type) for r in rejected] == [
         ("image.png:0", True),
-        ("sub/documents.jsonl:0", True),
+        ("sub/documents.jsonl:1", False),
     ]
     assert documents == [
         Document("b", "b", "plain"),
@@ -82,7 +82,7 @@ def test_any_mix_of_formats(tmp_path):
         ("p", "documents.parquet", 1),
         ("image.png:0", "image.png", 0),
         ("notes--2024--a", "notes/2024/a.md", 0),
-        ("sub/documents.jsonl:0", "sub/documents.jsonl", 0),
+        ("sub/documents.jsonl:1", "sub/documents.jsonl", 1),
     ]
 
 
@@ -305,7 +305,7 @@ def test_folder_without_documents_raises(tmp_path, make):
     with pytest.raises(CorpusError) as error:
         scan(folder, SETTINGS)
     assert str(folder) in str(error.value)
-    assert ("documents.jsonl" if make else "does not exist") in str(error.value)
+    assert ("*.jsonl" if make else "does not exist") in str(error.value)
 
 
 def test_oversized_file_is_hashed_without_reading_it_whole(tmp_path):

@@ -1,4 +1,4 @@
-"""Plain or Markdown text of PDF, Word, PowerPoint, web, EPUB and mail files.
+"""Plain or Markdown text of office, web, mail, caption and other files.
 
 Choice of libraries (compared in November 2026 on the PDF, HTML and EPUB files of Debian's
 documentation packages):
@@ -10,6 +10,13 @@ documentation packages):
   navigation is left out here; `kreuzberg` kept it, with permalinks and a block of metadata.
 - `mammoth` (BSD-2) turns DOCX into HTML, headings by their styles; `python-pptx` (MIT) reads PPTX.
 - EPUB is a ZIP archive of HTML, and the standard library reads mail: neither needs a library.
+- `webvtt-py` (MIT) reads WebVTT, SubRip and SubViewer captions, damaged ones included.
+- `docutils` (public domain, BSD-2) turns reStructuredText into HTML; `pylatexenc` (MIT) turns LaTeX
+  into text; `striprtf` (BSD-3) reads RTF.
+- `python-calamine` (MIT, Rust) reads .xlsx, .xls and .ods; `openpyxl` had no release since 2024.
+- An OpenDocument text is a ZIP archive of XML and a notebook is JSON: neither needs a library.
+  `odfdo` (Apache-2.0) escapes characters of the text and cuts wide tables, `odfpy` had no release
+  since 2020.
 - `markitdown` (MIT) does the same, but depends on `magika` and the ONNX runtime.
 
 Together they have 30 MB, little compared with torch's gigabyte, so they are required dependencies.

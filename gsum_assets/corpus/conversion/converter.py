@@ -79,7 +79,12 @@ class Converter:
             raise
         if problem := message.get("problem"):
             raise ConversionError(problem)
-        return Converted(message["title"], message["text"], tuple(message["page_starts"]))
+        return Converted(
+            message["title"],
+            message["text"],
+            tuple(message["page_starts"]),
+            tuple(message["labels"]),
+        )
 
     def _answer(self, process: subprocess.Popen[bytes]) -> dict:
         """Return the last message on a file; pass on the messages on its progress."""

@@ -1,31 +1,60 @@
-"""File types that are converted, and the result of a conversion."""
+"""Registry of the file types that are converted, and the result of a conversion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from typing import Literal
 
-_LIBRARIES = {
-    "pdf": ("pypdfium2",),
-    "docx": ("mammoth", "beautifulsoup4", "lxml", "markdownify"),
-    "pptx": ("python-pptx",),
-    "html": ("beautifulsoup4", "lxml", "markdownify"),
-    "epub": ("beautifulsoup4", "lxml", "markdownify"),
-    "mail": ("beautifulsoup4", "lxml", "markdownify"),
-}
 _OWN_VERSION = "2"  # increase it when the text of a file may change
+_HTML = ("beautifulsoup4", "lxml", "markdownify")
+
+Mark = Literal["page", "slide", "time", "row", "cell", "heading"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How files with an extension are read.
+
+    Attributes
+    ----------
+    name : the converter, a key of `worker.CONVERTERS`.
+    libraries : packages whose versions the text depends on.
+    mark : what `Converted.page_starts` are, and the name of a location in the document.
+    is_markdown : whether the text is Markdown, so that lines beginning with "#" are headings.
+    """
+
+    name: str
+    libraries: tuple[str, ...] = ()
+    mark: Mark = "page"
+    is_markdown: bool = True
+
+
+_WEB, _CAPTIONS = Format("html", _HTML), Format("captions", ("webvtt-py",), "time", False)
+_WORKBOOK = Format("workbook", ("python-calamine",), "row", False)
 FORMATS = {
-    ".pdf": "pdf",
-    ".docx": "docx",
-    ".pptx": "pptx",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".epub": "epub",
-    ".eml": "mail",
-    ".mbox": "mail",
+    ".pdf": Format("pdf", ("pypdfium2",), is_markdown=False),
+    ".docx": Format("docx", ("mammoth", *_HTML)),
+    ".odt": Format("odt", _HTML),
+    ".rtf": Format("rtf", ("striprtf",)),
+    ".pptx": Format("pptx", ("python-pptx",), "slide", False),
+    ".xlsx": _WORKBOOK,
+    ".xls": _WORKBOOK,
+    ".ods": _WORKBOOK,
+    ".html": _WEB,
+    ".htm": _WEB,
+    ".xhtml": _WEB,
+    ".epub": Format("epub", _HTML),
+    ".eml": Format("message", _HTML),
+    ".mbox": Format("mailbox", _HTML),
+    ".vtt": _CAPTIONS,
+    ".srt": _CAPTIONS,
+    ".sbv": _CAPTIONS,
+    ".rst": Format("rst", ("docutils", *_HTML)),
+    ".tex": Format("latex", ("pylatexenc",)),
+    ".ipynb": Format("notebook", mark="cell"),
 }
-"""The converter of each file name extension."""
+"""How a file is read, by its extension in lower case."""
 
 
 class ConversionError(Exception):
@@ -40,19 +69,22 @@ class Converted:
     ----------
     title : title in the document, "" without a useful one.
     text : plain text or Markdown.
-    page_starts : first character of each page or slide; empty for other formats.
+    page_starts : first character of each page, slide, caption, row or cell; empty for others.
+    labels : name of the location that begins there, "12:40"; empty: they are numbered from 1.
     """
 
     title: str
     text: str
     page_starts: Sequence[int] = ()
+    labels: Sequence[str] = ()
 
 
 @cache
 def converter_version(suffix: str) -> str:
     """Return name and versions of the converter of an extension: `pdf-1 pypdfium2-5.15.2`."""
-    name = FORMATS[suffix]
-    return " ".join([f"{name}-{_OWN_VERSION}", *(f"{p}-{version(p)}" for p in _LIBRARIES[name])])
+    entry = FORMATS[suffix]
+    packages = (f"{package}-{version(package)}" for package in entry.libraries)
+    return " ".join([f"{entry.name}-{_OWN_VERSION}", *packages])
 
 
 @cache

@@ -12,27 +12,40 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import IO
 
+from gsum_assets.corpus.conversion.captions import convert_captions
 from gsum_assets.corpus.conversion.epub import convert_epub
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import FORMATS, ConversionError, Converted
 from gsum_assets.corpus.conversion.html import convert_html
+from gsum_assets.corpus.conversion.latex import convert_latex
 from gsum_assets.corpus.conversion.mail import convert_eml, convert_mbox
+from gsum_assets.corpus.conversion.notebook import convert_notebook
+from gsum_assets.corpus.conversion.odt import convert_odt
 from gsum_assets.corpus.conversion.office import convert_docx, convert_pptx
 from gsum_assets.corpus.conversion.pdf import convert_pdf
+from gsum_assets.corpus.conversion.restructured import convert_rst
+from gsum_assets.corpus.conversion.rtf import convert_rtf
+from gsum_assets.corpus.conversion.workbook import convert_workbook
 
 MOST_MEMORY = 4 << 30  # bytes; a small archive may unpack to any size
 
 Report = Callable[[int, int], None]
-_CONVERTERS: dict[str, Callable[[bytes, Report], Converted]] = {
-    ".pdf": convert_pdf,
-    ".docx": lambda content, _: convert_docx(content),
-    ".pptx": convert_pptx,
-    ".html": lambda content, _: convert_html(content),
-    ".htm": lambda content, _: convert_html(content),
-    ".xhtml": lambda content, _: convert_html(content),
-    ".epub": convert_epub,
-    ".eml": lambda content, _: convert_eml(content),
-    ".mbox": lambda content, _: convert_mbox(content),
+CONVERTERS: dict[str, Callable[[bytes, Report], Converted]] = {
+    "pdf": convert_pdf,
+    "docx": lambda content, _: convert_docx(content),
+    "odt": lambda content, _: convert_odt(content),
+    "rtf": lambda content, _: convert_rtf(content),
+    "pptx": convert_pptx,
+    "workbook": convert_workbook,
+    "html": lambda content, _: convert_html(content),
+    "epub": convert_epub,
+    "message": lambda content, _: convert_eml(content),
+    "mailbox": lambda content, _: convert_mbox(content),
+    "captions": lambda content, _: convert_captions(content),
+    "rst": lambda content, _: convert_rst(content),
+    "latex": lambda content, _: convert_latex(content),
+    "notebook": lambda content, _: convert_notebook(content),
 }
+"""The function of each converter in `FORMATS`."""
 
 
 def convert(suffix: str, content: bytes, report: Report = lambda done, total: None) -> Converted:
@@ -44,11 +57,13 @@ def convert(suffix: str, content: bytes, report: Report = lambda done, total: No
         If the file has no readable text.
     """
     try:
-        return _CONVERTERS[suffix](content, report)
+        return CONVERTERS[FORMATS[suffix].name](content, report)
     except MemoryError:
         raise ConversionError(
             f"needs more than {MOST_MEMORY >> 30} GiB of memory to read; split it"
         ) from None
+    except RecursionError:
+        raise ConversionError("its parts are nested too deeply; save it again") from None
 
 
 def serve(source: IO[bytes], target: IO[bytes]) -> None:

@@ -1,0 +1,251 @@
+"""Transcripts of WebVTT, SubRip and SubViewer captions, with speakers and times."""
+
+import html
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.plain import decoded_text
+
+UNKNOWN = "Unknown Speaker"
+"""Label of speech without a name, where the captions around it have one."""
+
+_TIME = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}(?:[.,]\d{1,9})?)"
+_TIMES = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
+_SBV_TIMES = re.compile(rf"{_TIME},{_TIME}$")
+_TAG = re.compile(
+    r"<v(?:\.[^\s<>]*)?[ \t]+(?P<name>[^<>\n]+)>|(?P<end></v>)"
+    r"|</?(?:c|i|b|u|s|ruby|rt|lang|font)(?:[. \t][^<>\n]*)?>"  # text may have other "<…>"
+    r"|<\d[\d:.]*>|\{\\an?\d+\}",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|lrm|rlm|#\d{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+_LABEL = re.compile(r"(?:>>+\s*|[-–]\s+)?([^\W\d_][^\n:?!;\"“”]{0,59}?)[ \t]*:[ \t]+(?=\S)")
+_CHANGE = re.compile(r"(?:>>+\s*|[-–]\s+)(?=\S)")  # another speaker, who is not named
+_SMALL = frozenset({"of", "the", "and", "de", "van", "von", "der", "la", "le", "du", "da", "di"})
+_UNNAMED = re.compile(r"[:?!;\"“”<>]|(?<!\S)[^\w\s(]+")
+_MOST_WORDS, _LONGEST_NAME = 6, 47  # of a name
+_NAMED_SHARE = 0.9  # of the captions, from which on one without a name has another speaker
+_ROLLING_SHARE = 0.3  # of the captions that repeat the last lines of the one before
+_PAUSE_MS, _FULL_CHARS, _MOST_CHARS = 2_000, 400, 1_000  # end a line of speech without a name
+
+
+@dataclass(frozen=True)
+class Speech:
+    """Words of one speaker in a caption; times in ms, speaker None if it is not named."""
+
+    speaker: str | None
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Caption:
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+def convert_captions(content: bytes) -> Converted:
+    """Return captions as a transcript, one line "Name: text" per turn, with the captions' times.
+
+    Raises
+    ------
+    ConversionError
+        If they cannot be read or have no text.
+    """
+    captions = _without_repeats(_captions(decoded_text(content).strip("\ufeff \t\n")))
+    speech = [spoken for caption in captions for spoken in _speech_of(caption)]
+    if not speech:
+        raise ConversionError("it has no captions with text; export the transcript again")
+    has_tags = any(tag["name"] for c in captions for tag in _TAG.finditer("\n".join(c.lines)))
+    return _transcript(_attributed(speech, has_tags))
+
+
+def _captions(text: str) -> list[_Caption]:
+    import webvtt
+    from webvtt.errors import MalformedCaptionError, MalformedFileError
+
+    lines = [_TIMES.sub(_full_times, line) for line in text.split("\n")]
+    form = "vtt" if text.startswith("WEBVTT") else "srt"
+    if form == "srt" and _SBV_TIMES.match(lines[0]):
+        form = "sbv"
+    if form == "srt":
+        lines = list(_numbered(lines))
+    try:
+        captions = webvtt.from_buffer(io.StringIO("\n".join(lines) + "\n"), form).captions
+    except (MalformedFileError, MalformedCaptionError) as error:
+        raise ConversionError(
+            "neither WebVTT nor SubRip captions; export the transcript again"
+        ) from error
+    return [
+        _Caption(_ms(c.start), _ms(c.end), tuple(line for line in c.lines if line.strip()))
+        for c in captions
+    ]
+
+
+def _full_times(times: re.Match[str]) -> str:
+    """Return a line of times as the parsers require it: `00:00:01,5` becomes `00:00:01.500`."""
+    return " --> ".join(_full_time(time) for time in times.groups())
+
+
+def _full_time(time: str) -> str:
+    whole, _, fraction = time.replace(",", ".").partition(".")
+    fields = [*(["0"] if whole.count(":") == 1 else []), *whole.split(":")]
+    hours, minutes, seconds = (int(field) for field in fields)
+    minutes, seconds = minutes + seconds // 60, seconds % 60
+    hours, minutes = hours + minutes // 60, minutes % 60
+    return f"{hours:02d}:{minutes:02d}:{seconds:02d}.{fraction[:3]:0<3}"
+
+
+def _numbered(lines: Sequence[str]) -> Iterator[str]:
+    """Yield SubRip lines with a number before each line of times; some programs leave it out."""
+    before = ""
+    for line in lines:
+        if _TIMES.match(line) and not before.strip().isdigit():
+            yield from ("", "1")
+        yield line
+        before = line
+
+
+def _ms(time: str) -> int:
+    hours, minutes, seconds = time.split(":")
+    return round(1000 * (3600 * int(hours) + 60 * int(minutes) + float(seconds)))
+
+
+def _without_repeats(captions: Sequence[_Caption]) -> list[_Caption]:
+    """Return captions without what they repeat.
+
+    Equal captions of the same time count once. Automatic captions that scroll show each line twice
+    or more; where many captions begin with the last lines of the one before, these are left out.
+    """
+    once = list(dict.fromkeys(captions))
+    repeated = [0, *(_overlap(a.lines, b.lines) for a, b in pairwise(once))]
+    if sum(n > 0 for n in repeated) < max(2, _ROLLING_SHARE * len(once)):
+        return once
+    return [replace(c, lines=c.lines[n:]) for c, n in zip(once, repeated, strict=True)]
+
+
+def _overlap(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return how many first lines of `after` are the last ones of `before`."""
+    plain_before, plain_after = ([_plain(line) for line in lines] for lines in (before, after))
+    most = min(len(before), len(after))
+    return next((n for n in range(most, 0, -1) if plain_before[-n:] == plain_after[:n]), 0)
+
+
+def _plain(text: str) -> str:
+    """Return text without tags and entities, on one line."""
+    untagged = _TAG.sub("", text)
+    return " ".join(_ENTITY.sub(lambda entity: html.unescape(entity[0]), untagged).split())
+
+
+def _speech_of(caption: _Caption) -> Iterator[Speech]:
+    """Yield the words of each speaker: of voice tags, or of lines that begin with a name."""
+    text = "\n".join(caption.lines)
+    tags = [tag for tag in _TAG.finditer(text) if tag["name"] or tag["end"]]
+    bounds = [0, *(tag.start() for tag in tags), len(text)]
+    names = [None, *(_name(tag["name"]) if tag["name"] else None for tag in tags)]
+    for name, start, end in zip(names, bounds, bounds[1:], strict=False):
+        if name is None:
+            for speaker, words in _labelled(text[start:end].split("\n")):
+                yield Speech(speaker, words, caption.start, caption.end)
+        elif words := _plain(text[start:end]).removeprefix(f"{name}: "):
+            yield Speech(name, words, caption.start, caption.end)
+
+
+def _name(tagged: str) -> str | None:
+    """Return a name in the form of a label that `speaker_labels` recognizes in a transcript."""
+    words = [
+        word if word in _SMALL else word[0].upper() + word[1:]
+        for word in _UNNAMED.sub(" ", _plain(tagged).replace("&", " and ")).split()
+    ]
+    if words and not words[0][0].isalpha():  # a telephone number
+        words = ["Caller", *(word.lstrip("(") for word in words)]
+    return " ".join(words[:_MOST_WORDS])[:_LONGEST_NAME].rstrip(" .,-(") or None
+
+
+def _labelled(lines: Sequence[str]) -> list[tuple[str | None, str]]:
+    """Return speaker and words of lines; one without a name continues the line before it.
+
+    A speaker who changes without a name is "".
+    """
+    pairs: list[tuple[str | None, str]] = []
+    for line in filter(None, map(_plain, lines)):
+        label = _LABEL.match(line)
+        if label and _is_name(label[1]):
+            pairs.append((_name(label[1]), line[label.end() :]))
+        elif change := _CHANGE.match(line):
+            pairs.append(("", line[change.end() :]))
+        elif pairs:
+            pairs[-1] = pairs[-1][0], f"{pairs[-1][1]} {line}"
+        else:
+            pairs.append((None, line))
+    return pairs
+
+
+def _is_name(label: str) -> bool:
+    words = label.split()
+    begins = all(w[0].upper() == w[0] or w in _SMALL for w in words)
+    is_sentence = label.endswith((".", ",")) and len(words[-1]) > len("Jr.")
+    return len(words) <= _MOST_WORDS and begins and not is_sentence
+
+
+def _attributed(speech: Sequence[Speech], has_tags: bool) -> list[Speech]:
+    """Return speech with a speaker: "" where nobody is named, `UNKNOWN` beside named ones.
+
+    A name holds until the next one, but where tags name the speakers, or almost all captions begin
+    with a name: there a caption without one is of somebody else.
+    """
+    named = sum(bool(spoken.speaker) for spoken in speech)
+    if not named:
+        return [replace(spoken, speaker="") for spoken in speech]
+    continues = not has_tags and named < _NAMED_SHARE * len(speech)
+    speaker, attributed = UNKNOWN, []
+    for spoken in speech:
+        if spoken.speaker is not None or not continues:
+            speaker = spoken.speaker or UNKNOWN
+        attributed.append(replace(spoken, speaker=speaker))
+    return attributed
+
+
+def _transcript(speech: Sequence[Speech]) -> Converted:
+    """Return one line per turn, and the times at which captions begin in it."""
+    text, starts, labels = "", [], []
+    before: Speech | None = None
+    line_start = 0
+    for spoken in speech:
+        joins = before is not None and _continues(before, spoken, len(text) - line_start)
+        label = f"{spoken.speaker}: " if spoken.speaker else ""
+        addition = f" {spoken.text}" if joins else f"{label}{spoken.text}"
+        text += "" if joins or not text else "\n"
+        line_start = line_start if joins else len(text)
+        time = _clock(spoken.start)
+        if not labels or labels[-1] != time:
+            starts.append(len(text) + joins)
+            labels.append(time)
+        text += addition
+        before = spoken
+    return Converted("", text, tuple(starts), tuple(labels))
+
+
+def _continues(before: Speech, after: Speech, length: int) -> bool:
+    """Return whether speech is on one line with the one before it, which has `length` characters.
+
+    A turn is one line. Speech without names is divided at pauses, and at ends of sentences.
+    """
+    if before.speaker != after.speaker or after.speaker:
+        return before.speaker == after.speaker
+    is_whole = before.text.endswith((".", "?", "!", "…", "。", "？", "！"))
+    is_full = length >= (_FULL_CHARS if is_whole else _MOST_CHARS)
+    return not is_full and after.start - before.end < _PAUSE_MS
+
+
+def _clock(ms: int) -> str:
+    """Return a time as "12:40", from one hour on "1:02:40"."""
+    minutes, seconds = divmod(ms // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes:02d}:{seconds:02d}"

@@ -1,0 +1,135 @@
+"""Text of LaTeX files."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.plain import decoded_text
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_LEVELS = {
+    "part": 2,
+    "chapter": 2,
+    "section": 3,
+    "subsection": 4,
+    "subsubsection": 5,
+    "paragraph": 6,
+    "subparagraph": 6,
+}
+_BODY = re.compile(
+    r"(?<!\\)\\begin\s*\{document\}(.*?)(?:(?<!\\)\\end\s*\{document\}|\Z)", re.DOTALL
+)
+_KEYS = ("cite", "citep", "citet", "autocite", "parencite", "textcite", "ref", "eqref", "pageref")
+_MORE_KEYS = ("autoref", "cref", "Cref", "nameref")
+_UNREAD = (
+    *("label", "input", "include", "bibliography", "bibliographystyle", "addbibresource"),
+    *("maketitle", "tableofcontents", "today", "date", "thanks", "vspace", "hspace"),
+)
+_WITHOUT_ARGUMENT = ("maketitle", "tableofcontents", "today")
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
+
+
+def convert_latex(content: bytes) -> Converted:
+    r"""Return a LaTeX file as Markdown: sections as headings, mathematics as it was written.
+
+    Macros that the file defines are not expanded, and files that it inputs are not read.
+
+    Raises
+    ------
+    ConversionError
+        If it is not LaTeX or has no text.
+    """
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    source = decoded_text(content)
+    titles: list[str] = []
+    decoder = LatexNodes2Text(latex_context=_texts(titles), math_mode="verbatim")
+    body = _BODY.search(source)
+    try:
+        if body:
+            _text(decoder, source[: body.start()])  # for the title alone
+        text = _text(decoder, body[1] if body else source)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged file makes it raise
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise ConversionError(f"not readable as LaTeX ({reason}); correct it") from error
+    text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
+    text = _BLANK_LINES.sub("\n\n", text).strip("\n")
+    if not text.strip():
+        raise ConversionError("the document has no text; fill it or remove it")
+    title = useful_title(titles[0]) if titles else ""
+    return Converted(title, f"# {title}\n\n{text}" if title else text)
+
+
+def _text(decoder: Any, source: str) -> str:
+    from pylatexenc.latexwalker import LatexWalker
+
+    walker = LatexWalker(source, latex_context=_macros(), tolerant_parsing=True)
+    return decoder.nodelist_to_text(walker.get_latex_nodes()[0])
+
+
+def _macros() -> Any:
+    """Return the arguments of macros, with those that the library does not know."""
+    from pylatexenc.latexwalker import get_default_latex_context_db
+    from pylatexenc.macrospec import std_macro
+
+    known = get_default_latex_context_db()
+    starred = [std_macro(name, "*[[{") for name in (*_KEYS[:6], "citealp", "citeauthor")]
+    named = [std_macro(name, "*{") for name in (*_KEYS[6:], *_MORE_KEYS)]
+    other = [std_macro(name, "{") for name in _UNREAD if name not in _WITHOUT_ARGUMENT]
+    known.add_context_category("gsum", macros=[*starred, *named, *other], prepend=True)
+    return known
+
+
+def _texts(titles: list[str]) -> Any:
+    """Return the texts of macros; a title is added to `titles`.
+
+    The library passes its converter to functions with a parameter `l2tobj`.
+    """
+    from pylatexenc.latex2text import (
+        EnvironmentTextSpec,
+        MacroTextSpec,
+        get_default_latex_context_db,
+    )
+
+    def keep_title(node: Any, l2tobj: Any) -> str:
+        titles.append(" ".join(l2tobj.node_arg_to_text(node, 0).split()))
+        return ""
+
+    texts = {
+        **{name: _heading(level) for name, level in _LEVELS.items()},
+        **dict.fromkeys(_UNREAD, ""),
+        **dict.fromkeys((*_KEYS, *_MORE_KEYS), _key),
+        "title": keep_title,
+        "includegraphics": "",
+        "item": _item,
+    }
+    known = get_default_latex_context_db()
+    known.add_context_category(
+        "gsum",
+        prepend=True,
+        macros=[MacroTextSpec(name, simplify_repl=text) for name, text in texts.items()],
+        environments=[EnvironmentTextSpec("abstract", simplify_repl="\n%s\n")],
+    )
+    return known
+
+
+def _heading(level: int) -> Callable[[Any, Any], str]:
+    def heading(node: Any, l2tobj: Any) -> str:
+        title = " ".join(l2tobj.node_arg_to_text(node, 2).split())
+        return f"\n\n{'#' * level} {title}\n\n"
+
+    return heading
+
+
+def _key(node: Any, l2tobj: Any) -> str:
+    """Return the key of a citation or a reference in brackets."""
+    arguments = [part for part in node.nodeargd.argnlist if part is not None]
+    return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""
+
+
+def _item(node: Any, l2tobj: Any) -> str:
+    own = node.nodeoptarg
+    return f"\n- {l2tobj.nodelist_to_text([own])} " if own else "\n- "

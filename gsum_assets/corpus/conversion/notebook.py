@@ -1,0 +1,72 @@
+"""Text of Jupyter notebooks: the Markdown and the code of their cells."""
+
+import json
+import re
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.plain import decoded_text
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_BREAK = "\n\n"
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+\S", re.MULTILINE)
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+def convert_notebook(content: bytes) -> Converted:
+    """Return the cells of a notebook as Markdown, code in fences; outputs are not read.
+
+    Cells are numbered where no Markdown cell has a heading.
+
+    Raises
+    ------
+    ConversionError
+        If it is not a notebook or has no text.
+    """
+    try:
+        notebook = json.loads(decoded_text(content))
+        cells = [(cell.get("cell_type"), _source(cell)) for cell in _cells(notebook)]
+        metadata, language = notebook.get("metadata", {}), ""
+        language = metadata.get("language_info", {}).get("name", "")
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise ConversionError(
+            f"not readable as a notebook ({reason}); open it in Jupyter and save it again"
+        ) from error
+    texts = [_shown(kind, source, str(language)) for kind, source in cells if source.strip()]
+    if not texts:
+        raise ConversionError("the notebook has no text in its cells; fill it or remove it")
+    title = useful_title(metadata.get("title"))
+    if any(kind == "markdown" and _HEADING.search(source) for kind, source in cells):
+        return Converted(title, _BREAK.join(texts))
+    starts, numbers, length = [], [], 0
+    filled = [number for number, (_, source) in enumerate(cells, 1) if source.strip()]
+    for number, text in zip(filled, texts, strict=True):
+        starts.append(length)
+        numbers.append(f"cell {number}")
+        length += len(text) + len(_BREAK)
+    return Converted(title, _BREAK.join(texts), tuple(starts), tuple(numbers))
+
+
+def _cells(notebook: Any) -> list[dict]:
+    """Return the cells; before version 4 they were in worksheets."""
+    if "cells" in notebook:
+        return notebook["cells"]
+    return [cell for sheet in notebook["worksheets"] for cell in sheet["cells"]]
+
+
+def _source(cell: dict) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    text = source if isinstance(source, str) else "".join(source)
+    if cell.get("cell_type") == "heading":  # before version 4
+        return f"{'#' * int(cell['level'])} {text}"
+    return text
+
+
+def _shown(kind: Any, source: str, language: str) -> str:
+    source = source.strip("\n")
+    if kind != "code":
+        return source
+    longest = max((len(run[0]) for run in _BACKTICKS.finditer(source)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{source}\n{fence}"

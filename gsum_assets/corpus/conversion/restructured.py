@@ -1,0 +1,119 @@
+"""Text of reStructuredText files."""
+
+import re
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.html import html_to_markdown
+from gsum_assets.corpus.conversion.plain import decoded_text
+
+_DIRECTIVE = re.compile(
+    r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:+.-]+?)::(?:[ \t]|$)", re.MULTILINE
+)
+_ROLE = re.compile(r":([A-Za-z][\w:+.-]*?):`|`:([A-Za-z][\w:+.-]*?):")
+_TARGET = re.compile(r"(.+?)\s*<[^<>]+>$", re.DOTALL)
+_UNREAD = frozenset({"toctree", "include", "raw", "csv-table", "index", "meta", "contents"})
+_SETTINGS = {
+    "file_insertion_enabled": False,  # the file may be of anybody
+    "raw_enabled": False,
+    "_disable_config": True,
+    "report_level": 5,
+    "halt_level": 5,
+    "doctitle_xform": False,
+    "initial_header_level": 1,
+    "math_output": "LaTeX",
+    "embed_stylesheet": False,
+    "stylesheet_path": "",
+    "syntax_highlight": "none",
+    "smart_quotes": False,
+    "input_encoding": "unicode",
+    "line_length_limit": 1_000_000,
+}
+
+
+def convert_rst(content: bytes) -> Converted:
+    """Return a reStructuredText file as Markdown.
+
+    The content of directives and roles that only Sphinx knows is kept as text; other files that it
+    includes are not read.
+
+    Raises
+    ------
+    ConversionError
+        If it is not text or has none.
+    """
+    from docutils.core import publish_string
+
+    text = decoded_text(content)
+    _register_unknown(text)
+    page = publish_string(text, writer="html5", settings_overrides=_SETTINGS)
+    html = page.decode() if isinstance(page, bytes) else page
+    found = html_to_markdown(html, whole=True)
+    if not found.text.strip():
+        raise ConversionError("the document has no text; fill it or remove it")
+    return Converted("", found.text)
+
+
+def _register_unknown(text: str) -> None:
+    """Register the names of directives and roles in a text that docutils does not know."""
+    from docutils.parsers.rst import directives, roles
+    from docutils.parsers.rst.languages import en
+
+    kind = _plain_directive()
+    for name in {match[1].lower() for match in _DIRECTIVE.finditer(text)}:
+        if name not in en.directives or name in _UNREAD:
+            directives.register_directive(name, kind)
+    for name in {(match[1] or match[2]).lower() for match in _ROLE.finditer(text)}:
+        if name not in en.roles:
+            roles.register_local_role(name, _role)
+
+
+def _plain_directive() -> type:
+    """Return a directive that keeps its argument and content as paragraphs."""
+    from docutils import nodes
+    from docutils.parsers.rst import Directive
+
+    class Plain(Directive):
+        optional_arguments = 1
+        final_argument_whitespace = True
+        has_content = True
+        option_spec = _AnyOption()
+
+        def run(self) -> list[Any]:
+            if self.name in _UNREAD:
+                return []
+            container = nodes.container()
+            if self.arguments:
+                inline, _ = self.state.inline_text(self.arguments[0], self.lineno)
+                container += nodes.paragraph("", "", *inline)
+            self.state.nested_parse(self.content, self.content_offset, container)
+            return container.children
+
+    return Plain
+
+
+class _AnyOption(dict):
+    """Options of a directive, each with any value."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> Any:
+        return lambda argument: argument
+
+
+def _role(
+    name: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Any,
+    options: Any = None,
+    content: Any = (),
+) -> tuple[list[Any], list[Any]]:
+    """Return the text of a role: "title" of "title <target>"."""
+    from docutils import nodes, utils
+
+    plain = utils.unescape(text)
+    titled = _TARGET.match(plain)
+    return [nodes.Text(titled[1] if titled else plain.lstrip("~!"))], []

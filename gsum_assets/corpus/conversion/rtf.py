@@ -1,0 +1,43 @@
+"""Text of RTF files."""
+
+import re
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.titles import useful_title
+
+_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
+_TITLE = re.compile(r"\{\\title ([^{}]*)\}")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+_EMPTY_HEADING = re.compile(r"^#+[ \t]*$", re.MULTILINE)
+
+
+def convert_rtf(content: bytes) -> Converted:
+    """Return an RTF file as Markdown; headings are the paragraphs with an outline level.
+
+    Raises
+    ------
+    ConversionError
+        If it is not RTF or has no text.
+    """
+    from striprtf.striprtf import rtf_to_text
+
+    if not content.lstrip().startswith(b"{\\rtf"):
+        raise ConversionError("not RTF: it does not begin with {\\rtf; save it as RTF again")
+    source = content.decode("cp1252", "replace")  # other characters are escaped in RTF
+    marked = _LEVEL.sub(
+        lambda level: rf"\outlinelevel{level[1]} {'#' * (int(level[1]) + 1)} ", source
+    )
+    title = _TITLE.search(source)
+    try:
+        text = rtf_to_text(marked, errors="replace")
+        name = rtf_to_text(rf"{{\rtf1 {title[1]}}}", errors="replace") if title else ""
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged file makes it raise
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise ConversionError(f"not readable as RTF ({reason}); save it again") from error
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = _BLANK_LINES.sub("\n\n", _EMPTY_HEADING.sub("", text)).strip("\n")
+    if not text.strip():
+        raise ConversionError("the document has no text; fill it or remove it")
+    return Converted(useful_title(name), text)

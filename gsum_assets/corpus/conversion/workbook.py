@@ -1,0 +1,75 @@
+"""Text of workbooks: Excel and OpenDocument spreadsheets."""
+
+import datetime as dt
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+
+
+def convert_workbook(content: bytes, report: Callable[[int, int], None]) -> Converted:
+    """Return the rows of all sheets as lines of a Markdown table, formulas by their stored values.
+
+    Parameters
+    ----------
+    report : called with the number of sheets read, and of all sheets.
+
+    Raises
+    ------
+    ConversionError
+        If the file is encrypted or damaged, or has no text.
+    """
+    from python_calamine import CalamineWorkbook
+
+    lines: list[str] = []
+    starts: list[int] = []
+    labels: list[str] = []
+    length = 0
+    try:
+        with CalamineWorkbook.from_filelike(io.BytesIO(content)) as book:
+            names = book.sheet_names
+            for number, name in enumerate(names, start=1):
+                for label, line in _sheet(book.get_sheet_by_index(number - 1), name):
+                    if label:
+                        starts.append(length)
+                        labels.append(label)
+                    lines.append(line)
+                    length += len(line) + 1
+                report(number, len(names))
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a damaged file makes it raise
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise ConversionError(
+            f"not readable as a workbook ({reason}); save it again, without a password"
+        ) from error
+    if not labels:
+        raise ConversionError(f"no text in its {len(names):,} sheets; fill it or remove it")
+    return Converted("", "\n".join(lines), tuple(starts), tuple(labels))
+
+
+def _sheet(sheet: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield label and line of each row that is not empty, after a line with the sheet's name."""
+    first = (sheet.start or (0, 0))[0] + 1  # rows before it are empty
+    title = " ".join(name.replace("\0", "").split())
+    is_named = False
+    for number, values in enumerate(sheet.to_python(skip_empty_area=True), start=first):
+        cells = [_shown(value) for value in values]
+        while cells and not cells[-1]:
+            cells.pop()
+        if not cells:
+            continue
+        if not is_named:
+            yield "", f"## {title}"
+            is_named = True
+        yield f'sheet "{title}", row {number}', f"| {' | '.join(cells)} |"
+
+
+def _shown(value: Any) -> str:
+    """Return a cell on one line: whole numbers without ".0", dates as 2026-11-25."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        value = value.date()
+    return " ".join(str(value).replace("\0", "").split())

@@ -1,0 +1,257 @@
+"""Records of tables of documents: CSV, TSV, JSON Lines, JSON and `documents.parquet`.
+
+A malformed row or a broken archive becomes a record with a `problem`, so that the other records are
+kept.
+"""
+
+import csv
+import gzip
+import hashlib
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gsum_assets.corpus.records import Record, broken_record, id_problem, named_record
+from gsum_assets.corpus.table_columns import (
+    FOUND,
+    ColumnNames,
+    Columns,
+    UnclearColumnsError,
+    choose_columns,
+    has_text_column,
+)
+from gsum_assets.corpus.table_rows import NoTableError, Row, csv_header, json_items, json_lines
+from gsum_resources.paths import RemoteFile
+
+RECORD_FILES = (
+    "documents.csv",
+    "documents.csv.gz",
+    "documents.jsonl",
+    "documents.jsonl.gz",
+    "documents.parquet",
+)
+"""Tables whose documents have ids that are unique in the corpus."""
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".json")
+"""Extensions of tables of documents, by any name."""
+_QUESTIONS = ("queries", "questions")  # names of tables that hold no documents
+_FIRST_ROWS = 100  # from which the columns of a table are derived
+_BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+def table_suffix(file: str) -> str:
+    """Return the extension of a table, "" for a file that is none."""
+    name = file.lower()
+    return next((suffix for suffix in TABLE_SUFFIXES if name.endswith(suffix)), "")
+
+
+def is_table(file: str) -> bool:
+    """Return whether a file, relative to the corpus folder, is read as a table of documents.
+
+    Tables of questions are not, nor is what lies beside a given graph.
+    """
+    if file in RECORD_FILES:
+        return True
+    suffix = table_suffix(file)
+    name = file[: -len(suffix)].rpartition("/")[2].lower() if suffix else ""
+    return bool(suffix) and name not in _QUESTIONS and not file.startswith("graph/")
+
+
+def records_of(
+    path: Path | RemoteFile,
+    file: str,
+    max_bytes: int,
+    wanted: ColumnNames = FOUND,
+    prefix: str = "",
+) -> Iterator[Record]:
+    """Yield the records of a table of documents.
+
+    Parameters
+    ----------
+    wanted : columns that `corpus.toml` names.
+    prefix : beginning of the ids of rows whose ids are of the table alone: the file's own id.
+    """
+    with path.open("rb") as raw:
+        if file.endswith(".parquet"):
+            yield from _parquet_rows(raw, file, wanted)
+            return
+        stream: Any = gzip.GzipFile(fileobj=raw) if file.lower().endswith(".gz") else raw
+        if file in RECORD_FILES:
+            yield from _named_table(stream, file, max_bytes, wanted)
+        else:
+            yield from _any_table(stream, file, max_bytes, wanted, prefix)
+
+
+def _named_table(
+    stream: IO[bytes], file: str, max_bytes: int, wanted: ColumnNames
+) -> Iterator[Record]:
+    """Yield the records of `documents.csv` and the like, which have an id in each row."""
+    names, rows = _opened(stream, file, max_bytes)
+    if names is not None and (problem := _missing_columns(names, wanted)):
+        yield broken_record(file, 1, repr(names).encode(), problem)
+        return
+    for row in rows:
+        if row.values is None:
+            yield broken_record(file, row.line, row.content, row.problem or "")
+        else:
+            yield named_record(
+                row.values, file, row.line, row.content, _wanted_columns(row.values, wanted)
+            )
+
+
+def _any_table(
+    stream: IO[bytes], file: str, max_bytes: int, wanted: ColumnNames, prefix: str
+) -> Iterator[Record]:
+    """Yield the records of a table of another name, whose columns are found by its first rows."""
+    names, rows = _opened(stream, file, max_bytes)
+    try:
+        first = list(islice(rows, _FIRST_ROWS))
+        valid = [row.values for row in first if row.values is not None]
+        names = names or list(dict.fromkeys(name for row in valid for name in row))
+        if not names:  # nothing but damaged rows
+            yield from (broken_record(file, r.line, r.content, r.problem or "") for r in first)
+            return
+        if len(first) == 1 and table_suffix(file) == ".json" and not has_text_column(names, wanted):
+            raise NoTableError("JSON without an array of objects")
+        columns = choose_columns(names, valid, wanted)
+    except NoTableError as error:
+        problem = f"{error}, so no table of documents; convert or move it"
+        yield Record(f"{file}:0", file, 0, b"no table", problem=problem, is_other_type=True)
+        return
+    except UnclearColumnsError as error:
+        yield broken_record(file, 0, str(error).encode(), str(error))
+        return
+    used: Counter[str] = Counter()
+    for row in chain(first, rows):
+        if row.values is None:
+            yield broken_record(file, row.line, row.content, row.problem or "")
+        else:
+            yield _row_record(row, row.values, file, columns, prefix, used)
+
+
+def _row_record(
+    row: Row,
+    values: Mapping[str, Any],
+    file: str,
+    columns: Columns,
+    prefix: str,
+    used: Counter[str],
+) -> Record:
+    """Return the record of a row; one without an id gets a hash of its content as id.
+
+    Parameters
+    ----------
+    used : counts of the hashes so far, to number equal rows.
+    """
+    found = values.get(columns.id)
+    has_id = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
+    if has_id and columns.is_unique:
+        document_id = str(found)
+    elif has_id:
+        document_id = f"{prefix}:{found}"
+    else:
+        digest = hashlib.blake2b(row.content, digest_size=6).hexdigest()
+        used[digest] += 1
+        document_id = f"{prefix}:{digest}" + (f"-{used[digest]}" if used[digest] > 1 else "")
+    location = f"{file}, row {row.number}"
+    content = f"{location}\0{columns.text}\0{columns.title}\0".encode("utf-8", "surrogatepass")
+    content += row.content
+    if problem := id_problem(document_id):
+        return broken_record(file, row.line, content, problem)
+    title, text = values.get(columns.title), values.get(columns.text)
+    cites = values.get("cites")
+    return Record(document_id, file, row.line, content, title, text, cites, location=location)
+
+
+def _opened(stream: IO[bytes], file: str, max_bytes: int) -> tuple[list[str] | None, Iterator[Row]]:
+    """Return the names of a header, None for JSON, and the rows; damage is a row of its own."""
+    suffix = table_suffix(file)
+    if suffix == ".json":
+        return None, json_items(stream, max_bytes)
+    if suffix.startswith(".jsonl"):
+        return None, _until_damage(json_lines(stream, max_bytes))
+    try:
+        names, rows = csv_header(stream, max_bytes)
+    except _BROKEN_ARCHIVE as error:
+        return None, iter([_damage(error, 1)])
+    except csv.Error as error:
+        problem = f"line 1 is not CSV: {error}; correct its quotes"
+        return None, iter([Row(1, 1, problem.encode(), problem=problem)])
+    return names, _until_damage(rows)
+
+
+def _until_damage(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield rows, and one with a problem where a compressed file is damaged."""
+    line = 0
+    try:
+        for row in rows:
+            line = row.line
+            yield row
+    except _BROKEN_ARCHIVE as error:
+        yield _damage(error, line + 1)
+
+
+def _damage(error: Exception, line: int) -> Row:
+    problem = f"the gzip archive is damaged ({error}); compress it again"
+    return Row(line, line, b"", problem=problem)
+
+
+def _wanted_columns(names: Collection[str], wanted: ColumnNames) -> Columns:
+    """Return the columns of a table with ids, by their usual names if `wanted` ones are missing."""
+    text = next((name for name in wanted.text if name in names), "text")
+    title = wanted.title if wanted.title in names else "title"
+    return Columns(text, title, wanted.id if wanted.id in names else "id")
+
+
+def _missing_columns(names: Collection[str], wanted: ColumnNames) -> str | None:
+    columns = _wanted_columns(names, wanted)
+    if columns.text in names and ("document_id" in names or columns.id in names):
+        return None
+    return f"needs the columns document_id (or id) and text, has {sorted(names)}; rename them"
+
+
+def _parquet_rows(stream: IO[bytes], file: str, wanted: ColumnNames) -> Iterator[Record]:
+    row = 0
+    try:
+        source = pq.ParquetFile(stream)
+        names = source.schema_arrow.names
+        if problem := _missing_columns(names, wanted):
+            yield broken_record(file, 0, repr(names).encode(), problem)
+            return
+        own = _wanted_columns(names, wanted)
+        used = ("document_id", own.id, own.title, own.text, "cites")
+        columns = [name for name in dict.fromkeys(used) if name in names]
+        for batch in source.iter_batches(batch_size=64, columns=columns):
+            for values in zip(*(cells(batch[name]) for name in columns), strict=True):
+                row += 1
+                named = dict(zip(columns, values, strict=True))
+                yield named_record(named, file, row, repr(values).encode(), own)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow reports damage as a plain OSError; its subclasses come from disk or network.
+        if isinstance(error, OSError) and type(error) is not OSError:
+            raise
+        stream.seek(0)
+        digest = hashlib.file_digest(stream, "blake2b").digest()  # type: ignore[arg-type]
+        problem = f"not readable as Parquet ({str(error).splitlines()[0]}); write it again"
+        yield broken_record(file, row and row + 1, digest, problem)
+
+
+def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return Python values; strings as bytes, because Arrow does not guarantee their UTF-8."""
+    kind = column.type
+    if _is_text(kind):
+        column = column.cast(pa.large_binary())
+    elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):
+        column = column.cast(pa.list_(pa.large_binary()))
+    return column.to_pylist()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
