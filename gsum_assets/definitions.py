@@ -40,6 +40,7 @@ from gsum_assets.tables import TABLES, table_of
 from gsum_assets.views import VIEWS
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
+from gsum_resources.instance import refuse_temporary_instance
 from gsum_resources.leases import Leases
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
@@ -291,4 +292,5 @@ def _lister(definition: dg.PartitionsDefinition | None, buckets: Buckets):
     return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
 
+refuse_temporary_instance(Home.from_environment())
 defs = pipeline_for(Home.from_environment()).definitions

@@ -151,6 +151,14 @@ class Reconciler:
             )
         return lines
 
+    def start(self, instance: dg.DagsterInstance) -> None:
+        """Prepare an instance for a daemon: as after a power cut, or runs of another instance.
+
+        Orphaned runs would fill the queue, in which the run that fails them waits.
+        """
+        fail_orphaned_runs(instance, self.leases)
+        follow_warehouse(instance, self.warehouse.store, self.nodes.values())
+
     def forget(self, instance: dg.DagsterInstance, corpus: str) -> None:
         """Remove a corpus's files, requests, and partitions with their record in Dagster."""
         forget_tables(self.warehouse, self.requests, corpus)
