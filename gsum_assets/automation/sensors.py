@@ -135,12 +135,10 @@ def _upkeep(
 ) -> Iterator[dg.RunRequest]:
     """Yield the runs that let everything agree, unless they were requested recently."""
     found = reconciler.look(instance, new)
-    tags = {FOUND: found.digest}
-    is_under_way = bool(instance.get_runs(_unfinished(RECONCILE_CORPORA), limit=1))
-    if found and not is_under_way and not _is_recent(instance, RECONCILE_CORPORA, tags, now):
-        yield _run(RECONCILE_CORPORA, tags)
+    if found and _may_start(instance, RECONCILE_CORPORA, {FOUND: found.digest}, now):
+        yield _run(RECONCILE_CORPORA, {FOUND: found.digest})
     for corpus in reconciler.overdue(instance, now):
-        if not _is_recent(instance, FORGET_CORPUS, {CORPUS: corpus}, now):
+        if _may_start(instance, FORGET_CORPUS, {CORPUS: corpus}, now):
             yield _run(FORGET_CORPUS, {CORPUS: corpus})
 
 
@@ -148,17 +146,19 @@ def _run(job_name: str, tags: Mapping[str, str]) -> dg.RunRequest:
     return dg.RunRequest(job_name=job_name, tags=tags)
 
 
-def _unfinished(job_name: str) -> dg.RunsFilter:
-    return dg.RunsFilter(job_name=job_name, statuses=[*UNDER_WAY, dg.DagsterRunStatus.QUEUED])
-
-
-def _is_recent(
+def _may_start(
     instance: dg.DagsterInstance, job_name: str, tags: Mapping[str, str], now: float
 ) -> bool:
-    """Return whether such a run was created recently: if it changed nothing, it failed."""
+    """Return whether a run may be requested: none of the job is unfinished, nor the last one equal.
+
+    An equal run that has ended recently failed, if what it was for is still there.
+    """
+    statuses = [*UNDER_WAY, dg.DagsterRunStatus.QUEUED]
+    if instance.get_runs(dg.RunsFilter(job_name=job_name, statuses=statuses), limit=1):
+        return False
     since = datetime.fromtimestamp(now - _AGAIN_S, UTC)
-    wanted = dg.RunsFilter(job_name=job_name, tags=dict(tags), created_after=since)
-    return bool(instance.get_runs(wanted, limit=1))
+    last = instance.get_runs(dg.RunsFilter(job_name=job_name, created_after=since), limit=1)
+    return not any(tags.items() <= run.tags.items() for run in last)
 
 
 def _missing_buckets(
