@@ -67,8 +67,8 @@ ui: .venv/.runtime  ## start the Dagster UI and daemon
 bench: .venv/.dev  ## measure, side by side with what others offer
 	$(BIN)/python -m benchmarks
 
-clean:  ## remove the environment and what runs wrote; documents stay
-	rm -rf .venv data/warehouse data/dagster data/gsum.duckdb
+clean:  ## remove the environment and what runs wrote, stored replies too; documents stay
+	rm -rf .venv data/warehouse data/dagster data/gsum.duckdb data/state.db* .tmp_dagster_home_*
 
 .venv/.runtime: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

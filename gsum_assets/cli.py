@@ -509,16 +509,16 @@ def ui(arguments: Sequence[str]) -> None:
       -p, --port PORT   port of the UI, default 3000
       --host HOST       address to listen on, default this machine alone; 0.0.0.0 for everybody
     """
+    from gsum_assets.definitions import pipeline_for
     from gsum_assets.ui import serve
-    from gsum_resources.instance import prepare
+    from gsum_resources.instance import open_instance, workspace_file
 
     home = Home.from_environment()
-    prepare(home)
     os.environ["GSUM_HOME"] = str(home.root)
+    with open_instance(home) as instance:
+        pipeline_for(home).reconciler.start(instance)
     executable = str(Path(sys.executable).with_name("dagster"))
-    # the project's workspace.yaml names the code location; without it the module is loaded
-    load = [] if Path("workspace.yaml").exists() else ["-m", "gsum_assets.definitions"]
-    sys.exit(serve([executable, "dev", *load, *arguments]))
+    sys.exit(serve([executable, "dev", "-w", str(workspace_file()), *arguments]))
 
 
 def _width() -> int:

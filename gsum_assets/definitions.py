@@ -1,6 +1,6 @@
 """The Definitions object of a home."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -14,8 +14,9 @@ from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting, Steps
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
+from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
 from gsum_assets.automation.retrain import MODEL_KEYS, retraining
-from gsum_assets.automation.sensors import watch_corpora
+from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.build import INDEX, asset_of, assets_of
 from gsum_assets.checks.assets import checks_of
@@ -40,6 +41,7 @@ from gsum_assets.views import VIEWS
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.input_key import InputKey
+from gsum_resources.instance import refuse_temporary_instance
 from gsum_resources.leases import Leases
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
@@ -81,7 +83,7 @@ class Pipeline(Workspace):
     """Everything that belongs to one home.
 
     `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
-    `forgetting` removes the leftovers of deleted documents.
+    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora.
     """
 
     warehouse: WarehouseIO
@@ -89,6 +91,7 @@ class Pipeline(Workspace):
     buckets: Buckets
     new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
     forgetting: Forgetting
+    reconciler: Reconciler
     definitions: dg.Definitions
 
 
@@ -160,23 +163,32 @@ def pipeline_for(
         retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)
         for key in MODEL_KEYS
     ]
+    reconciler = Reconciler(
+        warehouse,
+        requests,
+        buckets,
+        METHODS,
+        forgetting,
+        leases,
+        nodes,
+        {one.key: one.partitions_def for asset in assets for one in _keyed(asset)},
+        automation.forget_after_h * 3600.0,
+    )
+    started = [
+        *jobs(dg.AssetSelection.assets(*observed)),
+        *reconciling_jobs(reconciler),
+    ]
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(
-                home.corpora,
-                warehouse,
-                requests,
-                METHODS,
-                forgetting,
-                leases,
-                automation.interval_s,
+                reconciler, [job for job in started if job.name in WATCHED], automation.interval_s
             ),
             confirm_results(snapshot),
         ],
-        jobs=[*jobs(dg.AssetSelection.assets(*observed)), *(job for job, _ in retrained)],
+        jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
         executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
@@ -186,8 +198,24 @@ def pipeline_for(
         },
     )
     return Pipeline(
-        home, store, models, warehouse, requests, buckets, snapshot, forgetting, definitions
+        home,
+        store,
+        models,
+        warehouse,
+        requests,
+        buckets,
+        snapshot,
+        forgetting,
+        reconciler,
+        definitions,
     )
+
+
+def _keyed(
+    asset: dg.AssetsDefinition | dg.SourceAsset,
+) -> Iterable[dg.AssetSpec | dg.SourceAsset]:
+    """Return the parts of an asset, each with a key and its partitions."""
+    return [asset] if isinstance(asset, dg.SourceAsset) else asset.specs
 
 
 @cache
@@ -265,4 +293,5 @@ def _lister(definition: dg.PartitionsDefinition | None, buckets: Buckets):
     return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
 
+refuse_temporary_instance(Home.from_environment())
 defs = pipeline_for(Home.from_environment()).definitions

@@ -48,6 +48,13 @@ def variant_key(partition: Partition) -> dg.MultiPartitionKey:
     return dg.MultiPartitionKey({"corpus": partition.corpus, "variant": partition.method or ""})
 
 
+def key_of(partition: Partition) -> str:
+    """Return Dagster's key of a partition of the store."""
+    if partition.bucket is not None:
+        return dg.MultiPartitionKey({"corpus": partition.corpus, "bucket": partition.bucket})
+    return variant_key(partition) if partition.method is not None else partition.corpus
+
+
 def partitions_of(
     definition: dg.PartitionsDefinition | None, corpus: str, n_buckets: int = N_BUCKETS
 ) -> list[Partition]:

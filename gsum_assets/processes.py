@@ -1,7 +1,7 @@
 """Processes of runs: order of `gsum run`s, and cleanup after killed processes."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -33,20 +33,29 @@ _HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s
 _WAIT_S = 2.0
 
 
+def orphaned_runs(instance: dg.DagsterInstance, fences: Collection[str]) -> list[dg.DagsterRun]:
+    """Return the unfinished runs whose process has ended, as after `kill -9`.
+
+    Parameters
+    ----------
+    fences : fences of the leases whose processes live.
+    """
+    return [
+        run
+        for run in instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY))
+        if (run.tags[FENCE] not in fences if FENCE in run.tags else _lost_its_worker(instance, run))
+    ]
+
+
 def fail_orphaned_runs(instance: dg.DagsterInstance, leases: Leases) -> None:
-    """Fail the runs whose process has ended, as after `kill -9`, and free their pool slots."""
-    under_way = instance.get_runs(dg.RunsFilter(statuses=UNDER_WAY))
-    fences = {str(lease.fence) for lease in leases.living()} if under_way else set()
-    for run in under_way:
+    """Fail the runs whose process has ended, and free their pool slots."""
+    fences = {str(lease.fence) for lease in leases.living()}
+    for run in orphaned_runs(instance, fences):
         if FENCE in run.tags:
-            is_orphaned = run.tags[FENCE] not in fences
-            if is_orphaned:
-                instance.add_run_tags(run.run_id, {ORPHANED: "true"})
-        else:
-            is_orphaned = _lost_its_worker(instance, run)
-        if is_orphaned:
-            instance.report_run_failed(run, "the process of this run has ended")
-    _free_slots_of_ended_runs(instance)
+            instance.add_run_tags(run.run_id, {ORPHANED: "true"})
+        instance.report_run_failed(run, "the process of this run has ended")
+    for run_id in ended_runs_with_slots(instance):
+        instance.event_log_storage.free_concurrency_slots_for_run(run_id)
 
 
 @contextmanager
@@ -250,12 +259,10 @@ def other_launcher(instance: dg.DagsterInstance) -> str | None:
     return None if is_own else type(launcher).__name__
 
 
-def _free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:
-    """Free the pool slots of ended runs; killed ones did not free them."""
+def ended_runs_with_slots(instance: dg.DagsterInstance) -> list[str]:
+    """Return the ids of ended runs that hold pool slots; killed ones did not free them."""
     storage = instance.event_log_storage
     if not storage.supports_global_concurrency_limits:
-        return
-    for run_id in storage.get_concurrency_run_ids():
-        run = instance.get_run_by_id(run_id)
-        if run is None or run.is_finished:
-            storage.free_concurrency_slots_for_run(run_id)
+        return []
+    runs = {run_id: instance.get_run_by_id(run_id) for run_id in storage.get_concurrency_run_ids()}
+    return [run_id for run_id, run in runs.items() if run is None or run.is_finished]

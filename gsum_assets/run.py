@@ -13,13 +13,11 @@ import dagster as dg
 from sqlalchemy.exc import IntegrityError
 
 from gsum_assets.automation.attempts import TRY_AGAIN
-from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.corpus.folder import is_removed
 from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.execute import EMBEDDING_MODEL, OnStart, RunResult, observe_sources
-from gsum_assets.partitions import with_buckets, without_surplus_buckets
+from gsum_assets.partitions import with_buckets
 from gsum_assets.processes import (
     FENCE,
     await_turn,
@@ -28,7 +26,6 @@ from gsum_assets.processes import (
     end_runs_of,
     lease_on,
     others_at_work,
-    runs_on,
     set_aside,
     waited_for,
 )
@@ -339,13 +336,15 @@ def _counted(left: Left) -> dict[str, int]:
 
 
 def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
-    """Add the corpus as a partition unless it is one; forget corpora whose folder was deleted.
+    """Add the corpus as a partition unless it is one, and forget corpora that are overdue.
 
-    A deleted corpus with an unfinished run is forgotten later.
+    The folder of such a corpus is missing for longer than `[automation] forget_after_h`, counted
+    from when a run first noted it, and no run on it is unfinished.
     """
-    for known in set(instance.get_dynamic_partitions("corpora")):
-        if is_removed(pipeline.home.corpora / known) and not runs_on(instance, known):
-            forget_corpus(pipeline, instance, known)
+    now = time.time()
+    pipeline.reconciler.note_missing(instance, now)
+    for overdue in pipeline.reconciler.overdue(instance, now):
+        pipeline.reconciler.forget(instance, overdue)
     pipeline.buckets.reread()
     pipeline.buckets.fix(corpus, pipeline.home.corpora / corpus)
     if not instance.has_dynamic_partition("corpora", corpus):
@@ -353,15 +352,6 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
             instance.add_dynamic_partitions("corpora", [corpus])
     known = instance.get_dynamic_partitions("corpora")
     with_buckets(instance, map(pipeline.buckets.of, known))
-
-
-def forget_corpus(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> None:
-    """Remove a corpus's files, requests and partitions."""
-    forget_tables(pipeline.warehouse, pipeline.requests, corpus)
-    pipeline.buckets.reread()
-    instance.delete_dynamic_partition("corpora", corpus)
-    left = instance.get_dynamic_partitions("corpora")
-    without_surplus_buckets(instance, map(pipeline.buckets.of, left))
 
 
 def _possible(

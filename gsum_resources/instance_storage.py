@@ -1,7 +1,7 @@
 """Dagster's storage, whichever database it is: its texts, and previews of rows in its events."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,17 @@ import sqlalchemy as sa
 from gsum_resources import dagster_private as private
 from gsum_resources.event_log import EventLog, engine_of
 from gsum_resources.instance import PREVIEW
+from gsum_resources.state import batches_of
 
 _FORGOTTEN = "forgotten preview"
 _PREVIEW_COLUMNS = (("event_logs", "event"), ("asset_keys", "last_materialization"))
 _ROWS_AT_ONCE = 1000
+_EVENTS_OF = "select id from event_logs where asset_key = :key and partition in :keys"
+# without the copy, Dagster reads the latest event that is left
+_NO_LATEST = (
+    "update asset_keys set last_materialization = null, cached_status_data = null "
+    "where asset_key = :key"
+)
 _TEXT_TYPES = (sa.String, sa.LargeBinary, sa.JSON)
 Connect = Callable[[], AbstractContextManager[sa.Connection]]
 
@@ -91,6 +98,29 @@ def forget_previews(log: object, is_kept: Callable[[Preview], bool]) -> int:
             alone = connection.execution_options(isolation_level="AUTOCOMMIT")
             alone.exec_driver_sql(f"VACUUM {tables}")
     return n_removed
+
+
+def wipe_partitions(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partitions: Collection[str]
+) -> None:
+    """Remove the events of an asset's partitions from Dagster's index, so that it shows none.
+
+    The public `DagsterInstance.wipe_asset_partitions` is not implemented for any open-source
+    storage. Of a storage that `storage_of` calls unknown nothing is removed.
+    """
+    log = instance.event_log_storage
+    if not isinstance(log, private.SqlEventLogStorage) or not partitions:
+        return
+    with log.index_connection() as connection:
+        for keys in batches_of(sorted(partitions), _ROWS_AT_ONCE):
+            named = sa.text(_EVENTS_OF).bindparams(sa.bindparam("keys", expanding=True))
+            ids = connection.execute(named, {"key": key.to_string(), "keys": keys}).scalars().all()
+            for some in batches_of(ids, _ROWS_AT_ONCE):
+                for table, column in (("asset_event_tags", "event_id"), ("event_logs", "id")):
+                    statement = sa.text(f"delete from {table} where {column} in :ids")
+                    listed = statement.bindparams(sa.bindparam("ids", expanding=True))
+                    connection.execute(listed, {"ids": some})
+        connection.execute(sa.text(_NO_LATEST), {"key": key.to_string()})
 
 
 def _connect(storage: Any) -> Connect | None:

@@ -125,6 +125,20 @@ class Leases:
 
         The others are deleted, unless they are renewed in this moment.
         """
+        return [
+            lease
+            for lease, renewed, lives in self._judged(corpus)
+            if lives or not self._delete(lease.fence, renewed)
+        ]
+
+    def by_life(self) -> tuple[list[Lease], list[Lease]]:
+        """Return the leases whose processes live and those whose have ended, deleting none."""
+        judged = self._judged()
+        living = [lease for lease, _, lives in judged if lives]
+        return living, [lease for lease, _, lives in judged if not lives]
+
+    def _judged(self, corpus: str | None = None) -> list[tuple[Lease, float, bool]]:
+        """Return the leases with the time of their renewal, and whether their processes live."""
         query = sa.select(LEASES).order_by(LEASES.c.fence)
         if corpus is not None:
             query = query.where(LEASES.c.corpus == corpus)
@@ -132,7 +146,7 @@ class Leases:
             rows = connection.execute(query).all()
             now = self._state.now(connection) if rows else 0.0
         me = Holder.this_process() if rows else None
-        alive = []
+        judged = []
         for row in rows:
             holder = Holder(row.host, row.machine, row.pid, row.born)
             # renewed later than now: before the machine was started, whose clock SQLite uses
@@ -141,9 +155,8 @@ class Leases:
                 if me and holder.is_beside(me)
                 else 0 <= now - row.renewed < EXPIRED_S
             )
-            if lives or not self._delete(row.fence, row.renewed):
-                alive.append(Lease(row.fence, row.corpus, holder))
-        return alive
+            judged.append((Lease(row.fence, row.corpus, holder), row.renewed, lives))
+        return judged
 
     def own(self) -> list[Lease]:
         """Return the leases of this process."""
@@ -155,9 +168,13 @@ class Leases:
         return [one for one in self.living(lease.corpus) if one.fence < lease.fence]
 
     def is_held_elsewhere(self, corpus: str) -> bool:
-        """Return whether another process has the turn on a corpus."""
-        first = next(iter(self.living(corpus)), None)
-        return first is not None and first.holder != Holder.this_process()
+        """Return whether another process has the turn on a corpus, without changing anything.
+
+        A lease of an ended process counts until it is deleted: a process that was only paused
+        learns from its missing row that it must not continue.
+        """
+        first = next(iter(self._judged(corpus)), None)
+        return first is not None and first[0].holder != Holder.this_process()
 
     def _delete(self, fence: int, renewed: float) -> bool:
         """Delete a lease that was last renewed then; return False if it was renewed since."""

@@ -248,6 +248,12 @@ class AutomationSettings(BaseModel):
         description="buckets of a corpus that one run takes: bounds the memory of its steps over "
         "documents, and the work that a killed run loses",
     )
+    forget_after_h: float = Field(
+        default=24.0,
+        ge=0,
+        description="from noting that the folder of a corpus is missing until the corpus is "
+        "forgotten, hours; a folder that comes back earlier is as before",
+    )
 
     @field_validator("nightly", "retrain")
     @classmethod

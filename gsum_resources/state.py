@@ -125,6 +125,12 @@ LEASES = sa.Table(  # see `leases.py`
     sa.Column("renewed", sa.Double, nullable=False),  # seconds by `State.now`
     sqlite_autoincrement=True,  # fences grow for ever
 )
+MISSING = sa.Table(  # corpora whose folder is missing
+    "missing_corpora",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("since", sa.Double, nullable=False),  # Unix time when it was first noted
+)
 BUCKETS = sa.Table(  # see `bucket_counts.py`
     "buckets",
     _TABLES,
@@ -151,7 +157,8 @@ class State:
 
     Parameters
     ----------
-    where : path of an SQLite file, created on first use, or the URL of a database.
+    where : path of an SQLite file, or the URL of a database. A file is created by the first write;
+        until then it reads as an empty database.
 
     Attributes
     ----------
@@ -172,9 +179,23 @@ class State:
         self._process = os.getpid()
         self._is_sqlite = self._engine.dialect.name == "sqlite"
         self._is_open = False
+        if not self._is_absent():
+            self._open()
+
+    def _is_absent(self) -> bool:
+        """Return whether this is an SQLite file that nothing was written to yet."""
+        file = self._engine.url.database
+        return self._is_sqlite and bool(file) and not self._is_open and not Path(file).exists()
+
+    def _open(self) -> None:
+        """Create the tables that are missing."""
+        if self._is_open:
+            return
+        if self._is_absent():
+            Path(str(self._engine.url.database)).parent.mkdir(parents=True, exist_ok=True)
         try:
             if set(_TABLES.tables) - set(sa.inspect(self._engine).get_table_names()):
-                with self.writing() as connection:
+                with self._write() as connection:
                     if not self._is_sqlite:  # only one process creates the tables
                         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(42)")
                     _TABLES.create_all(connection)
@@ -188,6 +209,11 @@ class State:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Open a read transaction."""
+        if self._is_absent():
+            with State(MEMORY).reading() as connection:
+                yield connection
+            return
+        self._open()
         with self._connect() as connection, connection.begin():
             yield connection
 
@@ -203,6 +229,14 @@ class State:
         durable : False: no disk flush is awaited. A power cut may undo it, or `kill -9` of
             PostgreSQL; `kill -9` of this process does not.
         """
+        self._open()
+        with self._write(alone, durable) as connection:
+            yield connection
+
+    @contextmanager
+    def _write(
+        self, alone: sa.Table | None = None, durable: bool = True
+    ) -> Iterator[sa.Connection]:
         self._after_fork()
         turn = self._turn if self._is_sqlite else nullcontext()
         with turn, self._connect() as connection:
@@ -269,6 +303,7 @@ class State:
 
     def clear_log(self) -> None:
         """Remove deleted rows from SQLite's write-ahead log, or from PostgreSQL's files."""
+        self._open()
         if self._is_sqlite:
             with closing(self._engine.raw_connection()) as connection:
                 connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -414,7 +449,6 @@ def _engine(where: str) -> sa.Engine:
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
     if url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         engine = sa.create_engine(url, connect_args={"timeout": _TIMEOUT_S})
     else:
         engine = sa.create_engine(

@@ -76,6 +76,27 @@ def test_loading_imports_nothing_heavy_and_writes_nothing(environment: dict[str,
     assert sorted(home.rglob("*")) == [home / "dagster"]
 
 
+def test_temporary_instance_of_dagster_dev_is_refused(environment: dict[str, str]) -> None:
+    """As a code server of `dagster dev` loads the definitions, with and without `DAGSTER_HOME`."""
+    served = environment | {"DAGSTER_IS_DEV_CLI": "1"}
+    load = (sys.executable, "-c", "import gsum_assets.definitions")
+    said(served, *load)
+    refused = subprocess.run(
+        load,
+        cwd=ROOT,
+        env=served | {"DAGSTER_HOME": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert refused.returncode
+    home = Path(environment["GSUM_HOME"])
+    *_, message = refused.stderr.strip().splitlines()
+    assert "type `gsum ui`" in message
+    assert f"DAGSTER_HOME={home / 'dagster'} dagster dev -w workspace.yaml" in message
+    assert sorted(home.rglob("*")) == [home / "dagster"]
+
+
 @pytest.mark.parametrize("key", MADE, ids=lambda key: key.to_user_string())
 def test_every_asset_is_described(key: dg.AssetKey) -> None:
     node = graph.get(key)
@@ -190,7 +211,8 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
     }
     assert named["sensors"] == {"confirm_results", "keep_current", "watch_corpora"}
     assert named["schedules"] == {
-        *("observe_sources_hourly", "reindex_nightly", "retrain_weekly"),
+        *("observe_sources_hourly", "reconcile_corpora_hourly", "reindex_nightly"),
+        "retrain_weekly",
         *("retrain_gae_weekly", "retrain_evidence_weekly"),
     }
     assert named["jobs"] >= {"observe_sources", "reindex_everything", "check_everything"}

@@ -2,8 +2,10 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -169,3 +171,19 @@ def test_issue_forms_are_complete(file: Path) -> None:
 def test_there_is_a_form_for_bugs_features_and_questions() -> None:
     assert [file.stem for file in FORMS] == ["bug", "feature", "question"]
     assert parsed(ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml")
+
+
+def test_what_runs_write_is_ignored_and_cleaned() -> None:
+    written = [f"data/{name}" for name in ("state.db", "state.db-wal", "gsum.duckdb", "dagster/x")]
+    written.append(".tmp_dagster_home_ab12/dagster.yaml")
+    if (ROOT / ".git").exists():
+        ignored = subprocess.run(
+            ["git", "check-ignore", *written], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert ignored.stdout.split() == written
+    (removed,) = re.findall(
+        r"^\trm -rf (.*data/.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    for path in written:
+        parents = [path, *map(str, Path(path).parents)]
+        assert any(fnmatch(one, pattern) for one in parents for pattern in removed.split()), path

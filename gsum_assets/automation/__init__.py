@@ -2,6 +2,7 @@
 
 `staleness` finds from the warehouse which partitions are due, `attempts` from Dagster's run log
 which failed; `conditions` combines both into the automation condition that the daemon and
-`gsum run` evaluate. `sensors` watches the corpora, `jobs` contains jobs and schedules, `freshness`
-defines when a result is late.
+`gsum run` evaluate. `sensors` watches the corpora and only looks, `reconcile` does what it finds in
+runs, `record` lets Dagster's record follow the warehouse. `jobs` contains jobs and schedules,
+`freshness` defines when a result is late.
 """

@@ -1,7 +1,7 @@
 """Removal of the leftovers of deleted documents, once all tables are recomputed without them.
 
-The corpora sensor and the command line share one rule: while something is due or a run is in
-progress, nothing is removed, because moved or renamed documents are about to be requested again,
+The job `reconcile_corpora` and the command line share one rule: while something is due or a run is
+in progress, nothing is removed, because moved or renamed documents are about to be requested again,
 and their replies are paid.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from gsum_assets.automation.corpora import LEDGERS
+from gsum_assets.automation.jobs import RECONCILE_CORPORA
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
@@ -70,32 +71,55 @@ class Forgetting:
         """The deleted documents."""
         return Deletions(self.store)
 
+    def waiting(self, instance: dg.DagsterInstance) -> dict[str, DeletedDocuments]:
+        """Return the deleted documents whose leftovers can be removed now, without changing any.
+
+        Empty while something is due or a run is in progress.
+        """
+        affected = self._affected(instance, self.deletions.look)
+        if not affected or self._is_too_early(instance):
+            return {}
+        return affected
+
     def forget_deleted(
-        self, instance: dg.DagsterInstance, at_once: bool = False
+        self, instance: dg.DagsterInstance, at_once: bool = False, run_id: str | None = None
     ) -> Forgotten | None:
         """Remove leftovers of documents deleted since the last time; None if nothing was done.
 
         Parameters
         ----------
         at_once : whether to do so even if something is due; a run in progress still prevents it.
+        run_id : the run that does it, if any.
         """
+        affected = self._affected(instance, self.deletions.observe)
+        if not affected or self._is_too_early(instance, at_once, run_id):
+            return None
+        return self._forget(instance, affected, self.new_snapshot(instance))
+
+    def _affected(
+        self, instance: dg.DagsterInstance, observe: Callable[[str], DeletedDocuments]
+    ) -> dict[str, DeletedDocuments]:
+        """Return the corpora with leftovers of deleted documents, or of a deleted corpus."""
         with_ledger = set(self._corpora_with_ledger())
-        known = with_ledger | self.deletions.corpora()
-        observed = {
-            corpus: self.deletions.observe(corpus)
-            for corpus in known | set(instance.get_dynamic_partitions("corpora"))
-        }
-        affected = {
+        observed = {corpus: observe(corpus) for corpus in self._known(instance)}
+        return {
             corpus: documents
             for corpus, documents in observed.items()
             if documents.deleted or (corpus in with_ledger and not documents.documents)
         }
-        if not affected or _runs_under_way(instance):
-            return None
+
+    def _known(self, instance: dg.DagsterInstance) -> set[str]:
+        known = self.deletions.corpora() | set(instance.get_dynamic_partitions("corpora"))
+        return known | set(self._corpora_with_ledger())
+
+    def _is_too_early(
+        self, instance: dg.DagsterInstance, at_once: bool = False, run_id: str | None = None
+    ) -> bool:
+        """Return whether a run is in progress, or something is due."""
+        if _runs_under_way(instance, run_id):
+            return True
         snapshot = self.new_snapshot(instance)
-        if not at_once and any(snapshot.due(corpus) for corpus in observed):
-            return None
-        return self._forget(instance, affected, snapshot)
+        return not at_once and any(snapshot.due(corpus) for corpus in self._known(instance))
 
     def _forget(
         self,
@@ -171,6 +195,14 @@ class Forgetting:
         return forget_previews(instance.event_log_storage, is_current)
 
 
-def _runs_under_way(instance: dg.DagsterInstance) -> bool:
+def _runs_under_way(instance: dg.DagsterInstance, run_id: str | None) -> bool:
+    """Return whether another run has begun or waits, except a queued reconciliation.
+
+    Without a daemon nothing starts that.
+    """
     unfinished = dg.RunsFilter(statuses=[*UNDER_WAY, dg.DagsterRunStatus.QUEUED])
-    return bool(instance.get_runs(unfinished, limit=1))
+    return any(
+        run.run_id != run_id
+        and not (run.job_name == RECONCILE_CORPORA and run.status == dg.DagsterRunStatus.QUEUED)
+        for run in instance.get_runs(unfinished)
+    )

@@ -16,6 +16,8 @@ from gsum_resources.settings import AutomationSettings
 OBSERVE_SOURCES = "observe_sources"
 REINDEX_EVERYTHING = "reindex_everything"
 CHECK_EVERYTHING = "check_everything"
+RECONCILE_CORPORA = "reconcile_corpora"
+FORGET_CORPUS = "forget_corpus"
 
 
 class _ObservingJob(UnresolvedAssetJobDefinition):
@@ -84,6 +86,13 @@ def schedules(settings: AutomationSettings) -> list[dg.ScheduleDefinition]:
             default_status=dg.DefaultScheduleStatus.RUNNING,
             description="Detects changes that watching the folders does not: a changed model, a "
             "file replaced by one of the same size and time.",
+        ),
+        dg.ScheduleDefinition(
+            name="reconcile_corpora_hourly",
+            job_name=RECONCILE_CORPORA,
+            cron_schedule="50 * * * *",
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Lets Dagster's record of materializations follow the warehouse.",
         ),
         dg.ScheduleDefinition(
             name="reindex_nightly",

@@ -1,25 +1,31 @@
-"""Sensor over the corpora: new folders are added, changed ones observed, deleted ones removed."""
+"""Sensor over the corpora, which only looks: what it finds is done by the runs it requests."""
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
-from gsum_assets.automation.corpora import Methods, forget_tables
-from gsum_assets.automation.forget import Forgetting
-from gsum_assets.automation.jobs import OBSERVE_SOURCES
-from gsum_assets.automation.staleness import Requests
+from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCILE_CORPORA
+from gsum_assets.automation.reconcile import Reconciler
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed, stamp_of
+from gsum_assets.corpus.load import N_BUCKETS, bucket_names
 from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.partitions import corpora, with_buckets, without_surplus_buckets
-from gsum_assets.processes import CORPUS, fail_orphaned_runs, runs_on
-from gsum_resources.leases import Leases
+from gsum_assets.partitions import buckets as bucket_keys
+from gsum_assets.partitions import corpora
+from gsum_assets.processes import CORPUS, UNDER_WAY
 from gsum_resources.paths import folders_in
-from gsum_resources.warehouse_io import WarehouseIO
+
+FOUND = "gsum/found"
+"""Tag of a run that reconciles: hash of what the sensor found."""
+WATCHED = (OBSERVE_SOURCES, RECONCILE_CORPORA, FORGET_CORPUS)
+"""Jobs that the sensor requests."""
+_AGAIN_S = 600.0  # until a run that changed nothing is requested again
 
 
 @dataclass
@@ -70,70 +76,100 @@ def find_changes(
 
 
 def watch_corpora(
-    root: Path,
-    warehouse: WarehouseIO,
-    requests: Requests,
-    methods: Methods,
-    forgetting: Forgetting,
-    leases: Leases,
-    interval_s: int,
+    reconciler: Reconciler, jobs: Sequence[Any], interval_s: int
 ) -> dg.SensorDefinition:
-    """Return the sensor over the folder of all corpora."""
+    """Return the sensor over the folder of all corpora; it only looks, and requests runs.
+
+    Parameters
+    ----------
+    jobs : those named `WATCHED`.
+    """
+    root, buckets = reconciler.warehouse.home.corpora, reconciler.buckets
 
     def accept(root: Path, corpus: str) -> None:
-        methods.wanted(root, corpus)
-        Buckets(warehouse.store).fix(corpus, root / corpus)
+        reconciler.methods.wanted(root, corpus)
+        buckets.needed(corpus, root / corpus)
 
     @dg.sensor(
         name="watch_corpora",
-        job_name=OBSERVE_SOURCES,
+        jobs=jobs,
         minimum_interval_seconds=interval_s,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Adds new corpus folders, observes those whose files changed, and removes the "
-        "tables of deleted ones and the leftovers of deleted documents; also fails the runs of "
-        "killed processes.",
+        description="Adds new corpus folders and observes those whose files changed. Requests "
+        f"{RECONCILE_CORPORA} where requests, runs or deleted documents do not agree with what is "
+        f"there, and {FORGET_CORPUS} for a folder that is missing for long.",
     )
     def watch(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        instance = context.instance
-        fail_orphaned_runs(instance, leases)
-        if not root.is_dir():  # perhaps not mounted: remove nothing
+        instance, now = context.instance, time.time()
+        if not root.is_dir():  # perhaps not mounted
             return dg.SkipReason(
                 f"folder {root} does not exist; create it, with a folder for each corpus"
             )
         known = frozenset(instance.get_dynamic_partitions("corpora"))
-        buckets = Buckets(warehouse.store)
-        seen = json.loads(context.cursor or "{}")
-        found = find_changes(root, known, seen, accept, time.time())
-        busy = [corpus for corpus in found.removed if runs_on(instance, corpus)]
-        removed = [corpus for corpus in found.removed if corpus not in busy]
-        for corpus in removed:
-            forget_tables(warehouse, requests, corpus)
-        present = (known | set(found.new)) - set(removed)
-        numbers = [buckets.of(corpus) for corpus in present]
-        with_buckets(instance, numbers)
-        if removed:
-            without_surplus_buckets(instance, numbers)
-        for corpus in found.new:
-            if requests.of(corpus) is None:
-                requests.add(corpus, methods.wanted(root, corpus))
-        warnings = [
-            *found.left_out,
-            *(f"{c}: removed, but runs on it must end first" for c in busy),
-        ]
-        for line in warnings:
+        buckets.reread()
+        found = find_changes(root, known, json.loads(context.cursor or "{}"), accept, now)
+        for line in found.left_out:
             context.log.warning(line)
-        warehouse.complete_catalogue(of_others=True)  # runs of a daemon are other processes
-        observed = [*found.new, *found.changed]
-        if not observed and not removed and (forgotten := forgetting.forget_deleted(instance)):
-            context.log.info(str(forgotten))
+        runs = [
+            *(_run(OBSERVE_SOURCES, {CORPUS: corpus}) for corpus in (*found.new, *found.changed)),
+            *_upkeep(reconciler, instance, found.new, now),
+        ]
+        added = _missing_buckets(instance, buckets, root, found.new)
+        missing = (f"{corpus}: its folder is missing" for corpus in found.removed)
+        reason = "; ".join([*found.left_out, *missing]) or "no corpus folder changed"
         return dg.SensorResult(
-            run_requests=[dg.RunRequest(tags={CORPUS: corpus}) for corpus in observed],
+            run_requests=runs,
             dynamic_partitions_requests=[
                 *([corpora.build_add_request(found.new)] if found.new else []),
-                *([corpora.build_delete_request(removed)] if removed else []),
+                *([bucket_keys.build_add_request(added)] if added else []),
             ],
             cursor=json.dumps(found.seen),
-            skip_reason=None if observed else "; ".join(warnings) or "no corpus folder changed",
+            skip_reason=None if runs else reason,
         )
 
     return watch
+
+
+def _upkeep(
+    reconciler: Reconciler, instance: dg.DagsterInstance, new: Sequence[str], now: float
+) -> Iterator[dg.RunRequest]:
+    """Yield the runs that let everything agree, unless they were requested recently."""
+    found = reconciler.look(instance, new)
+    if found and _may_start(instance, RECONCILE_CORPORA, {FOUND: found.digest}, now):
+        yield _run(RECONCILE_CORPORA, {FOUND: found.digest})
+    for corpus in reconciler.overdue(instance, now):
+        if _may_start(instance, FORGET_CORPUS, {CORPUS: corpus}, now):
+            yield _run(FORGET_CORPUS, {CORPUS: corpus})
+
+
+def _run(job_name: str, tags: Mapping[str, str]) -> dg.RunRequest:
+    return dg.RunRequest(job_name=job_name, tags=tags)
+
+
+def _may_start(
+    instance: dg.DagsterInstance, job_name: str, tags: Mapping[str, str], now: float
+) -> bool:
+    """Return whether a run may be requested: none of the job is unfinished, nor the last one equal.
+
+    An equal run that has ended recently failed, if what it was for is still there.
+    """
+    statuses = [*UNDER_WAY, dg.DagsterRunStatus.QUEUED]
+    if instance.get_runs(dg.RunsFilter(job_name=job_name, statuses=statuses), limit=1):
+        return False
+    since = datetime.fromtimestamp(now - _AGAIN_S, UTC)
+    last = instance.get_runs(dg.RunsFilter(job_name=job_name, created_after=since), limit=1)
+    return not any(tags.items() <= run.tags.items() for run in last)
+
+
+def _missing_buckets(
+    instance: dg.DagsterInstance, buckets: Buckets, root: Path, new: Sequence[str]
+) -> list[str]:
+    """Return the partitions of the dimension `buckets` that corpora need and Dagster lacks."""
+    known = instance.get_dynamic_partitions("corpora")
+    numbers = [
+        *(buckets.of(corpus) for corpus in known),
+        *(buckets.needed(corpus, root / corpus) for corpus in new),
+    ]
+    wanted = bucket_names(max(numbers, default=N_BUCKETS))
+    present = set(instance.get_dynamic_partitions("buckets"))
+    return [name for name in wanted if name not in present]

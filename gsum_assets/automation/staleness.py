@@ -44,6 +44,11 @@ class Requests:
             with state_of(self._store).writing() as connection:
                 insert_new(connection, REQUESTS, rows)
 
+    def corpora(self) -> frozenset[str]:
+        """Return the corpora that something was requested for."""
+        with state_of(self._store).reading() as connection:
+            return frozenset(connection.execute(sa.select(REQUESTS.c.corpus)).scalars())
+
     def forget(self, corpus: str) -> None:
         """Remove all requests of a corpus."""
         with state_of(self._store).writing() as connection:

@@ -7,6 +7,7 @@ import dagster as dg
 
 from gsum_assets.corpus import observe
 from gsum_assets.corpus.folder import stamp_of
+from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.partitions import corpora, corpus_buckets
 from gsum_assets.presentation import kind_tags, observed_table
 from gsum_resources.warehouse_io import WarehouseIO
@@ -41,6 +42,7 @@ def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartiti
     warehouse: WarehouseIO = context.resources.io_manager
     versions = {}
     for corpus in _watched(context):
+        Deletions(warehouse.store).observe(corpus)  # before a run rewrites `documents`
         for partition, version in observe.documents(warehouse, corpus, context.log).items():
             keys = {"corpus": corpus, "bucket": partition.bucket or ""}
             versions[str(dg.MultiPartitionKey(keys))] = version

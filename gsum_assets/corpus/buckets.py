@@ -36,8 +36,8 @@ class Buckets:
         """Return the number of buckets of a corpus; the smallest if it is not fixed yet."""
         return self._found(corpus) or FEWEST_BUCKETS
 
-    def fix(self, corpus: str, folder: Path) -> int:
-        """Return the number of buckets of a corpus, fixed now by setting or size if it is new.
+    def needed(self, corpus: str, folder: Path) -> int:
+        """Return the number of buckets of a corpus: the fixed one, or the one of a new corpus.
 
         Raises
         ------
@@ -45,10 +45,7 @@ class Buckets:
             If the settings cannot be read, or request another number than the fixed one.
         """
         requested = load_settings(folder).buckets
-        n = self._found(corpus)
-        if n is None:
-            n = self._counts.add(corpus, requested or n_buckets_for(*size_of(folder)))
-            self._known[corpus] = n
+        n = self._found(corpus) or requested or n_buckets_for(*size_of(folder))
         if requested not in (None, n):
             raise CorpusError(
                 f"{folder / SETTINGS_FILE}: buckets = {requested}, but corpus '{corpus}' has {n} "
@@ -56,6 +53,15 @@ class Buckets:
                 "number rename the folder: the corpus is then created anew, and its replies and "
                 "vectors are reused"
             )
+        return n
+
+    def fix(self, corpus: str, folder: Path) -> int:
+        """Return the number of buckets of a corpus, fixed now if it is new; see `needed`."""
+        n = self.needed(corpus, folder)
+        if self._found(corpus) is None:
+            self._counts.add(corpus, n)
+            self._known.pop(corpus, None)
+            n = self.needed(corpus, folder)  # another process may have fixed it in this moment
         return n
 
     def forget(self, corpus: str) -> None:

@@ -40,20 +40,32 @@ class Deletions:
             return set(connection.execute(sa.select(SEEN.c.corpus)).scalars())
 
     def observe(self, corpus: str) -> DeletedDocuments:
-        """Compare a corpus with the last time; deleted documents are listed until `clear`."""
+        """Compare a corpus with the last time, and note its documents.
+
+        Deleted ones are listed until `clear`. To be called before a run may rewrite `documents`.
+        """
+        known, found = self._compare(corpus)
+        if found != known:
+            with state_of(self._store).writing() as connection:
+                note_documents(connection, corpus, found.version, found.documents, found.deleted)
+        return found
+
+    def look(self, corpus: str) -> DeletedDocuments:
+        """Return the same as `observe`, without noting anything."""
+        return self._compare(corpus)[1]
+
+    def _compare(self, corpus: str) -> tuple[DeletedDocuments, DeletedDocuments]:
+        """Return the documents of a corpus when they were last noted, and now."""
         known = self._read(corpus)
         partitions = self._store.stamped(_DOCUMENTS, corpus)
         footers = self._store.footers(_DOCUMENTS, partitions)
         version = version_of({p: footer.content_hash for p, footer in footers.items()})
         if version == known.version:
-            return known
+            return known, known
         rows, hashes = self._store.read(_DOCUMENTS, list(partitions), ["document_id"])
         present = set(rows["document_id"].to_pylist())
         deleted = (set(known.documents) | set(known.deleted)) - present
-        found = DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
-        with state_of(self._store).writing() as connection:
-            note_documents(connection, corpus, found.version, found.documents, found.deleted)
-        return found
+        return known, DeletedDocuments(version_of(hashes), sorted(present), sorted(deleted))
 
     @staticmethod
     def clear(connection: sa.Connection, corpus: str, forgotten: DeletedDocuments) -> None:

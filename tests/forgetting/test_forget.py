@@ -16,7 +16,6 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.forget import ForgetReport, forget, models_with
 from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
-from gsum_assets.run import forget_corpus
 from gsum_assets.tables import TABLES
 from gsum_resources import parquet_store
 from gsum_resources.appended import read_appended
@@ -273,7 +272,7 @@ def test_deleted_corpus_folder_leaves_nothing(indexed: House) -> None:
     shutil.rmtree(indexed.folder)
     pipeline = indexed.pipeline()
     with indexed.instance() as instance:
-        forget_corpus(pipeline, instance, CORPUS)
+        pipeline.reconciler.forget(instance, CORPUS)
         assert pipeline.forgetting.forget_deleted(instance)
     assert leftovers(indexed) == set()
     assert not list(Path(indexed.store.root).glob(f"*/corpus={CORPUS}"))

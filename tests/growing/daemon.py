@@ -14,11 +14,11 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from gsum_assets.automation.due import _independent
-from gsum_assets.automation.jobs import OBSERVE_SOURCES, REINDEX_EVERYTHING
+from gsum_assets.automation.jobs import REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
+from tests.pipeline.daemon import QUIET, carry_out
 
 _MOST_TICKS = 60  # a chain of assets needs no more
-_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 @dataclass
@@ -41,20 +41,10 @@ class Daemon:
         """
         if try_again:
             job = pipeline.definitions.resolve_job_def(REINDEX_EVERYTHING)
-            assert job.execute_in_process(instance=instance, run_config=_QUIET).success
+            assert job.execute_in_process(instance=instance, run_config=QUIET).success
         watched = self._tick(pipeline, instance, "watch_corpora")
-        for request in watched.dynamic_partitions_requests or ():
-            if isinstance(request, dg.AddDynamicPartitionsRequest):
-                instance.add_dynamic_partitions("corpora", list(request.partition_keys))
-            else:
-                for corpus in request.partition_keys:
-                    instance.delete_dynamic_partition("corpora", corpus)
-        snapshot = pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
-        for request in watched.run_requests or ():
-            looked = snapshot.execute_in_process(
-                instance=instance, tags=dict(request.tags), run_config=_QUIET
-            )
-            assert looked.success
+        for run in carry_out(watched, pipeline, instance):
+            assert run.success
         return sum(1 for _ in self._runs(pipeline, instance))
 
     def _runs(self, pipeline: Pipeline, instance: dg.DagsterInstance) -> Iterator[str]:
@@ -69,7 +59,7 @@ class Daemon:
                     asset_selection=list(request.asset_selection or ()),
                     partition_key=request.partition_key,
                     tags=dict(request.tags),
-                    run_config=_QUIET,
+                    run_config=QUIET,
                     raise_on_error=True,
                 )
                 assert result.success

@@ -7,6 +7,7 @@ from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
 from dagster._core.definitions.declarative_automation.automation_condition_evaluator import (
     AutomationConditionEvaluator,
 )
+from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from gsum_assets.automation.jobs import REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
@@ -14,6 +15,7 @@ from gsum_resources.parquet_store import Partition
 from gsum_resources.warehouse_io import partition_of
 
 AssetPartition = tuple[str, Partition]
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:
@@ -53,6 +55,25 @@ def start(
         partition_key=dg.MultiPartitionKey(keys),
         raise_on_error=False,
     )
+
+
+def carry_out(
+    result: dg.SensorResult | SensorExecutionData, pipeline: Pipeline, instance: dg.DagsterInstance
+) -> list[dg.ExecuteInProcessResult]:
+    """Do what a sensor's result requests, as the daemon does: first the partitions, then the runs.
+
+    Runs without a job name are left out, those of the conditions.
+    """
+    for change in result.dynamic_partitions_requests or ():
+        assert isinstance(change, dg.AddDynamicPartitionsRequest)
+        instance.add_dynamic_partitions(change.partitions_def_name, list(change.partition_keys))
+    return [
+        pipeline.definitions.resolve_job_def(request.job_name).execute_in_process(
+            instance=instance, tags=dict(request.tags), run_config=QUIET
+        )
+        for request in result.run_requests or ()
+        if request.job_name
+    ]
 
 
 def reindex(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:

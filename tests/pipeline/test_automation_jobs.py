@@ -19,6 +19,8 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "observe_sources",
         "reindex_everything",
         "check_everything",
+        "reconcile_corpora",
+        "forget_corpus",
         "retrain_models",
         "retrain_gae",
         "retrain_evidence",
@@ -43,6 +45,7 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     assert schedules["retrain_evidence_weekly"].cron_schedule == "0 5 1 * *"  # type: ignore[union-attr]
     assert set(schedules) == {
         "observe_sources_hourly",
+        "reconcile_corpora_hourly",
         "retrain_weekly",
         "retrain_gae_weekly",
         "retrain_evidence_weekly",

@@ -9,10 +9,13 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.automation.jobs import OBSERVE_SOURCES
+from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCILE_CORPORA
 from gsum_assets.definitions import METHODS
 from gsum_assets.tables import TABLES
+from gsum_resources.parquet_store import Partition
 from tests.conftest import CORPUS, House, document_in
+from tests.pipeline.daemon import carry_out
+from tests.pipeline.homes import contents
 
 
 class Daemon:
@@ -29,18 +32,18 @@ class Daemon:
         )
         result = self.pipeline.definitions.resolve_sensor_def("watch_corpora")(context)
         assert isinstance(result, dg.SensorResult)
-        for request in result.dynamic_partitions_requests or ():
-            if isinstance(request, dg.AddDynamicPartitionsRequest):
-                self.instance.add_dynamic_partitions("corpora", list(request.partition_keys))
-            else:
-                for corpus in request.partition_keys:
-                    self.instance.delete_dynamic_partition("corpora", corpus)
+        assert all(run.success for run in carry_out(result, self.pipeline, self.instance))
         self.cursor = result.cursor
         return result
 
+    def jobs(self) -> list[str]:
+        """Tick, and return the jobs that it requested."""
+        return [request.job_name or "" for request in self.tick().run_requests or ()]
+
     def observed(self) -> list[str]:
         """The corpora that a tick wants looked at."""
-        return [request.tags["gsum/corpus"] for request in self.tick().run_requests or ()]
+        runs = self.tick().run_requests or ()
+        return [run.tags["gsum/corpus"] for run in runs if run.job_name == OBSERVE_SOURCES]
 
     def reason(self) -> str:
         """Why a tick wants nothing."""
@@ -146,19 +149,122 @@ def test_broken_folders_are_named_and_do_not_delay_others(house: House, daemon: 
     assert daemon.observed() == ["settings"]
 
 
-def test_deleted_folder_is_forgotten(changeable: House) -> None:
-    assert changeable.table("scores").num_rows
+@pytest.fixture
+def emptied(changeable: House) -> Iterator[Daemon]:
+    """A corpus that is up to date and known, whose folder was just moved to `second`."""
     settle(changeable.folder)
     with changeable.instance() as instance:
         daemon = Daemon(changeable, instance)
         daemon.tick()
         assert daemon.corpora == [CORPUS]
-        changeable.folder.rename(changeable.home.corpora / "second")
-        assert daemon.observed() == ["second"]
-        assert daemon.corpora == ["second"]
-        assert daemon.pipeline.requests.of(CORPUS) is None
+        changeable.folder.rename(changeable.home.root / "away")
+        yield daemon
+
+
+def n_materialized(daemon: Daemon, asset: str = "documents") -> int:
+    return len(daemon.instance.get_materialized_partitions(dg.AssetKey(asset)))
+
+
+def pass_time(daemon: Daemon, hours: float) -> None:
+    """As if the folders that are missing had been noted so long ago."""
+    missing = daemon.pipeline.reconciler.missing
+    noted = missing.since()
+    missing.clear(noted)
+    for corpus, since in noted.items():
+        missing.note([corpus], since - 3600 * hours)
+
+
+def test_deleted_folder_is_forgotten_after_the_grace(changeable: House, emptied: Daemon) -> None:
+    assert n_materialized(emptied) == 8
+    assert emptied.jobs() == [RECONCILE_CORPORA]
+    assert emptied.jobs() == []
+    assert emptied.reason() == "tales: its folder is missing"
+    pass_time(emptied, 23)
+    assert emptied.jobs() == []
+    assert changeable.table("scores").num_rows
+    pass_time(emptied, 2)
+    assert emptied.jobs() == [FORGET_CORPUS]
+    assert emptied.corpora == []
+    assert emptied.pipeline.requests.of(CORPUS) is None
+    assert n_materialized(emptied) == 0
+    assert emptied.instance.get_latest_materialization_event(dg.AssetKey("documents")) is None
     for name in TABLES:
         assert changeable.table(name, CORPUS).num_rows == 0
+    # the leftovers of its documents
+    assert set(emptied.jobs()) <= {RECONCILE_CORPORA}
+    assert emptied.jobs() == []
+
+
+def test_folder_that_comes_back_in_time_is_as_before(changeable: House, emptied: Daemon) -> None:
+    before = contents(changeable)
+    emptied.tick()
+    (changeable.home.root / "away").rename(changeable.folder)
+    assert emptied.jobs() == [OBSERVE_SOURCES, RECONCILE_CORPORA]
+    assert emptied.jobs() == []
+    assert emptied.pipeline.reconciler.missing.since() == {}
+    assert contents(changeable) == before
+    assert not emptied.pipeline.new_snapshot(emptied.instance).due(CORPUS)
+
+
+def test_folder_that_comes_back_too_late_is_a_new_corpus(
+    changeable: House, emptied: Daemon
+) -> None:
+    emptied.tick()
+    pass_time(emptied, 25)
+    assert emptied.jobs() == [FORGET_CORPUS]
+    (changeable.home.root / "away").rename(changeable.folder)
+    assert emptied.jobs() == [OBSERVE_SOURCES, RECONCILE_CORPORA]
+    assert emptied.corpora == [CORPUS]
+    assert emptied.pipeline.requests.of(CORPUS) == set(METHODS.default)
+    assert emptied.pipeline.new_snapshot(emptied.instance).due(CORPUS)
+
+
+def test_known_corpus_without_requests_gets_its_defaults(house: House, daemon: Daemon) -> None:
+    daemon.tick()
+    daemon.pipeline.requests.forget(CORPUS)
+    assert daemon.jobs() == []  # as before: the same run was requested a moment ago
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gsum_assets.automation.sensors._AGAIN_S", 0.0)
+        assert daemon.jobs() == [RECONCILE_CORPORA]
+    assert daemon.pipeline.requests.of(CORPUS) == set(METHODS.default)
+
+
+def test_requests_of_an_unknown_corpus_without_folder_are_forgotten(
+    house: House, daemon: Daemon
+) -> None:
+    daemon.pipeline.requests.add("gone", ["bm25"])
+    daemon.tick()
+    pass_time(daemon, 25)
+    assert daemon.jobs() == [FORGET_CORPUS]
+    assert daemon.pipeline.requests.of("gone") is None
+
+
+def test_corpus_whose_folder_exists_is_not_forgotten(house: House, daemon: Daemon) -> None:
+    daemon.tick()
+    job = daemon.pipeline.definitions.resolve_job_def(FORGET_CORPUS)
+    for tags, problem in (({}, "name the corpus"), ({"gsum/corpus": CORPUS}, "exists")):
+        with pytest.raises(dg.Failure, match=problem):
+            job.execute_in_process(instance=daemon.instance, tags=tags)
+    assert daemon.corpora == [CORPUS]
+
+
+def test_record_of_dagster_follows_the_warehouse(changeable: House) -> None:
+    """As after runs with another instance, and after a table's file was removed."""
+    pipeline = changeable.pipeline()
+    settle(changeable.folder)
+    with dg.DagsterInstance.ephemeral() as instance:
+        daemon = Daemon(changeable, instance)
+        daemon.tick()
+        assert n_materialized(daemon) == 8
+        event = instance.get_latest_materialization_event(dg.AssetKey("leaderboard"))
+        assert event
+        assert event.asset_materialization
+        assert event.asset_materialization.metadata["dagster/row_count"].value
+        partition = Partition(CORPUS, "00")
+        pipeline.store.delete(TABLES["documents"], partition)
+        pipeline.reconciler.reconcile(instance, time.time(), None)
+        assert n_materialized(daemon) == 7
+        assert n_materialized(daemon, "chunks") == 8
 
 
 def test_nothing_is_forgotten_while_the_corpora_folder_is_unmounted(
@@ -175,7 +281,7 @@ def test_nothing_is_forgotten_while_the_corpora_folder_is_unmounted(
 
 def test_job_observes_the_corpus_of_its_tag(house: House, daemon: Daemon) -> None:
     shutil.copytree(house.folder, house.home.corpora / "second")
-    assert daemon.observed() == ["second", CORPUS]
+    daemon.instance.add_dynamic_partitions("corpora", ["second", CORPUS])
     job = daemon.pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
     assert job.execute_in_process(instance=daemon.instance, tags={"gsum/corpus": CORPUS}).success
     assert house.table("source_documents").num_rows == 9

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from gsum_assets.forget import forget
 from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.run import RunReport, forget_corpus
+from gsum_assets.run import RunReport
 from gsum_assets.tables import TABLES
 from gsum_resources.state import state_of
 from tests.conftest import CORPUS, House, document_in, text_of
@@ -120,7 +120,7 @@ def test_forget_leaves_nothing_of_a_document(house: House) -> None:
 def test_deleted_corpus_takes_its_buckets_with_it(house: House) -> None:
     pipeline = house.pipeline()
     with house.instance() as instance:
-        forget_corpus(pipeline, instance, MANY)
+        pipeline.reconciler.forget(instance, MANY)
     assert len(keys(house)) == 8
     assert pipeline.buckets.of(MANY) == 8
 
@@ -130,7 +130,7 @@ def test_home_of_an_older_gsum_has_nothing_due(house: House) -> None:
     shutil.rmtree(house.home.corpora / MANY)
     all_is_old(house)
     with house.instance() as instance:
-        forget_corpus(pipeline, instance, MANY)
+        pipeline.reconciler.forget(instance, MANY)
         for key in instance.get_dynamic_partitions("buckets"):  # its buckets were no partitions
             instance.delete_dynamic_partition("buckets", key)
         with state_of(pipeline.store).writing() as connection:

@@ -1,7 +1,24 @@
 """The shipped `dagster.yaml`: accepted by Dagster, copied when missing, never overwritten."""
 
-from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
+import logging
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+
+from gsum_resources.instance import (
+    CONFIG_FILE,
+    InstanceError,
+    open_instance,
+    prepare,
+    refuse_run_in_temporary_instance,
+    refuse_temporary_instance,
+    workspace_file,
+)
 from tests.conftest import House
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_shipped_settings_reach_the_instance(house: House) -> None:
@@ -27,3 +44,38 @@ def test_file_of_the_operator_is_kept(house: House) -> None:
     (folder / CONFIG_FILE).write_text("telemetry: {enabled: false}\n")
     with open_instance(house.home) as instance:
         assert not instance.run_retries_enabled
+
+
+def test_home_without_configuration_is_warned_of(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("DAGSTER_IS_DEV_CLI", "1")
+    monkeypatch.setenv("DAGSTER_HOME", str(house.home.root / "other"))
+    with caplog.at_level(logging.WARNING):
+        refuse_temporary_instance(house.home)
+        assert "type `gsum ui` once" in caplog.text
+        caplog.clear()
+        prepare(house.home)
+        refuse_temporary_instance(house.home)
+    assert not caplog.text
+
+
+def test_runs_in_a_temporary_instance_are_refused(house: House, tmp_path: Path) -> None:
+    """As of `dagster-webserver` without `DAGSTER_HOME`; tests may use instances in memory."""
+    folder = tmp_path / ".tmp_dagster_home_x1"
+    folder.mkdir()
+    with (
+        dg.DagsterInstance.local_temp(str(folder)) as instance,
+        pytest.raises(InstanceError, match="type `gsum ui`"),
+    ):
+        refuse_run_in_temporary_instance(instance, house.home)
+    with dg.DagsterInstance.ephemeral() as instance:
+        refuse_run_in_temporary_instance(instance, house.home)
+    with open_instance(house.home) as instance:
+        refuse_run_in_temporary_instance(instance, house.home)
+
+
+def test_shipped_workspace_is_that_of_the_project() -> None:
+    assert workspace_file().read_text() == (ROOT / "workspace.yaml").read_text()
+    (location,) = yaml.safe_load(workspace_file().read_text())["load_from"]
+    assert location["python_module"]["location_name"] == "gsum"
