@@ -20,6 +20,7 @@ from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.classical.rendering import flat_text, join_texts
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
@@ -51,7 +52,7 @@ class ChunkGraph:
 
     def entity(self, name: str, kind: str, description: str, nth: int, model: str) -> None:
         """Add a mention; descriptions of known names in later rounds are ignored."""
-        key, description = name_key(name), _one_line(description)
+        key, description = name_key(name), flat_text(description)
         known = self.entities.get(key)
         if known is None:
             found = {"name": name, "name_key": key, "type": kind, "description": description}
@@ -69,7 +70,7 @@ class ChunkGraph:
         for end in ends:
             if name_key(end) not in self.entities:
                 self.entity(end, "", "", nth, model)
-        description = _one_line(description)
+        description = flat_text(description)
         known = self.relationships.get(frozenset((source, target)))
         if known is None:
             self.relationships[frozenset((source, target))] = {
@@ -86,7 +87,7 @@ class ChunkGraph:
 
     def claim(self, claim: Any, nth: int, model: str) -> None:
         """Add a claim, and its subject if it is not mentioned otherwise."""
-        subject, said = name_key(claim.subject), _one_line(claim.description)
+        subject, said = name_key(claim.subject), flat_text(claim.description)
         if (subject, said) in self.claims:
             return
         if subject not in self.entities:
@@ -95,12 +96,12 @@ class ChunkGraph:
         self.claims[subject, said] = {
             "subject_key": subject,
             "object_key": object_key if object_key and object_key != subject else None,
-            "type": _one_line(claim.type).lower(),
+            "type": " ".join(claim.type.split()).lower(),
             "status": claim.status,
             "description": said,
             "start_date": claim.start_date.strip() or None,
             "end_date": claim.end_date.strip() or None,
-            "quote": _one_line(claim.quote),
+            "quote": " ".join(claim.quote.split()),
             "round": nth,
             "model": model,
         }
@@ -221,12 +222,8 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
     graph.is_open = isinstance(reply, Completion) and graph.size() > before
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _joined(left: str, right: str) -> str:
     """Return both texts joined, or the longer one if it contains the other."""
     if right in left:
         return left
-    return right if left in right else f"{left} {right}"
+    return right if left in right else join_texts([left, right])

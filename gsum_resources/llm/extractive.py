@@ -32,7 +32,7 @@ from gsum_resources.protocols import (
 )
 
 NAME = "extractive"
-VERSION = "8"  # raise it with every change of a reply, so that memos of old replies expire
+VERSION = "9"  # raise it with every change of a reply, so that memos of old replies expire
 _BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,
