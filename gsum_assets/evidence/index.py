@@ -91,6 +91,7 @@ INDEX = (
             "sentence that was embedded before is not embedded again."
         },
         ("chunks", "embedding_model"),
+        code_version="2",
     ),
     Step(
         _model,

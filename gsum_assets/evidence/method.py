@@ -89,7 +89,7 @@ METHOD = Method(
             (*_PASSAGES, "sentences", "model", "query_embeddings"),
             code_version="5",  # to be raised with new packaged weights
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="4"),
+        Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="5"),
     ),
     settings=EvidenceSettings,
     explain=_explain,

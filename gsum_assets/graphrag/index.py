@@ -142,7 +142,7 @@ INDEX = (
         },
         ("chunks", "source_graph", *_WRITING_INPUTS),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _aliases,
@@ -157,14 +157,14 @@ INDEX = (
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _relationships,
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _communities,
@@ -182,7 +182,7 @@ INDEX = (
             *("claims", "chunks", *_WRITING_INPUTS),
         ),
         pool="llm",
-        code_version="3",
+        code_version="4",
     ),
     Step(
         _embeddings,

@@ -63,11 +63,11 @@ _OPENER = re.compile(
     r") (?=\w))+",
     re.I,
 )
-# A repeated beginning of a word ("rem remote", "wan- want"), but not a complete word ("in into").
+# A repeated beginning of a word ("th the", "wan- want"), but no word ("in into", "car carried").
 _BEGUN = re.compile(
     r"(?<!['’\w-])([^\W\d_](?:[^\W\d_]|-)*?)([-—–]?)[ ,]+(?=\1['’\w-])", re.IGNORECASE
 )
-_LONGEST_BEGUN = 3  # letters, without a dash
+_LONGEST_BEGUN = 2  # letters, without a dash and with a vowel
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,8 @@ def trim_speech(sentence: str) -> str:
 
 def _unless_word(match: re.Match[str]) -> str:
     word, dash = match[1].lower(), match[2]
-    whole = word in FUNCTION_WORDS or word in ("i", "a") or len(word) > _LONGEST_BEGUN
+    is_long = len(word) > _LONGEST_BEGUN and re.search("[aeiouy]", word) is not None
+    whole = word in FUNCTION_WORDS or word in ("i", "a") or is_long
     again = match.string[match.end() + len(word) :][:1] in ("'", "’")  # "they they've"
     return match[0] if whole and not again and not dash else ""
 
