@@ -11,7 +11,7 @@ descriptions, facts, responses.
 
 import argparse
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict
@@ -64,20 +64,13 @@ class Home:
 
     def speakers(self, corpus: str) -> Speakers:
         """Return what each speaker of a corpus says."""
-        rows = self.rows("documents", corpus, ["document_id", "text"])[""]
-        return Speakers({row["document_id"]: row["text"] for row in rows})
+        return Speakers(row["text"] for row in self.rows("documents", corpus, ["text"])[""])
 
     def answers(self, corpus: str, speakers: Speakers) -> dict[str, dict[str, float]]:
         """Return the values of each method's answers."""
-        documents = {
-            row["query_id"]: [row["document_id"]] if row["document_id"] else []
-            for row in self.rows("queries", corpus, ["query_id", "document_id"])[""]
-        }
         found: dict[str, dict[str, float]] = {}
-        for method, rows in self.rows("summaries", corpus, ["query_id", "text"]).items():
-            found[method] = counted(
-                ((row["text"], documents.get(row["query_id"], [])) for row in rows), speakers
-            )
+        for method, rows in self.rows("summaries", corpus, ["text"]).items():
+            found[method] = counted((row["text"] for row in rows), speakers)
         for method, rows in self.rows("scores", corpus, ["metric", "value"]).items():
             for metric, name in METRICS.items():
                 values = [row["value"] for row in rows if row["metric"] == metric]
@@ -88,28 +81,28 @@ class Home:
     def texts(self, corpus: str, speakers: Speakers) -> dict[str, dict[str, float]]:
         """Return the values of the other texts, by table."""
         return {
-            table: counted(((row[column], []) for rows in by.values() for row in rows), speakers)
+            table: counted((row[column] for rows in by.values() for row in rows), speakers)
             for table, column in TEXTS.items()
             if table.partition(".")[0] in ("contexts", *(f.split(".")[-1] for f in FOLDERS))
             and (by := self.rows(table, corpus, [column]))
         }
 
 
-def counted(texts: Iterator[tuple[str, Sequence[str]]], speakers: Speakers) -> dict[str, float]:
-    """Return the values of some texts, each with the documents it is about; none: any."""
+def counted(texts: Iterable[str], speakers: Speakers) -> dict[str, float]:
+    """Return the values of some texts."""
     counts: Counter[str] = Counter()
-    for text, documents in {text: (text, ids) for text, ids in texts if text}.values():
+    for text in texts:
         sentences = list(speakers.shown(text))
         counts["two names"] += any(len(s.labels) > 1 for s in sentences)
         for sentence in sentences:
-            inner = speakers.verdict(sentence, documents)
+            verdict = speakers.verdict(sentence)
             counts["sentences"] += 1
             counts["attributed"] += bool(sentence.labels)
-            counts["innermost wrong"] += inner == Verdict.WRONG
-            counts["no source"] += inner == Verdict.ELSEWHERE
+            counts["innermost wrong"] += verdict == Verdict.WRONG
+            counts["no source"] += verdict == Verdict.ELSEWHERE
             if sentence.labels:
-                outer = speakers.verdict_for(sentence.text, sentence.labels[0], documents)
-                counts["outermost wrong"] += outer == Verdict.WRONG
+                outermost = speakers.verdict_for(sentence.text, sentence.labels[0])
+                counts["outermost wrong"] += outermost == Verdict.WRONG
     return {name: float(counts[name]) for name in COLUMNS}
 
 

@@ -181,8 +181,7 @@ def _speakers(inputs: CheckInputs, selected: bool) -> Finding:
     is_selected = pc.equal(rows["model"], EXTRACTIVE)
     return results.speakers_are_right(
         rows.filter(is_selected if selected else pc.invert(is_selected)),
-        inputs.rows("queries", ["query_id", "document_id"]),
-        lambda: inputs.rows("documents", ["document_id", "text"]),
+        lambda: inputs.rows("documents", ["text"]),
     )
 
 

@@ -62,27 +62,22 @@ def every_question_answered(queries: pa.Table, summaries: pa.Table, corpus: str)
     return found(checked, open_, f"have no answer; `gsum run {corpus}` answers them")
 
 
-def speakers_are_right(
-    summaries: pa.Table, queries: pa.Table, documents: Callable[[], pa.Table]
-) -> Finding:
+def speakers_are_right(summaries: pa.Table, documents: Callable[[], pa.Table]) -> Finding:
     """Check that no sentence of an answer is shown under the name of a speaker who did not say it.
 
     A sentence that a model has put in its own words is not judged.
 
     Parameters
     ----------
-    documents : returns `document_id` and `text` of the corpus; called if an answer names speakers.
+    documents : returns the `text` of each document; called if an answer names speakers.
     """
     answers = [row for row in summaries.to_pylist() if names_speaker(row["text"])]
-    texts = documents().to_pylist() if answers else []
-    speakers = Speakers({row["document_id"]: row["text"] for row in texts})
-    scopes = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "document_id")), strict=True))
+    speakers = Speakers(documents()["text"].to_pylist() if answers else [])
     n_attributed, wrong = 0, []
     for row in answers:
-        scope = scopes.get(row["query_id"])
         for sentence in speakers.shown(row["text"]):
             n_attributed += bool(sentence.labels)
-            if speakers.verdict(sentence, [scope] if scope else []) == Verdict.WRONG:
+            if speakers.verdict(sentence) == Verdict.WRONG:
                 shown = {"speaker": sentence.labels[-1], "sentence": sentence.text}
                 wrong.append({"query_id": row["query_id"], **shown})
     columns = {n: [row[n] for row in wrong] for n in ("query_id", "speaker", "sentence")}

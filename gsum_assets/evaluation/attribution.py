@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 
 from gsum_resources.llm.classical.fillers import FILLER_WORDS
 from gsum_resources.llm.classical.sentences import split_sentences
@@ -99,18 +100,19 @@ class Speakers:
 
     Parameters
     ----------
-    documents : texts by id; prose has no speakers.
+    documents : texts; prose has no speakers.
     """
 
-    def __init__(self, documents: Mapping[str, str]) -> None:
-        self._turns: dict[str, dict[str, Words]] = {}
-        self._texts = {document_id: Words(text) for document_id, text in documents.items()}
-        for document_id, text in documents.items():
+    def __init__(self, documents: Iterable[str]) -> None:
+        self._turns: list[dict[str, Words]] = []
+        self._texts: list[Words] = []
+        for text in documents:
             said: dict[str, list[str]] = defaultdict(list)
             for turn in turns(text, speaker_labels([text])):
                 said[turn.speaker].append(turn.text)
-            self._turns[document_id] = {name: Words(" ".join(t)) for name, t in said.items()}
-        self.names = frozenset(name for said in self._turns.values() for name in said if name)
+            self._turns.append({name: Words(" ".join(t)) for name, t in said.items()})
+            self._texts.append(Words(text))
+        self.names = frozenset(name for said in self._turns for name in said if name)
 
     @cached_property
     def _label(self) -> re.Pattern[str]:
@@ -144,25 +146,21 @@ class Speakers:
             text = text[match.end() :]
         return text, tuple(names)
 
-    def verdict(self, sentence: ShownSentence, documents: Iterable[str] = ()) -> Verdict:
-        """Return whether the innermost speaker says a sentence in one of some documents, or all."""
-        name = sentence.labels[-1] if sentence.labels else ""
-        return self.verdict_for(sentence.text, name, documents)
+    def verdict(self, sentence: ShownSentence) -> Verdict:
+        """Return whether the innermost speaker says a sentence in a document."""
+        return self.verdict_for(sentence.text, sentence.labels[-1] if sentence.labels else "")
 
-    def verdict_for(self, text: str, name: str, documents: Iterable[str] = ()) -> Verdict:
-        """Return whether a speaker says a sentence in one of some documents, by default in all."""
-        ids = [d for d in documents if d in self._texts] or list(self._texts)
-        if not name:
-            is_quoted = any(self._is_in(text, document_id) for document_id in ids)
-            return Verdict.UNATTRIBUTED if is_quoted else Verdict.ELSEWHERE
-        if any(name in self._turns[i] and self._turns[i][name].hold(text) for i in ids):
+    def verdict_for(self, text: str, name: str) -> Verdict:
+        """Return whether a speaker says a sentence in a document."""
+        if any(said[name].hold(text) for said in self._turns if name and name in said):
             return Verdict.RIGHT
-        is_quoted = any(self._is_in(text, document_id) for document_id in ids)
-        return Verdict.WRONG if is_quoted else Verdict.ELSEWHERE
+        if not self._is_quoted(text):
+            return Verdict.ELSEWHERE
+        return Verdict.WRONG if name else Verdict.UNATTRIBUTED
 
-    def _is_in(self, text: str, document_id: str) -> bool:
-        said = self._turns[document_id].values()
-        return self._texts[document_id].hold(text) or any(words.hold(text) for words in said)
+    def _is_quoted(self, text: str) -> bool:
+        said = (words for turns_of in self._turns for words in turns_of.values())
+        return any(words.hold(text) for words in chain(self._texts, said))
 
 
 def _words(text: str) -> list[str]:

@@ -15,7 +15,7 @@ STORY = "The frost went down two feet. Note: the lamp was out."
 
 @pytest.fixture(scope="module")
 def speakers() -> Speakers:
-    return Speakers({"hatch": MEETING, "story": STORY})
+    return Speakers([MEETING, STORY])
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,3 @@ def test_two_names_in_a_row_are_two_labels(speakers: Speakers) -> None:
     assert speakers.verdict_for(sentence.text, "Dov") == Verdict.WRONG
     joined = "Dov: Seconded. Hanneke: I move that there's a safety officer."
     assert [s.labels for s in speakers.shown(joined)] == [("Dov",), ("Dov", "Hanneke")]
-
-
-def test_only_the_named_documents_are_searched() -> None:
-    speakers = Speakers({"a": "Ann: Yes.\nBo: No.", "b": "Ann: No.\nBo: Yes."})
-    (sentence,) = speakers.shown("Ann: No.")
-    assert speakers.verdict(sentence, ["a"]) == Verdict.WRONG
-    assert speakers.verdict(sentence, ["b"]) == speakers.verdict(sentence) == Verdict.RIGHT

@@ -72,7 +72,7 @@ def test_joined_and_cut_texts_are_read_as_the_source_has_them(
 ) -> None:
     start = data.draw(st.integers(0, 60))
     texts = [line[start:] if i == 0 else line for i, line in enumerate(lines)]
-    speakers = Speakers({"hatch": MEETING})
+    speakers = Speakers([MEETING])
     shown = render_sentences(read_sentences([join_texts(texts)]))
     verdicts = [speakers.verdict(s) for s in speakers.shown(shown) if s.labels]
     assert Verdict.WRONG not in verdicts
@@ -84,7 +84,7 @@ def test_descriptions_name_their_speakers(schema: type) -> None:
     (reply,) = ExtractiveModel(WordEmbedder()).complete([request])
     assert isinstance(reply, Completion)
     parsed = reply.parsed.model_dump()
-    speakers = Speakers({"hatch": MEETING})
+    speakers = Speakers([MEETING])
     texts = [row["description"] for name in parsed for row in parsed[name] if "description" in row]
     texts += [row["statement"] for row in parsed.get("facts", ())]
     sentences = [s for text in texts for s in speakers.shown(text)]
