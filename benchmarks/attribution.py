@@ -15,18 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict
-from gsum_assets.registered import FOLDERS
 from gsum_assets.tables import TABLES
 from gsum_resources.parquet_store import ParquetStore
 
-COLUMNS = (
-    "sentences",
-    "attributed",
-    "innermost wrong",
-    "outermost wrong",
-    "two names",
-    "no source",
-)
+NAMES = ("attributed", "innermost wrong", "outermost wrong", "two names")
+COLUMNS = ("sentences", *NAMES, "no source")
 METRICS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TEXTS = {
     "graphrag.entity_mentions": "description",
@@ -55,7 +48,6 @@ class Home:
         self.corpora = sorted({p.corpus for p in self._store.partitions(TABLES["summaries"])})
 
     def rows(self, table: str, corpus: str, columns: Sequence[str]) -> dict[str, list[dict]]:
-        """Return rows by method; "" for a table without methods."""
         found: dict[str, list[dict]] = defaultdict(list)
         for partition in self._store.partitions(TABLES[table], corpus):
             rows = self._store.read(TABLES[table], [partition], columns)[0].to_pylist()
@@ -63,11 +55,9 @@ class Home:
         return found
 
     def speakers(self, corpus: str) -> Speakers:
-        """Return what each speaker of a corpus says."""
         return Speakers(row["text"] for row in self.rows("documents", corpus, ["text"])[""])
 
     def answers(self, corpus: str, speakers: Speakers) -> dict[str, dict[str, float]]:
-        """Return the values of each method's answers."""
         found: dict[str, dict[str, float]] = {}
         for method, rows in self.rows("summaries", corpus, ["text"]).items():
             found[method] = counted((row["text"] for row in rows), speakers)
@@ -79,17 +69,14 @@ class Home:
         return found
 
     def texts(self, corpus: str, speakers: Speakers) -> dict[str, dict[str, float]]:
-        """Return the values of the other texts, by table."""
         return {
             table: counted((row[column] for rows in by.values() for row in rows), speakers)
             for table, column in TEXTS.items()
-            if table.partition(".")[0] in ("contexts", *(f.split(".")[-1] for f in FOLDERS))
-            and (by := self.rows(table, corpus, [column]))
+            if (by := self.rows(table, corpus, [column]))
         }
 
 
 def counted(texts: Iterable[str], speakers: Speakers) -> dict[str, float]:
-    """Return the values of some texts."""
     counts: Counter[str] = Counter()
     for text in texts:
         sentences = list(speakers.shown(text))
@@ -107,7 +94,6 @@ def counted(texts: Iterable[str], speakers: Speakers) -> dict[str, float]:
 
 
 def table(now: Mapping, before: Mapping | None, names: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown, with a row for each method."""
     yield f"| | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
     for row in sorted(now):
@@ -117,11 +103,10 @@ def table(now: Mapping, before: Mapping | None, names: Sequence[str]) -> Iterato
 
 def _cell(value: float | None, before: float | None) -> str:
     shown = [f"{v:.1f}".removesuffix(".0") for v in (before, value) if v is not None]
-    return " → ".join(shown) or "–"
+    return " → ".join(dict.fromkeys(shown)) or "–"
 
 
 def main() -> None:
-    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("home", type=Path)
     parser.add_argument("before", type=Path, nargs="?")

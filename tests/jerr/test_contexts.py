@@ -46,7 +46,7 @@ def test_node_is_described_by_its_relations_and_facts() -> None:
     (ferry, lamp, *_) = shown(["ferry"])
     assert ferry["text"] == "ferry (storm – sinks – ferry):\nThe storm sinks the ferry."
     assert lamp["text"] == (
-        "lamp: Ada – lights – lamp; storm – breaks – lamp. Ada lights the lamp. "
+        "lamp (Ada – lights – lamp; storm – breaks – lamp):\nAda lights the lamp. "
         "The storm breaks the lamp's glass."
     )
 
