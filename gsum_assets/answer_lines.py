@@ -20,7 +20,7 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
     ids : whether to show the ids of documents and passages.
     """
     for line in with_numbers(answer.text, answer.sources).splitlines():  # one speaker's turn each
-        yield from textwrap.wrap(line, _WIDTH)
+        yield from textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)
     if answer.explanation:
         yield from ("", answer.explanation)
     if answer.sources:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from gsum_assets.evaluation.answer import reading_order
 from gsum_resources.llm.classical.sentences import split_sentences
 
+_MARK = re.compile(r"[ \t]*(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")  # of a heading or an item
+_NAME = re.compile(r"[^:]{1,40}: ")
+
 Locate = Callable[[str, int, int], str]
 """Maps document, first character and one past the last to "page 12", or "" without pages."""
 
@@ -76,22 +79,28 @@ def with_numbers(text: str, sources: Sequence[Source]) -> str:
 
 
 def _numbered(line: str, sources: Sequence[str]) -> str:
-    sentences = split_sentences(line)
+    mark = _MARK.match(line)
+    start = mark.end() if mark else 0
+    sentences = split_sentences(line[start:])
     if not sentences:
         return line
-    numbers = [_first_with(_plain(sentence), sources) for sentence in sentences]
+    speaker = _plain(name[0]) if (name := _NAME.match(line[start:])) else ""
+    numbers = [_first_with(_plain(sentence), speaker, sources) for sentence in sentences]
     shown = []
     for i, (sentence, number) in enumerate(zip(sentences, numbers, strict=True)):
         ends = i + 1 == len(sentences) or numbers[i + 1] != number
         shown.append(f"{sentence} [{number}]" if number and ends else sentence)
-    return " ".join(shown)
+    return line[:start] + " ".join(shown)
 
 
-def _first_with(sentence: str, sources: Sequence[str]) -> int:
-    """Return the number, from 1, of the first source that contains a sentence; 0 if none does."""
-    spoken = re.sub(r"^[^:]{1,40}: ", "", sentence)  # without the name of its speaker
-    numbers = (i for i, source in enumerate(sources, 1) if sentence in source or spoken in source)
-    return next(numbers, 0)
+def _first_with(sentence: str, speaker: str, sources: Sequence[str]) -> int:
+    """Return the number, from 1, of the first source that contains a sentence; 0 if none does.
+
+    A source in which the line's speaker has a turn is preferred.
+    """
+    spoken = _NAME.sub("", sentence)
+    numbers = [i for i, source in enumerate(sources, 1) if sentence in source or spoken in source]
+    return next((i for i in numbers if speaker in sources[i - 1]), numbers[0] if numbers else 0)
 
 
 def _plain(text: str) -> str:

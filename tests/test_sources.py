@@ -61,6 +61,23 @@ def test_numbers_follow_quoted_text(answer: str, shown: str) -> None:
     assert with_numbers(answer, [source("It  leaked. It\nsank."), source("Ann paid.")]) == shown
 
 
+def test_items_keep_their_marks() -> None:
+    answer = "## What happened\n- It leaked.\n1. It sank."
+    sources = [source("It leaked."), source("It sank.")]
+    assert with_numbers(answer, sources) == "## What happened\n- It leaked. [1]\n1. It sank. [2]"
+
+
+def test_a_source_that_names_the_speaker_is_preferred() -> None:
+    sources = [source("Dov: It sank."), source("Ann: Yes.\nIt sank."), source("It leaked.")]
+    assert with_numbers("Ann: It sank. It leaked.", sources) == "Ann: It sank. [2] It leaked. [3]"
+
+
+def test_addresses_and_hyphens_are_not_broken() -> None:
+    address = f"https://example.org/{'long-' * 30}page"
+    answer = Answer(f"See {address} there.", [], "", [], "extractive", "hybrid")
+    assert any(address in line for line in answer_lines(answer, Path("gsum.toml")))
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [

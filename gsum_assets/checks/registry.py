@@ -7,9 +7,12 @@ from importlib.util import find_spec
 from gsum_assets.checks import documents, every_table, judges, results
 from gsum_assets.checks.check import Check
 from gsum_assets.checks.failures import latest_failures
+from gsum_assets.checks.finding import Finding
 from gsum_assets.checks.inputs import CheckInputs, Subject
 from gsum_assets.registered import FOLDERS
 from gsum_assets.retrieval.oracles import askable
+from gsum_resources.arrow import pc
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 _OF_METHODS = [
     import_module(f"{folder}.checks").CHECKS for folder in FOLDERS if find_spec(f"{folder}.checks")
@@ -76,7 +79,18 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 askable(inputs.method, inputs.rows("queries")), inputs.rows(), inputs.corpus
             ),
             warns=True,
-        )
+        ),
+        Check(
+            "speakers_are_right",
+            "Each sentence that the embedded model selected stands under the name of its speaker.",
+            lambda inputs: _speakers(inputs, selected=True),
+        ),
+        Check(
+            "models_name_speakers",
+            "A language model quotes no sentence under the name of a speaker who did not say it.",
+            lambda inputs: _speakers(inputs, selected=False),
+            warns=True,
+        ),
     ],
     "scores": [
         Check(
@@ -159,6 +173,16 @@ def checks_for(subject: Subject) -> list[Check]:
     if subject.asks_model:
         general.append(_REQUESTS_ANSWERED)
     return [*general, *CHECKS.get(subject.table.name, ())]
+
+
+def _speakers(inputs: CheckInputs, selected: bool) -> Finding:
+    """Check the names of speakers in answers by `extractive`, or in those by other models."""
+    rows = inputs.rows()
+    is_selected = pc.equal(rows["model"], EXTRACTIVE)
+    return results.speakers_are_right(
+        rows.filter(is_selected if selected else pc.invert(is_selected)),
+        lambda: inputs.rows("documents", ["text"]),
+    )
 
 
 def _dimensions(inputs: CheckInputs) -> set[int]:

@@ -168,7 +168,7 @@ METHOD = Method(
             },
             (*TEXTS, *_CLUSTERS, "language_model"),
             pool="llm",
-            code_version="2",
+            code_version="3",
         ),
     ),
     settings=GaeSettings,

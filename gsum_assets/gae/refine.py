@@ -147,7 +147,9 @@ def _rewrite(
             elif passage.allowance:
                 _show_own(passage, count_tokens)
     replies = model.complete([_request(*item, prompts) for item in requested])
-    texts = [_text_of(reply) for reply in replies]
+    texts = [
+        _text_of(reply, passage) for reply, (_, passage, _) in zip(replies, requested, strict=True)
+    ]
     sizes = lengths(texts, count_tokens)
     failures = []
     for (draft, passage, fate), reply, text in zip(requested, replies, texts, strict=True):
@@ -186,8 +188,11 @@ def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Re
     )
 
 
-def _text_of(reply: Reply) -> str:
-    return _MARK.sub("", reply.text).strip() if isinstance(reply, Completion) else ""
+def _text_of(reply: Reply, passage: Passage) -> str:
+    """Return the text of a reply, without a mark that the passage does not have itself."""
+    if not isinstance(reply, Completion):
+        return ""
+    return reply.text.strip() if "[1]" in passage.row["text"] else _MARK.sub("", reply.text).strip()
 
 
 def _show_own(passage: Passage, count_tokens: CountTokens) -> None:

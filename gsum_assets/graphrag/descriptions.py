@@ -10,6 +10,7 @@ from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
+from gsum_resources.llm.classical.rendering import flat_text, join_texts
 from gsum_resources.protocols import Completion, LanguageModel, Request
 
 
@@ -65,10 +66,10 @@ def merge_descriptions(
             reply = next(merged)
             thing.taken = added(thing.taken, spent(reply))
             if isinstance(reply, Completion) and reply.text.strip():
-                texts[id(thing)].append(" ".join(reply.text.split()))
+                texts[id(thing)].append(flat_text(reply.text))
             else:
                 thing.problem = f"descriptions of '{thing.name}' are not merged: {why(reply)}"
-                joined = cut_to_tokens(" ".join(passages), 2 * settings.max_words, count_tokens)
+                joined = cut_to_tokens(join_texts(passages), 2 * settings.max_words, count_tokens)
                 texts[id(thing)].append(joined)
         for thing in open_things:
             thing.texts = texts[id(thing)]

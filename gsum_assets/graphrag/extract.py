@@ -21,6 +21,7 @@ from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.classical.rendering import flat_text, join_texts
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
 
@@ -53,7 +54,7 @@ class ChunkGraph:
     def entity(self, name: str, kind: str, description: str, nth: int, model: str) -> None:
         """Add a mention; descriptions of known names in later rounds are ignored."""
         key = slot = name_key(name)
-        known, description = self.entities.get(key), _one_line(description)
+        known, description = self.entities.get(key), flat_text(description)
         if known and known["round"] == nth and are_homonyms(known["type"], kind):
             slot = sense_key(key, kind)
             known = self.entities.get(slot)
@@ -73,7 +74,7 @@ class ChunkGraph:
         for end in ends:
             if name_key(end) not in self.entities:
                 self.entity(end, "", "", nth, model)
-        description = _one_line(description)
+        description = flat_text(description)
         known = self.relationships.get(frozenset((source, target)))
         if known is None:
             self.relationships[frozenset((source, target))] = {
@@ -90,7 +91,7 @@ class ChunkGraph:
 
     def claim(self, claim: Any, nth: int, model: str) -> None:
         """Add a claim, and its subject if it is not mentioned otherwise."""
-        subject, said = name_key(claim.subject), _one_line(claim.description)
+        subject, said = name_key(claim.subject), flat_text(claim.description)
         if (subject, said) in self.claims:
             return
         if subject not in self.entities:
@@ -99,12 +100,12 @@ class ChunkGraph:
         self.claims[subject, said] = {
             "subject_key": subject,
             "object_key": object_key if object_key and object_key != subject else None,
-            "type": _one_line(claim.type).lower(),
+            "type": " ".join(claim.type.split()).lower(),
             "status": claim.status,
             "description": said,
             "start_date": claim.start_date.strip() or None,
             "end_date": claim.end_date.strip() or None,
-            "quote": _one_line(claim.quote),
+            "quote": " ".join(claim.quote.split()),
             "round": nth,
             "model": model,
         }
@@ -230,12 +231,8 @@ def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) ->
     graph.is_open = isinstance(reply, Completion) and graph.size() > before
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _joined(left: str, right: str) -> str:
     """Return both texts joined, or the longer one if it contains the other."""
     if right in left:
         return left
-    return right if left in right else f"{left} {right}"
+    return right if left in right else join_texts([left, right])

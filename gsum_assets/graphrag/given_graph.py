@@ -28,6 +28,7 @@ from gsum_assets.graphrag.given_rows import (
 from gsum_assets.graphrag.name_groups import SENSES, are_homonyms, sense_key
 from gsum_assets.graphrag.name_index import texts_holding
 from gsum_assets.result import Result
+from gsum_resources.llm.classical.rendering import join_texts
 
 _ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])
@@ -254,7 +255,7 @@ def _commonest(values: Iterable[_Value]) -> _Value:
 
 
 def _united(rows: Iterable[Row]) -> str:
-    return " ".join(sorted({row.description for row in rows} - {""}))
+    return join_texts(sorted({row.description for row in rows} - {""}))
 
 
 def _locations(rows: Iterable[Row]) -> tuple[Location, ...]:

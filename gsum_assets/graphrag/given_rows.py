@@ -22,6 +22,7 @@ from gsum_assets.corpus.names import MOST_CHARS
 from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.corpus.table_files import cells
 from gsum_assets.graphrag.schemas import Name, Relationship
+from gsum_resources.llm.classical.rendering import flat_text
 
 _CHUNK_ID = re.compile(
     r"c[0-9a-f]{20}"
@@ -34,6 +35,7 @@ def _one_line(text: str) -> str:
 
 
 _OneLine = Annotated[str, AfterValidator(_one_line)]
+_Description = Annotated[str, AfterValidator(flat_text)]
 _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.lower)]
 
 
@@ -56,7 +58,7 @@ class Row(BaseModel):
     ]  # required columns, each with its alternative names
     may_have: ClassVar[tuple[str, ...]] = ("text_unit_ids", "document_ids")
 
-    description: _OneLine = ""
+    description: _Description = ""
     text_unit_ids: list[str] = []
     document_ids: list[str] = []
 
@@ -86,7 +88,7 @@ class RelationshipRow(Row, Relationship):
     needs = (("source",), ("target",), ("description",))
     may_have = ("weight", *Row.may_have)
 
-    description: _OneLine = ""
+    description: _Description = ""
     weight: float = 1.0
 
 

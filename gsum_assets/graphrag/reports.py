@@ -22,6 +22,8 @@ from gsum_assets.graphrag.schemas import Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.result import Result
 from gsum_assets.tables import TABLES
+from gsum_resources.llm.classical.rendering import as_turn, flat_text
+from gsum_resources.llm.classical.speech import names_speaker, without_names
 from gsum_resources.llm.salvage import usable
 from gsum_resources.protocols import LanguageModel, Reply, Request
 
@@ -175,10 +177,10 @@ class Reporter:
             cited = self._citations.cited(finding, prompt.shown)
             n_unsupported += not cited
             if cited:
-                found.append((_one_line(finding.summary), _one_line(finding.explanation), cited))
+                found.append((flat_text(finding.summary), flat_text(finding.explanation), cited))
         row = {
             "title": _one_line(report.title),
-            "summary": _one_line(report.summary),
+            "summary": flat_text(report.summary),
             "rating": float(report.rating),
             "rating_explanation": _one_line(report.rating_explanation),
             "n_unsupported": n_unsupported,
@@ -195,7 +197,7 @@ class Reporter:
         (entity_id,) = community["entity_ids"]
         entity = self._elements.entities[entity_id]
         claims = self._elements.claims.get(entity_id, ())
-        said = " ".join(element.text for element in (entity, *claims))
+        said = "\n".join(element.text for element in (entity, *claims))
         row = {
             "title": community["title"],
             "summary": entity.text,
@@ -258,14 +260,19 @@ class Reporter:
 
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
     """Return title, summary and findings as text, without repetitions."""
-    said = summary
+    shown = without_names(summary)
     lines = [_as_heading(title), summary]
     for finding in findings:
         for text in (finding["summary"], finding["explanation"]):
-            if text and text not in said:
+            if text and without_names(text) not in shown:
                 is_head = text == finding["summary"]
-                lines.append(f"- {_as_heading(text)}" if is_head else f"  {text}")
-                said = f"{said} {text}"
+                follows_turn = names_speaker(lines[-1]) and not is_head
+                lines.append(
+                    f"- {_as_heading(text)}"
+                    if is_head
+                    else f"  {as_turn(text) if follows_turn else text}"
+                )
+                shown = f"{shown} {without_names(text)}"
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.jerr.order import Overlapping, chunks_by_nodes
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_resources.arrow import pc
+from gsum_resources.llm.classical.rendering import join_texts
 
 _FACTS = 8  # most facts shown of a node
 _NODE_TOKENS = 200  # longest text of a node, word pieces
@@ -109,8 +110,8 @@ class GraphContexts:
         facts = dict.fromkeys(
             fact for c in found["chunk_ids"] for fact in self._facts[c] if fact in named
         )
-        described = [f"{'; '.join(relations)}."] if relations else []
-        text = " ".join([f"{found['name']}:", *described, *list(facts)[:_FACTS]])
+        described = f" ({'; '.join(relations)})" if relations else ""
+        text = f"{found['name']}{described}:\n{join_texts(list(facts)[:_FACTS])}".strip()
         text = cut_to_tokens(text, _NODE_TOKENS, self._room.count_tokens)
         return Passage(node_id, "node", text, found["score"])
 

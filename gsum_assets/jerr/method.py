@@ -238,6 +238,7 @@ METHOD = Method(
             CONTEXTS,
             ("documents", "chunks", "line_chunks", "pages", *_GRAPH),
             pool=None,
+            code_version="2",
         ),
         Step(
             _look_ups,

@@ -19,6 +19,7 @@ from gsum_assets.checks.results import (
     in_range,
     mean_in_interval,
     ranks_consecutive,
+    speakers_are_right,
 )
 from gsum_assets.corpus.embed import vector_column
 from gsum_resources.parquet_store import Partition
@@ -178,6 +179,21 @@ def test_questions_without_an_answer_are_listed() -> None:
     queries = pa.table({"query_id": ["one", "two"], "text": ["Why?", "When?"]})
     finding = every_question_answered(queries, pa.table({"query_id": ["two", "two"]}), "tales")
     assert finding.offenders == [{"query_id": "one", "text": "Why?"}]
+
+
+def test_sentences_under_another_name_are_listed() -> None:
+    documents = pa.table({"text": ["Ann: We sail.\nBo: It rains.\nAnn: Yes."]})
+    answers = pa.table({"query_id": ["one", "two"], "text": ["Ann: It rains.", "Bo: It rains."]})
+    finding = speakers_are_right(answers, lambda: documents)
+    assert finding.checked == "2 sentences under speakers' names"
+    assert finding.offenders == [
+        {"query_id": "one", "speaker": "Ann", "sentence": "It rains."},
+    ]
+
+
+def test_documents_are_read_only_for_answers_that_name_speakers() -> None:
+    answers = pa.table({"query_id": ["one"], "text": ["It rained."]})
+    assert not speakers_are_right(answers, lambda: pytest.fail("read")).problem
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_single_entity_report_needs_no_request() -> None:
     row = done.reports["z"]
     assert (
         row["text"]
-        == "z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z. Claim about z:\nz is alone."
+        == "z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z.\nClaim about z:\nz is alone."
     )
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]

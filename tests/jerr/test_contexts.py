@@ -44,9 +44,9 @@ def test_best_nodes_come_before_their_synopses() -> None:
 
 def test_node_is_described_by_its_relations_and_facts() -> None:
     (ferry, lamp, *_) = shown(["ferry"])
-    assert ferry["text"] == "ferry: storm – sinks – ferry. The storm sinks the ferry."
+    assert ferry["text"] == "ferry (storm – sinks – ferry):\nThe storm sinks the ferry."
     assert lamp["text"] == (
-        "lamp: Ada – lights – lamp; storm – breaks – lamp. Ada lights the lamp. "
+        "lamp (Ada – lights – lamp; storm – breaks – lamp):\nAda lights the lamp. "
         "The storm breaks the lamp's glass."
     )
 
@@ -55,7 +55,7 @@ def test_document_question_sees_only_its_document() -> None:
     rows = shown(["storm"], "a")
     assert {row["node_id"] for row in rows if row["node_kind"] == "synopsis"} == {"a1", "a2"}
     storm = next(row for row in rows if row["node_id"] == "n-storm")
-    assert storm["text"] == "storm: storm – breaks – lamp. The storm breaks the lamp's glass."
+    assert storm["text"] == "storm (storm – breaks – lamp):\nThe storm breaks the lamp's glass."
 
 
 def test_half_of_a_short_prompt_is_reserved_for_reread_text() -> None:

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from gsum_resources.llm.classical.noun_phrases import noun_phrases
+from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.sentences import Sentence
 from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, stem, word_set
 from gsum_resources.llm.results import Relationship
@@ -61,7 +62,7 @@ def relate_elements(
                 source=source,
                 target=target,
                 relation=_relation(best, source, target),
-                description=best.sentence.text,
+                description=render_sentences([best.sentence]),
                 strength=min(10, len(both)),
             )
         )

@@ -9,6 +9,7 @@ import numpy as np
 import regex
 
 from gsum_resources.llm.classical.keyphrases import keyphrases
+from gsum_resources.llm.classical.rendering import render_sentences
 from gsum_resources.llm.classical.sentences import Sentence
 from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS
 from gsum_resources.llm.results import Entities, Entity, Relationship
@@ -74,7 +75,7 @@ def extract_entities(
         Entity(
             name=name,
             type="person" if name in speakers else guess_type(name, sentences),
-            description=" ".join(_shown(sentences[i]) for i in _best(where, importance, 2)),
+            description=render_sentences([sentences[i] for i in _best(where, importance, 2)]),
         )
         for name, where in mentions.items()
     ]
@@ -116,10 +117,6 @@ def _begins(text: str, position: int) -> bool:
 
 def _best(where: Sequence[int], importance: np.ndarray, count: int) -> list[int]:
     return sorted(sorted(where, key=lambda i: (-importance[i], i))[:count])
-
-
-def _shown(sentence: Sentence) -> str:
-    return f"{sentence.speaker}: {sentence.text}" if sentence.speaker else sentence.text
 
 
 def guess_type(name: str, sentences: Sequence[Sentence]) -> str:
@@ -164,7 +161,7 @@ def _relationships(
                 source=left,
                 target=right,
                 relation=relation_words(sentence, left, right),
-                description=_shown(sentence),
+                description=render_sentences([sentence]),
                 strength=min(10, len(both)),
             )
         )

@@ -155,8 +155,8 @@ class Replies:
         return [
             {
                 "name": s.speaker or s.text.split(",")[0],
-                "statement": s.text,
-                "description": s.text,
+                "statement": render_sentences([s]),
+                "description": render_sentences([s]),
                 "references": [self._passage_of(s.text)],
             }
             for s in self.chosen

@@ -110,7 +110,7 @@ def _spoken(piece: str) -> list[tuple[str, bool]]:
 
 def _written(piece: str) -> str:
     """Return a sentence of prose, with the missing quotation mark of a split quotation added."""
-    text = tidy_spacing(piece)
+    text = piece
     if text.count('"') % 2:
         text = f'"{text}' if text.endswith('"') else f'{text}"' if text[0] == '"' else text
     return text

@@ -13,24 +13,30 @@ from functools import lru_cache
 from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
 
 _LABEL = re.compile(
-    r"^[ \t]*([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name,
+    r"^[ \t]*(?:[-*•][ \t]+)?([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name, also of a list's item,
     r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # an optional office in brackets,
     r"[ \t]*:[ \t]+(?=\S)",
     re.MULTILINE,
 )
-_NOBODY = "Nobody In Particular"
+# A line that does not continue a turn: blank, a heading, an item, or of an unknown speaker.
+_NOT_CONTINUED = re.compile(r"^(?:[ \t]*$|[ \t]*(?:#|[-–*•][ \t])|.*:[ \t]*$)")
+_NO_NAMES = word_set(
+    """
+    note notes nb warning figure fig table example source date subject re from to cc todo summary
+    """
+)
 _NAME_WORDS = word_set(
     """
     of the and de van von der la le du
     """
 )
-_MARK = re.compile(r"\{[^{}\n]{0,40}\}|<[a-z]{3,20}>|\[(?:[a-z]+[ -]?){1,3}\]|@@|@ @")
 _UNIT = r"[^\W\d_]+(?:['’\-][^\W\d_]+)*"
 _REPEAT = re.compile(rf"\b({_UNIT}(?: {_UNIT}){{0,3}})(?:[ ,—-]+\1\b)+(?!['’-])", re.IGNORECASE)
 _TRUE_DOUBLES = frozenset(("that", "had", "very", "really", "no", "bye", "never"))
-_CUT_OFF = re.compile(r"\b[^\W\d_]{1,12}[-—–](?=[ ,.?!]|$)[ ,]*")
 _FILLER = r"(?:u[hm]+|umm+|erm*|a+h+|eh|hm+|mm+|mm[- ]?hmm+|uh[- ]huh|huh|oh|ooh)"
-_FILLERS = re.compile(rf"(?:[ ,]*(?<!['’\w-]){_FILLER}(?!['’\w-]))+(?=[ ,.?!;—-]|$)[ ]*,?", re.I)
+_FILLERS = re.compile(
+    rf"(?:[ ,]*(?<!['’\w-])(?-i:(?!ER\b|HM\b)){_FILLER}(?!['’\w-]))+(?=[ ,.?!;—-]|$)[ ]*,?", re.I
+)
 _ASIDE = r"(?:you know|i mean|i guess|i suppose|let's say|let's see|if you like|as i said|you see)"
 _SET_OFF = re.compile(
     rf"(?:^|[ ]*[,—])[ ]*(?:{_ASIDE}|like|well|so|okay|right|basically|actually|yeah|sort of"
@@ -47,21 +53,21 @@ _LOOSE = re.compile(
 )
 # Inside a sentence these are fillers. "Just", "really" and "I think" have a meaning.
 _HEDGE = re.compile(r"(?<=\w )(?:actually|basically|obviously) (?=\w)", re.IGNORECASE)
+# "No", "sorry" and "because" have a meaning, and so has "so" in "so many" or "so do I".
 _OPENER = re.compile(
-    r"^(?:(?:(?:ok|okay|o\.k\.|yes|yeah|yep|yup|no|nope|right|alright|all right|well|so|sure|fine"
-    r"|exactly|good|great|cool|anyway|now|then|also|thanks|thank you|i mean|you know"
-    r"|i guess|sorry|but|and|or|because|cuz|'cause|like|actually|basically|of course)"
-    r"(?:[ ]*[,.—-]+[ ]*))|(?:and then|and so|so then|but then|and|but|so|because|cuz|'cause|well"
-    r"|okay|yeah|then|or) (?=\w))+",
+    r"^(?:(?:(?:ok|okay|o\.k\.|yes|yeah|yep|yup|right|alright|all right|well|so|sure|fine"
+    r"|exactly|good|great|cool|anyway|now|then|also|i mean|you know"
+    r"|i guess|but|and|or|like|actually|basically)"
+    r"(?:[ ]*[,.—-]+[ ]*))|(?:and then|so then|but then|and|but|okay|yeah|then|or"
+    r"|(?:and )?so(?! (?:many|much|far|long|few|little|do|does|did|is|was|are|be|will|would)\b)"
+    r") (?=\w))+",
     re.I,
 )
-_LONE_LETTER = re.compile(r"(?<=[a-z,] )[b-hj-z](?= [a-z])(?! is\b)")
-# A repeated beginning of a word ("rem remote"), but not a complete short word ("in into").
-_BEGUN = re.compile(r"(?<!['’\w-])([^\W\d_](?:[^\W\d_]|-)*)[ ,]+(?=\1['’\w-])", re.IGNORECASE)
-_NO_VOWEL = re.compile(r"(?<!['’\w.\d-])(?<!\d )([b-df-hj-np-tv-xz]{2,4}) (?=[a-z])")
-_UNITS = word_set(
-    "kg km mm cm ml db hz khz tv pc cd dvd vs mr mrs ms dr hr hrs ft lb pm pp nth kb mb gb"
+# A repeated beginning of a word ("th the", "wan- want"), but no word ("in into", "car carried").
+_BEGUN = re.compile(
+    r"(?<!['’\w-])([^\W\d_](?:[^\W\d_]|-)*?)([-—–]?)[ ,]+(?=\1['’\w-])", re.IGNORECASE
 )
+_LONGEST_BEGUN = 2  # letters, without a dash and with a vowel
 
 
 @dataclass(frozen=True)
@@ -83,48 +89,70 @@ def is_speech(speakers: Sequence[str]) -> bool:
 def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
     """Return the line beginnings of the form "Name:" that name speakers.
 
-    A label counts if it recurs, or if most lines of the texts begin with one, so that a single
-    "Note:" in a story does not count.
+    They do if one recurs, or if most lines of the texts begin with one, so that a single "Note:" in
+    a story does not count. Then all count, as one may speak a single time.
     """
     counts: Counter[str] = Counter()
     lines = 0
     for text in texts:
         lines += sum(1 for line in text.splitlines() if line.strip())
         counts.update(m[1] for m in _LABEL.finditer(text) if _name_like(m[1]))
-    if lines and sum(counts.values()) >= 0.5 * lines:
-        return frozenset(counts)
-    return frozenset(label for label, n in counts.items() if n > 1)
+    recurs = max(counts.values(), default=0) > 1
+    return frozenset(counts) if recurs or sum(counts.values()) >= max(1, lines) / 2 else frozenset()
+
+
+def names_speaker(text: str) -> bool:
+    """Return whether a line of a text begins with "Name:"."""
+    return any(_name_like(match[1]) for match in _LABEL.finditer(text))
+
+
+def without_names(text: str) -> str:
+    """Return a text on one line, without the names and marks at the beginning of its lines."""
+    lines = re.sub(r"^[ \t]*– ", "", text, flags=re.MULTILINE)
+    named = _LABEL.sub(lambda match: "" if _name_like(match[1]) else match[0], lines)
+    return " ".join(named.split())
 
 
 def _name_like(label: str) -> bool:
     words = label.split()
     capitals = all(w[0].isupper() or w[0].isdigit() or w in _NAME_WORDS for w in words)
-    return len(words) <= 6 and capitals and not label.endswith((".", ",", "-"))
+    is_name = capitals and label.casefold() not in _NO_NAMES
+    return len(words) <= 6 and is_name and not label.endswith((".", ",", "-"))
 
 
 def turns(text: str, labels: frozenset[str]) -> list[Turn]:
     """Split a text at its speaker labels; words before the first label have no known speaker.
 
-    A passage may begin inside a label ("C: I think" of "Postdoc C: I think"): the label is
-    completed if only one speaker matches. A line after "– " has no known speaker either: summaries
-    show such sentences this way (`rendering.py`), and are used as passages.
+    Neither have those after a blank line, in a heading or an item of a list, up to the next label,
+    and those after "– ": summaries show such sentences this way (`rendering.py`), and are used as
+    passages. A passage may begin inside a label ("C: I think" of "Postdoc C: I think"): the label
+    is completed if only one speaker matches.
     """
-    found, end, speaker = [], 0, ""
-    cut = re.match(r"[^\n:]{0,40}:[ \t]", text) if labels else None
+    if not labels:
+        return [Turn("", text.strip())] if text.strip() else []
+    speaker, text = _cut_label(text, labels)
+    found = [(speaker, "")]
+    for line in text.splitlines():
+        match = _LABEL.match(line)
+        if match and match[1] in labels:
+            found.append((match[1], line[match.end() :]))
+        elif _NOT_CONTINUED.match(line):
+            found.append(("", re.sub(r"^[ \t]*– ", "", line)))
+        else:
+            found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
+    speaker, last = found[-1]
+    found[-1] = (speaker, _without_cut_label(last, labels))
+    return [Turn(name, said.strip()) for name, said in found if said.strip()]
+
+
+def _cut_label(text: str, labels: frozenset[str]) -> tuple[str, str]:
+    """Return the speaker whose label is cut by the beginning of a text, and the text after it."""
+    cut = re.match(r"[^\n:]{0,40}:[ \t]", text)
     tail = cut[0].rstrip(": \t") if cut else ""
-    if cut and tail not in labels:
-        whole = [label for label in labels if label.endswith(tail)]
-        if whole:
-            end, speaker = cut.end(), whole[0] if len(whole) == 1 else ""
-    if labels:
-        text = re.sub(r"^– (?=\S)", f"{_NOBODY}: ", text, flags=re.MULTILINE)
-        labels = labels | {_NOBODY}
-    for match in _LABEL.finditer(text):
-        if match[1] in labels:
-            found.append(Turn(speaker, text[end : match.start()].strip()))
-            speaker, end = "" if match[1] == _NOBODY else match[1], match.end()
-    found.append(Turn(speaker, _without_cut_label(text[end:], labels)))
-    return [turn for turn in found if turn.text]
+    whole = [label for label in labels if label.endswith(tail)]
+    if not cut or tail in labels or not whole:
+        return "", text
+    return whole[0] if len(whole) == 1 else "", text[cut.end() :]
 
 
 def _without_cut_label(text: str, labels: frozenset[str]) -> str:
@@ -148,12 +176,12 @@ def join_interrupted(talk: list[Turn]) -> list[Turn]:
     """
     joined: list[Turn] = []
     for turn in talk:
-        if joined and joined[-1].speaker == turn.speaker:
+        if joined and turn.speaker and joined[-1].speaker == turn.speaker:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
             continue
         previous = joined[-2] if len(joined) > 1 else None
         resumes = previous and previous.speaker == turn.speaker and _open_ended(previous.text)
-        if previous and resumes and len(joined[-1].text.split()) <= 3:
+        if previous and turn.speaker and resumes and len(joined[-1].text.split()) <= 3:
             joined.pop()
             joined[-1] = Turn(turn.speaker, f"{previous.text} {turn.text}")
             continue
@@ -167,7 +195,7 @@ def _open_ended(text: str) -> bool:
 
 def tidy_spacing(text: str) -> str:
     """Undo tokenized spacing: `I 'm` to `I'm`, ` ,` to `,`, `user - friendly` to one word."""
-    text = re.sub(r"\s+", " ", _MARK.sub(" ", text))
+    text = re.sub(r"\s+", " ", text)
     tokenized = re.search(r"\w [,.?!](?: |$)| '(?:s|m|re|ve|ll|d)\b", text) is not None
     if not tokenized:
         return text.strip()
@@ -183,23 +211,22 @@ _ENDED = re.compile(r"[.?!…:\"”'][)\]]*$")
 @lru_cache(maxsize=2**16)  # methods share sentences in their contexts; about 20 MB
 def trim_speech(sentence: str) -> str:
     """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
-    text = re.sub(r"^[B-HJ-Z] (?=[a-z])", "", tidy_spacing(sentence))
+    text = tidy_spacing(sentence)
     ending = text[-1:] if text[-1:] in ".?!" else ""
     for _ in range(2):  # removing a filler can join two halves of a repetition
         text = _FILLERS.sub(" ", text)
-        text = _CUT_OFF.sub("", text) if re.search(r"\w[-—–](?=[ ,.?!]|$)", text) else text
         text = _SET_OFF.sub(_keep_comma, text)
         text = _HEDGE.sub("", _LOOSE.sub("", text))
         text = _BEGUN.sub(_unless_word, text)
-        text = _NO_VOWEL.sub(_unless_unit, text)
-        text = _LONE_LETTER.sub("", text)
         text = re.sub(r" {2,}", " ", text).strip()
         text = _REPEAT.sub(_once, text)
         text = _OPENER.sub("", text.lstrip(" ,.;—-"))
     text = re.sub(r" +(?=[,.;?!])", "", text)
     text = re.sub(r"(?:, ?){2,}", ", ", text)
     text = re.sub(r"[ ,;—-]+$", "", re.sub(r"[ ,;—-]+([.?!]+)$", r"\1", text.strip(" ,;—-")))
-    text = re.sub(r",?[ ](?:and|but|or|right|okay|yeah|you know|i mean)(?=[.?!]?$)", "", text)
+    text = re.sub(
+        r"(?:,?[ ](?:and|but|or)|,[ ](?:right|okay|yeah|you know|i mean))(?=[.?!]?$)", "", text
+    )
     if not re.search(r"\w", text):
         return ""
     if not _ENDED.search(text):  # a heading keeps its colon, so that it is not a statement
@@ -208,14 +235,11 @@ def trim_speech(sentence: str) -> str:
 
 
 def _unless_word(match: re.Match[str]) -> str:
-    word = match[1].lower()
-    whole = word in FUNCTION_WORDS or word in ("i", "a")
+    word, dash = match[1].lower(), match[2]
+    is_long = len(word) > _LONGEST_BEGUN and re.search("[aeiouy]", word) is not None
+    whole = word in FUNCTION_WORDS or word in ("i", "a") or is_long
     again = match.string[match.end() + len(word) :][:1] in ("'", "’")  # "they they've"
-    return match[0] if whole and not again else ""
-
-
-def _unless_unit(match: re.Match[str]) -> str:
-    return match[0] if match[1] in _UNITS else ""
+    return match[0] if whole and not again and not dash else ""
 
 
 def _keep_comma(match: re.Match[str]) -> str:

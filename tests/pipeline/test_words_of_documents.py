@@ -1,0 +1,103 @@
+"""Sentences have their documents' own words, under the names of their speakers."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.attribution import TEXTS, Home
+from gsum_assets.evaluation.attribution import Verdict
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.stub_models import LetterHashes
+from tests.models import HashEmbedder
+from tests.pipeline.homes import house_at, write_lines
+
+pytestmark = pytest.mark.usefixtures("only_tables")
+SAMPLES = Path(__file__).parents[2] / "data" / "corpora"
+CORPORA = ("sample-meetings", "sample-stories", "signs")
+N_QUESTIONS = 2  # of each sample
+METHODS = [  # one for each kind of text that an answer is written from
+    *("full_context", "passage_walk", "longrag", "gor", "gae", "evidence", "jerr", "readagent"),
+    *("graphrag-c0", "graphrag-c2", "graphrag-local", "graphrag-ts"),
+]
+SETTINGS = """
+[scores]
+bertscore = false
+[gor.simulation]
+n_queries = 3
+[gor.training]
+epochs = 2
+[gae.training]
+epochs = 2
+[evidence.training]
+simulated = false
+[jerr.chunking]
+ablations = [600, 1000, 4000]
+"""
+SIGNS = {
+    "braces": "The page of the harbour shows y</think> and braces %s for the ferry. A sign of the "
+    "harbour reads {curly} and {0} and {name!r} near the ferry. <think> The clerk of the harbour "
+    "thinks so </think> and the ferry waits. The template of the ferry is {% if x %} {{ y }} here.",
+    "markup": "The clerk of the harbour wrote **bold** and `code {x}` about the ferry. See "
+    "https://example.org/a_b?c=1&d=%20#top for the ferry of the harbour. The ferry takes 5 % of "
+    "the 🚤 boats at 10 : 30 , as printed . The clerk said “smart” quotes – and ½ of the ﬁsh in "
+    "the harbour. The [laughter track] of the ferry has pdf css files and $ 5 @@ on it.",
+}
+QUESTIONS = [
+    {"query_id": "q1", "text": "What does the sign of the harbour read?", "references": ["It."]},
+    {"query_id": "q2", "text": "What did the clerk write about the ferry?", "references": ["It."]},
+]
+
+
+@pytest.fixture(scope="module", params=CORPORA)
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Home]:
+    """A corpus, with answers by methods of all families."""
+    corpus = request.param
+    with house_at(tmp_path_factory.mktemp("words")) as house:
+        house.embedder, house.model = HashEmbedder(), ExtractiveModel(LetterHashes())
+        folder = house.home.corpora / corpus
+        if corpus == "signs":
+            folder.mkdir()
+            for name, text in SIGNS.items():
+                (folder / f"{name}.md").write_text(text)
+            write_lines(folder / "queries.jsonl", QUESTIONS)
+        else:
+            shutil.copytree(SAMPLES / corpus, folder)
+            lines = (folder / "queries.jsonl").read_text().splitlines()
+            write_lines(folder / "queries.jsonl", lines[:N_QUESTIONS])
+        kind = "meeting" if corpus == "sample-meetings" else "story"
+        (folder / "corpus.toml").write_text(f'kind = "{kind}"\n{SETTINGS}')
+        report = house.run(METHODS, corpus)
+        assert report.errors == [], report.errors
+        yield Home(house.home.root)
+
+
+def test_every_sentence_is_a_documents_own_under_its_speaker(home: Home) -> None:
+    (corpus,) = home.corpora
+    speakers = home.speakers(corpus)
+    wrong, n_attributed, answered = [], 0, set()
+    for table, column in {"summaries": "text", **TEXTS}.items():
+        for method, rows in home.rows(table, corpus, [column]).items():
+            answered |= {method} if table == "summaries" else set()
+            for sentence in {s for row in rows for s in speakers.shown(row[column])}:
+                n_attributed += bool(sentence.labels)
+                verdict = speakers.verdict(sentence)
+                is_invented = table == "summaries" and verdict == Verdict.ELSEWHERE
+                if is_invented or verdict == Verdict.WRONG or len(sentence.labels) > 1:
+                    wrong.append((table, method, str(verdict), sentence))
+    assert wrong == []
+    assert answered == set(METHODS)
+    assert bool(n_attributed) is (corpus == "sample-meetings")
+
+
+def test_quotes_of_prose_keep_every_sign(home: Home) -> None:
+    if home.corpora != ["signs"]:
+        pytest.skip("the samples have no such signs")
+    known = {word for text in SIGNS.values() for word in text.split()}
+    rows_of = home.rows("summaries", "signs", ["text"])
+    shown = {word for rows in rows_of.values() for row in rows for word in row["text"].split()}
+    assert shown <= known
+    assert shown >= {"{curly}", "{0}", "y</think>", "%s", "@@", "“smart”", "`code"}
