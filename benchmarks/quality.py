@@ -153,7 +153,7 @@ def at_equal_tokens(control: Row, method: Row) -> Scores:
             "--settings 'retrieval.k = [1, 3, 6, 10, 20]'"
         )
     chosen: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, n_tokens in method.scores[TOKENS].items():
+    for query_id, n_tokens in method.scores.get(TOKENS, {}).items():
         ks = [k for k in sorted(control.by_k) if query_id in control.by_k[k].get(TOKENS, {})]
         enough = [k for k in ks if control.by_k[k][TOKENS][query_id] >= n_tokens]
         for k in enough[:1] or ks[-1:]:

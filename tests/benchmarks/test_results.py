@@ -112,7 +112,17 @@ def test_command_has_no_machine_path() -> None:
 
 
 def test_command_has_no_name_of_its_result() -> None:
-    argv = "python -m benchmarks.quality --data qmsum --store quality --methods quality".split()
+    argv = [
+        "python",
+        "-m",
+        "benchmarks.quality",
+        "--data",
+        "qmsum",
+        "--store",
+        "quality",
+        "--methods",
+        "quality",
+    ]
     assert command_line(argv, {}, "quality") == (
         "python -m benchmarks.quality --data qmsum --methods quality"
     )
