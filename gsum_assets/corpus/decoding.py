@@ -98,7 +98,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 def _binary() -> NotTextError:
     return NotTextError(
-        "is no text, but binary or damaged; convert it to text, or rename it to its true type"
+        "binary or damaged, no text; convert it to text, or rename it to its true type"
     )
 
 

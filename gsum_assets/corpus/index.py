@@ -130,7 +130,7 @@ CORPUS = (
         },
         ("source_documents",),
         pool=None,
-        code_version=f"3; {converters_version()}",  # another converter may give another text
+        code_version=f"4; {converters_version()}",  # another converter may give another text
     ),
     Step(
         _chunks,

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gsum_assets.corpus.folder import READS, is_other_type, is_own, walk
+from gsum_assets.corpus.folder import READS, is_other_type, is_own
+from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.settings import (
     SETTINGS_FILE,
     CorpusError,
@@ -113,10 +114,10 @@ def found_in(folder: Path) -> str:
     """Return how many files of each type a folder holds, without opening any."""
     counts: Counter[str] = Counter()
     unread: Counter[str] = Counter()
-    for name, path in walk(folder):
-        if not is_own(name):
-            kind = path.suffix.lower() or "without extension"
-            (unread if is_other_type(name) else counts)[kind] += 1
+    for file in list_files(folder):
+        if not is_own(file.name) and not file.problem:
+            kind = file.path.suffix.lower() or "without extension"
+            (unread if is_other_type(file.name) else counts)[kind] += 1
     found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
     return found + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
 

@@ -20,6 +20,7 @@ from unicodedata import category
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gsum_assets.corpus.listing import open_regular
 from gsum_resources.paths import RemoteFile
 
 RECORD_FILES = (
@@ -30,8 +31,8 @@ RECORD_FILES = (
     "documents.parquet",
 )
 _COLUMNS = ("document_id", "id", "title", "text", "cites")
-FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
-_MAX_ID = 200  # in characters
+_FORBIDDEN = frozenset("/\\")  # separators of paths
+MOST_ID_CHARS = 200
 PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
 _BROKEN_ARCHIVE = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -50,6 +51,7 @@ class Record:
         citations is already split into ids.
     problem : why the record cannot be used, or None.
     converter : file name extension that selects the converter of `content`; "" for text.
+    name : title of a whole file that has none inside, if it differs from the id.
     is_other_type : whether the file has a type that gsum does not read.
     """
 
@@ -63,15 +65,16 @@ class Record:
     problem: str | None = None
     converter: str = ""
     is_other_type: bool = False
+    name: str = ""
 
 
 def id_problem(document_id: str) -> str | None:
     """Return why an id cannot be used, or None."""
     if not document_id.strip():
         return "the id is empty; give each document an id"
-    if len(document_id) > _MAX_ID:
-        return f"the id has {len(document_id)} characters, more than {_MAX_ID}; shorten it"
-    bad = sorted({c for c in document_id if c in FORBIDDEN or category(c) in ("Cc", "Cs")})
+    if len(document_id) > MOST_ID_CHARS:
+        return f"the id has {len(document_id)} characters, more than {MOST_ID_CHARS}; shorten it"
+    bad = sorted({c for c in document_id if c in _FORBIDDEN or category(c) in ("Cc", "Cs")})
     if bad or ".." in document_id:
         what = ascii("".join(bad)) if bad else "'..'"
         return f"the id {document_id!a} contains {what}; rename it without"
@@ -89,7 +92,7 @@ def too_large(size: int, max_bytes: int) -> str:
 def records_of(path: Path | RemoteFile, file: str, max_bytes: int) -> Iterator[Record]:
     """Yield the records of one of `RECORD_FILES`."""
     line = 0
-    with path.open("rb") as raw:
+    with open_regular(path) as raw:
         if file.endswith(".parquet"):
             yield from _parquet_rows(raw, file)
             return
