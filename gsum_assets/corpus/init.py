@@ -1,6 +1,7 @@
 """Setup of a folder as a corpus: a commented `corpus.toml`, and a link in the home."""
 
 import json
+import os
 import re
 import textwrap
 from collections import Counter
@@ -60,11 +61,13 @@ def init_corpus(
             f"the corpora of this home are in {home.corpora}: copy the folder {folder} there with "
             "the object store's own client, such as `aws s3 sync`"
         )
+    if not folder.is_dir():
+        raise CorpusError(f"'{folder}' is no folder; name the folder with the documents")
     target = folder.resolve()
     link, is_inside = _link_path(target, home, name)
     lines = []
     settings = target / SETTINGS_FILE
-    if settings.exists():
+    if settings.exists() or settings.is_symlink():
         lines.append(f"{settings}: already exists, unchanged")
     else:
         settings.write_text(commented_toml(tables), "utf-8")
@@ -96,10 +99,10 @@ def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
         raise CorpusError(f"corpus '{corpus}': {problem}")
     link = corpora / corpus
     is_taken = link.exists() or link.is_symlink()
-    if not is_inside and is_taken and link.resolve() != target:
+    if not is_inside and is_taken and not (link.is_dir() and link.samefile(target)):
         raise CorpusError(
-            f"corpus '{corpus}' already exists in another folder: {link.resolve()}; choose a name "
-            "with --corpus"
+            f"corpus '{corpus}' already exists in another folder: {os.path.realpath(link)}; "
+            "choose a name with --corpus"
         )
     return link, is_inside
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unicodedata import category
 
+from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.decoding import NotTextError, decode
@@ -23,10 +23,6 @@ from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 FEWEST_BUCKETS, MOST_BUCKETS = 8, 1024
 N_BUCKETS = FEWEST_BUCKETS
 """Buckets of a small corpus, and of one that an older gsum created."""
-_INVISIBLE = frozenset(("Cc", "Cf", "Cn", "Cs", "Zl", "Zp", "Zs"))
-_BLANK_LETTERS = frozenset(  # fillers of Hangul, the blank of Braille, joiners and selectors
-    ["\u115f", "\u1160", "\u3164", "\uffa0", "\u2800", "\u034f", *map(chr, range(0xFE00, 0xFE10))]
-)
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
@@ -260,14 +256,6 @@ def _document(record: Record, max_bytes: int) -> Document:
         encoding = None
     text = text.rstrip()  # so that blanks added by an editor change nothing downstream
     return Document(record.document_id, _title(record, text), text, _cites(record), encoding)
-
-
-def is_blank(text: str) -> bool:
-    """Return whether a text has only blanks, control, formatting and other invisible characters."""
-    return not any(
-        category(character) not in _INVISIBLE and character not in _BLANK_LETTERS
-        for character in text
-    )
 
 
 def _title(record: Record, text: str) -> str:

@@ -11,7 +11,8 @@ from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.init import found_in
 from gsum_assets.corpus.listing import list_files, open_regular
 from gsum_assets.corpus.load import load, scan, take
-from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.corpus.queries import load_queries
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
 
 SETTINGS = CorpusSettings()
 
@@ -171,3 +172,25 @@ def test_a_file_that_vanishes_after_the_listing_leaves_no_row(
     documents, rejected = load(folder, SETTINGS)
     assert [document.document_id for document in documents] == ["good"]
     assert rejected == []
+
+
+def test_own_files_that_are_no_files_count_as_missing(folder: Path) -> None:
+    (folder / "corpus.toml").symlink_to("corpus.toml")
+    os.mkfifo(folder / "queries.jsonl")
+    assert load_settings(folder) == SETTINGS
+    assert load_queries(folder, {"good"}) == ([], [])
+    assert reasons(folder) == {}
+
+
+def test_own_files_that_cannot_be_read_are_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("gsum_assets.corpus.settings.read_if_exists", refuse)
+    monkeypatch.setattr("gsum_assets.corpus.queries.read_if_exists", refuse)
+    with pytest.raises(CorpusError, match=r"corpus\.toml: no permission to read it"):
+        load_settings(folder)
+    with pytest.raises(CorpusError, match=r"queries\.jsonl: no permission to read it"):
+        load_queries(folder, set())

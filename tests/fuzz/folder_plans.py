@@ -91,8 +91,13 @@ _kinds = st.one_of(
 )
 _folders = st.lists(st.sampled_from([b"a", b"b,c", b"d\xe9", b"e.txt", b"f "]), max_size=3)
 _suffixes = st.sampled_from([b".txt", b".md", b".TXT"])
-PLANS = st.lists(st.tuples(_folders, _stems, _suffixes, _kinds), min_size=1, max_size=12)
-"""Lists of entries: the folders above it, name, extension, and kind with content."""
+
+
+def plans(least: int) -> st.SearchStrategy[list]:
+    """Lists of entries: the folders above it, name, extension, and kind with content."""
+    return st.lists(
+        st.tuples(_folders, _stems, _suffixes, _kinds), min_size=least, max_size=2 * least
+    )
 
 
 @dataclass

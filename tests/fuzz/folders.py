@@ -28,7 +28,7 @@ from gsum_assets.corpus.settings import CorpusError
 from gsum_resources.embedder import LocalEmbedder
 from tests.conftest import House
 from tests.fast_runs import tables_only
-from tests.fuzz.folder_plans import PLANS, Expected, written
+from tests.fuzz.folder_plans import Expected, plans, written
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at
 
 
@@ -70,7 +70,7 @@ def try_folder(plan: list, embedder: LocalEmbedder, timeout: float, counts: Coun
                 report = house.run(["bm25"])
             except CorpusError as error:
                 reason = str(error)
-                assert "holds no document" in reason, reason  # noqa: PT017
+                assert "holds no document" in reason, reason
                 assert not expected.texts
                 counts["folders without a document"] += 1
                 return
@@ -96,7 +96,7 @@ def main(examples: int, seed: int, timeout: float) -> int:
         phases=[Phase.generate],
         suppress_health_check=[*HealthCheck],
     )
-    @given(PLANS)
+    @given(plans(8))
     def every_folder(plan: list) -> None:
         nonlocal reported
         counts["examples"] += 1

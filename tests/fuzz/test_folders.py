@@ -7,10 +7,10 @@ from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.corpus.init import found_in
 from gsum_assets.corpus.load import load, scan
 from gsum_assets.corpus.settings import CorpusError, CorpusSettings
-from tests.fuzz.folder_plans import PLANS, written
+from tests.fuzz.folder_plans import plans, written
 
 
-@given(PLANS)
+@given(plans(4))
 @settings(max_examples=40, deadline=None)
 def test_every_file_is_a_document_or_a_row(tmp_path_factory, plan):
     folder = tmp_path_factory.mktemp("corpus")
