@@ -94,7 +94,7 @@ def main(examples: int, seed: int, timeout: float) -> int:
         deadline=None,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=[*HealthCheck],
+        suppress_health_check=[*HealthCheck],  # type: ignore[arg-type]
     )
     @given(plans(8))
     def every_folder(plan: list) -> None:
