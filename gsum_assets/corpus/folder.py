@@ -78,20 +78,27 @@ def _records_in(
     file: ListedFile, document_id: str, max_bytes: int, document_ids: Collection[str] | None
 ) -> Iterable[Record]:
     """Return the records of a file; a file of records is read while they are iterated."""
-    name = shown_name(file.name)
+    name, is_remote_file = shown_name(file.name), isinstance(file.path, RemoteFile)
     if file.name in RECORD_FILES and not file.problem:
-        return _readable(f"{name}:0", name, lambda: records_of(file.path, name, max_bytes))
+        return _readable(
+            f"{name}:0", name, is_remote_file, lambda: records_of(file.path, name, max_bytes)
+        )
     if not is_text_or_converted(file.name):
         document_id = f"{name}:0"
     if document_ids is not None and document_id not in document_ids:
         return []
     return list(
-        _readable(document_id, name, lambda: [_whole_file(file, document_id, name, max_bytes)])
+        _readable(
+            document_id,
+            name,
+            is_remote_file,
+            lambda: [_whole_file(file, document_id, name, max_bytes)],
+        )
     )
 
 
 def _readable(
-    document_id: str, name: str, read: Callable[[], Iterable[Record]]
+    document_id: str, name: str, is_remote_file: bool, read: Callable[[], Iterable[Record]]
 ) -> Iterator[Record]:
     """Yield records, or one with a problem for a file that cannot be read."""
     try:
@@ -99,6 +106,8 @@ def _readable(
     except FileNotFoundError:  # deleted since the folder was listed
         return
     except OSError as error:
+        if is_remote_file and not isinstance(error, PermissionError):
+            raise  # the store cannot be reached: that says nothing about the file
         yield Record(document_id, name, 0, b"unreadable", problem=unreadable(error))
 
 
