@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.settings import CorpusError
@@ -230,7 +231,7 @@ def _check_question(family: Method, method: str, question: str, explain: bool) -
             f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
             f"use one of: {able}"
         )
-    if not question.strip():
+    if is_blank(question):
         raise CorpusError("the question is empty; write one")
 
 

@@ -79,6 +79,13 @@ TABLES: Mapping[str, Table] = {
                 Column(
                     "cites", TEXTS, "documents that it cites; null: the source does not say", True
                 ),
+                Column(
+                    "encoding",
+                    TEXT,
+                    "encoding of its text file, with the number of invalid bytes if there are any: "
+                    "'utf-8', 'cp1252'; null: a record in UTF-8, or a converted file",
+                    True,
+                ),
             ),
             DOCUMENT_LEVEL,
             ("document_id",),

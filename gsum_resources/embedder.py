@@ -124,13 +124,13 @@ class LocalEmbedder:
 
         Parameters
         ----------
-        texts : none may be blank.
+        texts : one without tokens, such as a blank one, is embedded as ".".
         on_progress : called with (texts done, texts in total) after each batch.
 
         Raises
         ------
         ValueError
-            If a text has no tokens, or `window_tokens` exceeds the model's limit.
+            If `window_tokens` exceeds the model's limit.
         ModelNotFoundError
             If the model is neither a folder nor available from the hub.
         """
@@ -168,7 +168,7 @@ class LocalEmbedder:
                 f"{encoder.settings.max_tokens - overhead} beside its special tokens and prefix"
             )
         block = texts[first : first + _TEXTS_AT_ONCE]
-        return encoder.cutter.cut(block, self.window_tokens, prefix, first)
+        return encoder.cutter.cut(block, self.window_tokens, prefix)
 
     @cached_property
     def _passages(self) -> TextEncoder:

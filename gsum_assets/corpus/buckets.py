@@ -7,13 +7,13 @@ warehouse alone, it follows from the files of `source_documents`, which has one 
 
 from pathlib import Path
 
-from gsum_assets.corpus.folder import is_other_type, is_own, walk
+from gsum_assets.corpus.folder import is_other_type, is_own
+from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.load import FEWEST_BUCKETS, MOST_BUCKETS
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
 from gsum_assets.tables import TABLES
 from gsum_resources.bucket_counts import BucketCounts
 from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.paths import RemoteFile
 
 # A run of 8 buckets of this size takes about 1.2 GiB, see docs/growing.md.
 DOCUMENTS_PER_BUCKET = 2_000
@@ -106,14 +106,10 @@ def size_of(folder: Path) -> tuple[int, int]:
     A file of many documents counts as one document, by its bytes; compressed ones count fourfold.
     """
     n_documents = n_bytes = 0
-    for name, path in walk(folder):
-        if is_own(name) or is_other_type(name):
+    for file in list_files(folder):
+        if file.problem or is_own(file.name) or is_other_type(file.name):
             continue
-        try:
-            size = path.size if isinstance(path, RemoteFile) else path.stat().st_size
-        except FileNotFoundError:  # deleted since the folder was listed
-            continue
-        is_compressed = name.lower().endswith(_COMPRESSED)
+        is_compressed = file.name.lower().endswith(_COMPRESSED)
         n_documents += 1
-        n_bytes += size * (_RATIO if is_compressed else 1)
+        n_bytes += file.size * (_RATIO if is_compressed else 1)
     return n_documents, n_bytes

@@ -5,31 +5,36 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
 from gsum_assets.corpus.conversion.formats import FORMATS
+from gsum_assets.corpus.document_ids import TEXT_SUFFIXES, file_title, ids_of_files, plain_id
 from gsum_assets.corpus.find import about_broken_link
+from gsum_assets.corpus.listing import (
+    ListedFile,
+    list_files,
+    open_regular,
+    shown_name,
+    unreadable,
+)
 from gsum_assets.corpus.prompts import PROMPTS_FOLDER
 from gsum_assets.corpus.queries import QUERIES_FILE
-from gsum_assets.corpus.records import FORBIDDEN, PIECE, Record, id_problem, too_large
+from gsum_assets.corpus.records import PIECE, Record, too_large
 from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError
 from gsum_assets.corpus.table_columns import FOUND, ColumnNames
 from gsum_assets.corpus.table_files import TABLE_SUFFIXES, is_table, records_of, table_suffix
-from gsum_resources.paths import RemoteFile, is_remote, remote_files
+from gsum_resources.paths import RemoteFile, is_remote
 
-TEXT_SUFFIXES = (".txt", ".md")
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")
 """File name extensions, and names, of files that are read as documents."""
 
 _OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
-_HIDDEN = (".", "~")  # hidden files, and temporary files of editors
 _AT_ONCE = 8  # files of an object store read concurrently; each may have max_bytes
 Item = TypeVar("Item")
 Value = TypeVar("Value")
-_IN_AN_ID = str.maketrans(dict.fromkeys(FORBIDDEN, "_"))
 READS = f"gsum reads {', '.join(READ_TYPES)}"
 QUIET_S = 5.0
 """A folder whose youngest file is older than this, in seconds, is not being written."""
@@ -59,41 +64,63 @@ def read_records(
     """
     if not is_remote(folder) and not folder.is_dir():
         raise CorpusError(_missing(folder))
-
-    def read(found: tuple[str, Path | RemoteFile]) -> Iterable[Record]:
-        return _records_in(*found, max_bytes, document_ids, columns)
-
-    found = list(walk(folder))
-    if not found and is_remote(folder):  # in an object store there are no empty folders
+    listed = list(list_files(folder))
+    if not listed and is_remote(folder):  # in an object store there are no empty folders
         raise CorpusError(_missing(folder))
-    files = sorted((one for one in found if not is_own(one[0])), key=itemgetter(0))
+    if problem := next((file.problem for file in listed if not file.name), ""):
+        raise CorpusError(f"corpus folder {folder}: {problem}")
+    files = sorted((file for file in listed if not is_own(file.name)), key=attrgetter("name"))
+    ids = ids_of_files([file.name for file in files if not is_other_type(file.name)])
+
+    def read(file: ListedFile) -> Iterable[Record]:
+        return _records_in(file, ids.get(file.name, ""), max_bytes, document_ids, columns)
+
     for records in _ahead(read, files) if is_remote(folder) else map(read, files):
         yield from records
 
 
 def _records_in(
-    file: str,
-    path: Path | RemoteFile,
+    file: ListedFile,
+    document_id: str,
     max_bytes: int,
     document_ids: Collection[str] | None,
     columns: ColumnNames,
 ) -> Iterable[Record]:
     """Return the records of a file; a table is read while they are iterated."""
-    name = file.encode("utf-8", "backslashreplace").decode()
-    if is_table(file):
-        prefix = _converted_id(file)
-        return _readable(name, lambda: records_of(path, name, max_bytes, columns, prefix))
-    return list(_readable(name, lambda: _whole_file(path, file, name, max_bytes, document_ids)))
+    name, is_remote_file = shown_name(file.name), isinstance(file.path, RemoteFile)
+    if is_table(file.name) and not file.problem:
+        return _readable(
+            f"{name}:0",
+            name,
+            is_remote_file,
+            lambda: records_of(file.path, name, max_bytes, columns, document_id),
+        )
+    if not is_text_or_converted(file.name):
+        document_id = f"{name}:0"
+    if document_ids is not None and document_id not in document_ids:
+        return []
+    return list(
+        _readable(
+            document_id,
+            name,
+            is_remote_file,
+            lambda: [_whole_file(file, document_id, name, max_bytes)],
+        )
+    )
 
 
-def _readable(name: str, read: Callable[[], Iterable[Record]]) -> Iterator[Record]:
+def _readable(
+    document_id: str, name: str, is_remote_file: bool, read: Callable[[], Iterable[Record]]
+) -> Iterator[Record]:
     """Yield records, or one with a problem for a file that cannot be read."""
     try:
         yield from read()
-    except PermissionError:
-        yield Record(f"{name}:0", name, 0, b"unreadable", problem="no permission to read the file")
     except FileNotFoundError:  # deleted since the folder was listed
         return
+    except OSError as error:
+        if is_remote_file and not isinstance(error, PermissionError):
+            raise  # the store cannot be reached: that says nothing about the file
+        yield Record(document_id, name, 0, b"unreadable", problem=unreadable(error))
 
 
 def _ahead(function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
@@ -127,17 +154,9 @@ class Stamp:
 def stamp_of(folder: Path) -> Stamp:
     """Return the state of all files of a corpus folder, without opening one."""
     stats, youngest = [], 0.0
-    for name, path in walk(folder):
-        if isinstance(path, RemoteFile):
-            stats.append((name, *path.version))
-            youngest = max(youngest, path.modified)
-            continue
-        try:
-            stat = path.stat()
-        except FileNotFoundError:  # deleted since the folder was listed
-            continue
-        stats.append((name, stat.st_size, stat.st_mtime_ns))
-        youngest = max(youngest, stat.st_mtime)
+    for file in list_files(folder):
+        stats.append((file.name, *file.version, *filter(None, [file.problem])))
+        youngest = max(youngest, file.modified)
     digest = hashlib.blake2b(repr(sorted(stats)).encode("utf-8", "backslashreplace"), digest_size=8)
     return Stamp(digest.hexdigest(), youngest)
 
@@ -149,7 +168,12 @@ def is_own(file: str) -> bool:
 
 def is_other_type(file: str) -> bool:
     """Return whether gsum does not read files with this name."""
-    return not is_table(file) and not file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
+    return not is_table(file) and not is_text_or_converted(file)
+
+
+def is_text_or_converted(file: str) -> bool:
+    """Return whether a file with this name is one document."""
+    return file.lower().endswith((*TEXT_SUFFIXES, *FORMATS))
 
 
 def is_removed(folder: Path) -> bool:
@@ -163,75 +187,46 @@ def _missing(folder: Path) -> str:
     return f"corpus folder {folder} does not exist; create it or correct the path"
 
 
-def walk(
-    folder: Path, prefix: str = "", above: tuple[Path, ...] = ()
-) -> Iterator[tuple[str, Path | RemoteFile]]:
-    """Yield relative name and path of all files except hidden ones."""
-    if is_remote(folder):
-        for name, file in remote_files(folder).items():
-            if not any(segment.startswith(_HIDDEN) for segment in name.split("/")):
-                yield name, file
-        return
-    for child in folder.iterdir():
-        if child.name.startswith(_HIDDEN):
-            continue
-        if child.is_dir():
-            parents = (*above, folder.resolve())
-            if child.is_symlink() and child.resolve() in parents:  # it would recurse for ever
-                continue
-            yield from walk(child, f"{prefix}{child.name}/", parents)
-        else:
-            yield prefix + child.name, child
-
-
-def _whole_file(
-    path: Path | RemoteFile,
-    file: str,
-    name: str,
-    max_bytes: int,
-    document_ids: Collection[str] | None,
-) -> Iterator[Record]:
-    """Yield the record of a file, unless its id is not among `document_ids`."""
-    suffix = path.suffix.lower()
-    if is_other_type(file):
-        unread_id = f"{name}:0"
-        if document_ids is not None and unread_id not in document_ids:
-            return
-        problem = f"files of type {suffix or 'none'} are not read; {READS}; convert or move it"
-        if table_suffix(file):
+def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -> Record:
+    """Return the record of a file, with a problem if it is not read."""
+    suffix = f".{file.name.rpartition('.')[2].lower()}"
+    is_other = is_other_type(file.name) and not file.name.endswith("/")
+    if file.problem:
+        content = file.problem.encode()
+        return Record(document_id, name, 0, content, problem=file.problem, is_other_type=is_other)
+    if is_other:
+        kind = file.path.suffix.lower() or "none"
+        problem = f"files of type {shown_name(kind)} are not read; {READS}; convert or move it"
+        if table_suffix(file.name):
             problem = f"no table of documents by its name; questions are read from {QUERIES_FILE}"
-        yield Record(unread_id, name, 0, b"not read", problem=problem, is_other_type=True)
-        return
+        return Record(document_id, name, 0, b"not read", problem=problem, is_other_type=True)
     converter = suffix if suffix in FORMATS else ""
-    natural = _converted_id(file) if converter else file.rpartition(".")[0].replace("/", "--")
-    problem = id_problem(natural)
-    document_id = f"{name}:0" if problem else natural
-    if document_ids is not None and document_id not in document_ids:
-        return
-    size = path.size if isinstance(path, RemoteFile) else path.stat().st_size
-    if size > max_bytes:
-        ends = b"%d\0" % size + _ends(path, size)
-        yield Record(document_id, name, 0, ends, problem=too_large(size, max_bytes))
-        return
-    content = path.read_bytes()
+    if file.size > max_bytes:
+        ends = b"%d\0" % file.size + _ends(file.path, file.size)
+        return Record(document_id, name, 0, ends, problem=too_large(file.size, max_bytes))
+    content = _content(file.path, max_bytes)
+    if len(content) > max_bytes:
+        problem = too_large(len(content), max_bytes)
+        return Record(document_id, name, 0, content, problem=problem)
+    has_plain_id = not converter and document_id == plain_id(file.name)
+    title = "" if has_plain_id else file_title(file.name)
     text = None if converter else content
-    yield Record(document_id, name, 0, content, None, text, None, problem, converter)
+    return Record(document_id, name, 0, content, text=text, converter=converter, name=title)
+
+
+def _content(path: Path | RemoteFile, max_bytes: int) -> bytes:
+    """Return the content of a file; if it grew beyond `max_bytes`, no more than shows it."""
+    if isinstance(path, RemoteFile):
+        return path.read_bytes()
+    with open_regular(path) as stream:
+        return stream.read(max_bytes + 1)
 
 
 def _ends(path: Path | RemoteFile, size: int) -> bytes:
     """Return the first and the last bytes of a file."""
     if isinstance(path, RemoteFile):
         return path.read_range(0, PIECE) + path.read_range(max(0, size - PIECE), size)
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         head = stream.read(PIECE)
         stream.seek(max(0, size - PIECE))
         return head + stream.read(PIECE)
-
-
-def _converted_id(file: str) -> str:
-    """Return the id of a converted file, from its name.
-
-    It includes the extension, so that report.pdf and report.txt are two documents. Characters that
-    an id must not have become "_": file names may have commas and brackets.
-    """
-    return file.replace("/", "--").translate(_IN_AN_ID).replace("..", "_")

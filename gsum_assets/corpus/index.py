@@ -152,6 +152,7 @@ CORPUS = (
         },
         ("source_queries", "documents", "chunks", "generated_questions"),
         pool=None,
+        code_version="2",
     ),
     Step(
         _query_embeddings,

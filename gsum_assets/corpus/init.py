@@ -1,6 +1,7 @@
 """Setup of a folder as a corpus: a commented `corpus.toml`, and a link in the home."""
 
 import json
+import os
 import re
 import textwrap
 from collections import Counter
@@ -13,7 +14,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from gsum_assets.corpus.folder import READS, is_other_type, is_own, walk
+from gsum_assets.corpus.folder import READS, is_other_type, is_own
+from gsum_assets.corpus.listing import list_files
 from gsum_assets.corpus.settings import (
     SETTINGS_FILE,
     CorpusError,
@@ -59,11 +61,13 @@ def init_corpus(
             f"the corpora of this home are in {home.corpora}: copy the folder {folder} there with "
             "the object store's own client, such as `aws s3 sync`"
         )
+    if not folder.is_dir():
+        raise CorpusError(f"'{folder}' is no folder; name the folder with the documents")
     target = folder.resolve()
     link, is_inside = _link_path(target, home, name)
     lines = []
     settings = target / SETTINGS_FILE
-    if settings.exists():
+    if settings.exists() or settings.is_symlink():
         lines.append(f"{settings}: already exists, unchanged")
     else:
         settings.write_text(commented_toml(tables), "utf-8")
@@ -95,10 +99,10 @@ def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
         raise CorpusError(f"corpus '{corpus}': {problem}")
     link = corpora / corpus
     is_taken = link.exists() or link.is_symlink()
-    if not is_inside and is_taken and link.resolve() != target:
+    if not is_inside and is_taken and not (link.is_dir() and link.samefile(target)):
         raise CorpusError(
-            f"corpus '{corpus}' already exists in another folder: {link.resolve()}; choose a name "
-            "with --corpus"
+            f"corpus '{corpus}' already exists in another folder: {os.path.realpath(link)}; "
+            "choose a name with --corpus"
         )
     return link, is_inside
 
@@ -113,10 +117,10 @@ def found_in(folder: Path) -> str:
     """Return how many files of each type a folder holds, without opening any."""
     counts: Counter[str] = Counter()
     unread: Counter[str] = Counter()
-    for name, path in walk(folder):
-        if not is_own(name):
-            kind = path.suffix.lower() or "without extension"
-            (unread if is_other_type(name) else counts)[kind] += 1
+    for file in list_files(folder):
+        if not is_own(file.name) and not file.problem:
+            kind = file.path.suffix.lower() or "without extension"
+            (unread if is_other_type(file.name) else counts)[kind] += 1
     found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
     return found + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
 

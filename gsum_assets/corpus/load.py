@@ -1,7 +1,7 @@
 """Loading of the documents of a corpus folder; failures are returned, never raised.
 
-A text is kept unchanged except that a UTF-8 byte order mark is dropped and the line ends CR LF and
-CR become LF. Files of other formats are converted to text (`conversion`).
+Bytes are decoded (`decoding`). A text is kept unchanged except that a byte order mark is dropped
+and the line ends CR LF and CR become LF. Files of other formats are converted (`conversion`).
 """
 
 import hashlib
@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.folder import READ_TYPES, read_records
 from gsum_assets.corpus.records import Record, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
@@ -36,12 +38,13 @@ class SourceDocument:
 
 @dataclass(frozen=True)
 class Document:
-    """A loaded document."""
+    """A loaded document; `encoding` is that of its text file, see `documents` in `tables.py`."""
 
     document_id: str
     title: str
     text: str
     cites: tuple[str, ...] | None = None
+    encoding: str | None = None
 
     @property
     def n_words(self) -> int:
@@ -243,17 +246,21 @@ def _document(record: Record, max_bytes: int) -> Document:
         raise _UnusableError(record.problem)
     if record.text is None:
         raise _UnusableError("has no text; add the column 'text'")
-    text = _string("text", record.text)
+    text, encoding = _decoded("text", record.text)
     size = len(text.encode())
     if size > max_bytes:
         raise _UnusableError(too_large(size, max_bytes))
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not text:
         raise _UnusableError("the text is empty; fill it or remove the document")
-    if text.isspace():
-        raise _UnusableError("the text has only blanks; fill it or remove the document")
+    if is_blank(text):
+        raise _UnusableError(
+            "the text has only blanks and invisible characters; fill it or remove the document"
+        )
+    if record.line and encoding == "utf-8":  # as records are expected to be
+        encoding = None
     text = text.rstrip()  # so that blanks added by an editor change nothing downstream
-    return Document(record.document_id, _title(record, text), text, _cites(record))
+    return Document(record.document_id, _title(record, text), text, _cites(record), encoding)
 
 
 def _title(record: Record, text: str) -> str:
@@ -261,19 +268,12 @@ def _title(record: Record, text: str) -> str:
     title = record.title
     if isinstance(title, int | float):
         title = str(title)
-    title = "" if title is None else _string("title", title)
+    title = "" if title is None else _decoded("title", title)[0]
     has_headings = record.line == 0 and (not record.converter or is_markdown(record.converter))
     if not title.strip() and has_headings and (heading := _HEADING.search(text)):
         title = heading[1].rstrip("# ")
-    return " ".join(title.split()) or _file_title(record)
-
-
-def _file_title(record: Record) -> str:
-    """Return the location of a row, the name of a converted file, else the id."""
-    if not record.converter:
-        return record.location or record.document_id
-    name = record.file.rpartition("/")[2]
-    return " ".join(name[: -len(record.converter)].split()) or record.document_id
+    title = " ".join(title.split()) or record.location or record.name
+    return title or record.document_id
 
 
 def _cites(record: Record) -> tuple[str, ...] | None:
@@ -287,13 +287,31 @@ def _cites(record: Record) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(_string("id in cites", cited) for cited in ids))
 
 
+def _decoded(name: str, value: Any) -> tuple[str, str | None]:
+    """Return a string as `_string` does, and the encoding of bytes; any encoding is decoded."""
+    encoding = None
+    content = _bytes(value)
+    if content is not None:
+        try:
+            value, encoding = decode(content)
+        except NotTextError as error:
+            raise _UnusableError(f"the {name} is {error}") from error
+    return _string(name, value), encoding
+
+
+def _bytes(value: Any) -> bytes | None:
+    """Return undecoded bytes: those of a file, or a cell that was not UTF-8; None for a string."""
+    if isinstance(value, str) and not value.isascii() and _escaped(value):
+        return value.encode("utf-8", "surrogateescape")
+    return value if isinstance(value, bytes) else None
+
+
 def _string(name: str, value: Any) -> str:
     """Return a string that is valid UTF-8 without NUL, or raise `_UnusableError`."""
-    if isinstance(value, str) and not value.isascii():
-        value = value.encode("utf-8", "surrogateescape") if _escaped(value) else value
-    if isinstance(value, bytes):
+    content = _bytes(value)
+    if content is not None:
         try:
-            value = value.decode("utf-8")
+            value = content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise _UnusableError(
                 f"the {name} is not UTF-8 at byte {error.start}; save it as UTF-8"

@@ -4,12 +4,14 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import GRAPH_FILES
+from gsum_assets.corpus.listing import open_regular, unreadable
 from gsum_assets.corpus.load import SourceDocument, bucket_names, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
@@ -105,12 +107,20 @@ def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[
             if content is not None:
                 hashes[name] = hashlib.blake2b(content, digest_size=16).hexdigest()
         elif file.is_file():
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))
-            hashes[name] = digest.hexdigest()
+            hashes[name] = _digest(file)
     columns = [pa.array(list(column), pa.string()) for column in (hashes, hashes.values())]
     rows = pa.table(columns, schema=table.schema)
     return _keep(warehouse.store, table, Partition(corpus), rows)
+
+
+def _digest(file: Path) -> str:
+    """Return the hash of a file's bytes, or why it cannot be read: the step that reads it fails."""
+    try:
+        with open_regular(file) as stream:
+            digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))  # type: ignore[arg-type]
+    except OSError as error:
+        return unreadable(error)
+    return digest.hexdigest()
 
 
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:

@@ -17,7 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.corpus.blank import is_blank
+from gsum_assets.corpus.listing import unreadable
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 from gsum_resources.paths import read_if_exists
 
 QUERIES_FILE = "queries.jsonl"
@@ -98,6 +100,8 @@ class _Line(BaseModel):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
+        if is_blank(self.text) or is_blank(self.retrieval_text or self.text):
+            raise ValueError("text has only invisible characters; write the question")
         if self.form == "choice" and len(self.options) < 2:
             raise ValueError(f"form 'choice' with {len(self.options)} options; give at least two")
         if self.form not in (None, "choice") and self.options:
@@ -175,7 +179,10 @@ def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:
 def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
     """Yield line numbers, from 1, and the lines that are not blank."""
     file = folder / QUERIES_FILE
-    content = (read_if_exists(file) or b"").removeprefix(b"\xef\xbb\xbf")
+    try:
+        content = (read_if_exists(file) or b"").removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise CorpusError(f"{file}: {unreadable(error)}") from error
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             yield number, line

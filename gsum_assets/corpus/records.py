@@ -8,8 +8,8 @@ from unicodedata import category
 
 from gsum_assets.corpus.table_columns import Columns
 
-FORBIDDEN = frozenset("|,[]/\\")  # not allowed in Dagster's keys, or separators of paths
-_MAX_ID = 200  # in characters
+_FORBIDDEN = frozenset("/\\")  # separators of paths
+MOST_ID_CHARS = 200
 PIECE = 65_536  # bytes; of an oversized file only the two ends enter its hash
 _USUAL = Columns("text")
 
@@ -28,6 +28,7 @@ class Record:
         citations is already split into ids.
     problem : why the record cannot be used, or None.
     converter : file name extension that selects the converter of `content`; "" for text.
+    name : title of a whole file that has none inside, if it differs from the id.
     is_other_type : whether the file has a type that gsum does not read.
     location : what a source names besides the title, "faq.csv, row 12"; "" for other records.
     """
@@ -43,15 +44,16 @@ class Record:
     converter: str = ""
     is_other_type: bool = False
     location: str = ""
+    name: str = ""
 
 
 def id_problem(document_id: str) -> str | None:
     """Return why an id cannot be used, or None."""
     if not document_id.strip():
         return "the id is empty; give each document an id"
-    if len(document_id) > _MAX_ID:
-        return f"the id has {len(document_id)} characters, more than {_MAX_ID}; shorten it"
-    bad = sorted({c for c in document_id if c in FORBIDDEN or category(c) in ("Cc", "Cs")})
+    if len(document_id) > MOST_ID_CHARS:
+        return f"the id has {len(document_id)} characters, more than {MOST_ID_CHARS}; shorten it"
+    bad = sorted({c for c in document_id if c in _FORBIDDEN or category(c) in ("Cc", "Cs")})
     if bad or ".." in document_id:
         what = ascii("".join(bad)) if bad else "'..'"
         return f"the id {document_id!a} contains {what}; rename it without"

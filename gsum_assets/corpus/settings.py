@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from gsum_assets.corpus.listing import unreadable
 from gsum_assets.corpus.table_columns import ColumnNames
 from gsum_resources.paths import read_if_exists
 from gsum_resources.suggest import did_you_mean
@@ -164,7 +165,10 @@ def load_settings(folder: Path) -> CorpusSettings:
         If the file is not UTF-8 or not TOML, or has an unknown key or an invalid value.
     """
     file = folder / SETTINGS_FILE
-    content = read_if_exists(file)
+    try:
+        content = read_if_exists(file)
+    except OSError as error:
+        raise CorpusError(f"{file}: {unreadable(error)}") from error
     if content is None:
         return CorpusSettings()
     try:

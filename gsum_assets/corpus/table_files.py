@@ -17,7 +17,15 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.corpus.records import Record, broken_record, id_problem, named_record
+from gsum_assets.corpus.document_ids import hashed_id
+from gsum_assets.corpus.listing import open_regular
+from gsum_assets.corpus.records import (
+    MOST_ID_CHARS,
+    Record,
+    broken_record,
+    id_problem,
+    named_record,
+)
 from gsum_assets.corpus.table_columns import (
     FOUND,
     ColumnNames,
@@ -76,7 +84,7 @@ def records_of(
     wanted : columns that `corpus.toml` names.
     prefix : beginning of the ids of rows whose ids are of the table alone: the file's own id.
     """
-    with path.open("rb") as raw:
+    with open_regular(path) as raw:
         if file.endswith(".parquet"):
             yield from _parquet_rows(raw, file, wanted)
             return
@@ -158,6 +166,8 @@ def _row_record(
         digest = hashlib.blake2b(row.content, digest_size=6).hexdigest()
         used[digest] += 1
         document_id = f"{prefix}:{digest}" + (f"-{used[digest]}" if used[digest] > 1 else "")
+    if len(document_id) > MOST_ID_CHARS:
+        document_id = hashed_id(document_id, document_id)
     location = f"{file}, row {row.number}"
     content = f"{location}\0{columns.text}\0{columns.title}\0".encode("utf-8", "surrogatepass")
     content += row.content

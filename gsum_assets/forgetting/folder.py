@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gsum_assets.corpus.listing import list_files, shown_name
 from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.corpus.table_files import is_table, records_of, table_suffix
@@ -18,8 +19,9 @@ from gsum_resources.paths import replace_content
 
 def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) -> None:
     """Delete `records`: whole files, or lines or rows of a file of records."""
+    paths = {shown_name(file.name): folder / file.name for file in list_files(folder)}
     for file in sorted({record.file for record in records}):
-        path = folder / file
+        path = paths[file]
         lines = {record.line for record in records if record.file == file}
         if not is_table(file) or lines == {0}:
             path.unlink()

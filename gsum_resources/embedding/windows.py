@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
+_FOR_UNSEEN = "."  # embedded instead of a text without tokens
+
+
 @dataclass(frozen=True)
 class Windows:
     """Token windows of texts; the windows of a text are adjacent and in order.
@@ -44,6 +47,8 @@ class WindowCutter:
         content = [i for i, special in enumerate(framed.special_tokens_mask) if not special]
         self._before = np.asarray(framed.ids[: content[0]], np.int64)
         self._after = np.asarray(framed.ids[content[-1] + 1 :], np.int64)
+        unseen = self._tokenizer.encode(_FOR_UNSEEN, add_special_tokens=False)
+        self._for_unseen = np.asarray(unseen.ids, np.int64)
 
     def overhead(self, prefix: str) -> int:
         """Return the tokens of a window besides its content: special tokens and the prefix."""
@@ -55,16 +60,11 @@ class WindowCutter:
         texts: Sequence[str],
         window_tokens: int,
         prefix: str = "",
-        first_index: int = 0,
     ) -> Windows:
         """Return windows of `window_tokens` content tokens; the last of a text may be shorter.
 
-        Every window begins with the prefix, since the model treats each as a passage.
-
-        Raises
-        ------
-        ValueError
-            If a text has no tokens; the message counts texts from `first_index`.
+        Every window begins with the prefix, since the model treats each as a passage. A text of
+        which the tokenizer drops every character, such as a zero-width blank, is read as ".".
         """
         encodings = self._tokenizer.encode_batch(
             [prefix + text for text in texts], add_special_tokens=False
@@ -78,10 +78,7 @@ class WindowCutter:
             n_prefix = _prefix_length(encoding, prefix)
             opening, content = tokens[:n_prefix], tokens[n_prefix:]
             if not len(content):
-                raise ValueError(
-                    f"text {first_index + index} of those to embed has no tokens "
-                    f"({texts[index][:40]!r}); leave blank texts out"
-                )
+                content = self._for_unseen
             for start in range(0, len(content), window_tokens):
                 window = content[start : start + window_tokens]
                 ids.append(np.concatenate([self._before, opening, window, self._after]))

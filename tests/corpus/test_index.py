@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     written = tmp_path / "tales"
     written.mkdir()
     (written / "boat.txt").write_text("A boat met a lamp.")
-    (written / "torn.txt").write_bytes(b"caf\xe9")
+    (written / "torn.txt").write_bytes(b"caf\xe9\0\1")
     (written / "photo.jpg").write_bytes(b"\xff")
     return written
 

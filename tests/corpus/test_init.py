@@ -1,5 +1,6 @@
 """`gsum init`: a commented corpus.toml that is right, and a folder that is a corpus."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -136,3 +137,16 @@ def test_link_to_a_moved_folder_names_link_target_and_remedy(
     link.unlink()
     link.symlink_to(moved)
     assert find_corpus(home.corpora, "papers") == link
+
+
+def test_pipes_and_loops_of_links_are_named(home: Home, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(CorpusError, match=r"'.*/pipe' is no folder"):
+        init_corpus(folder / "pipe", home, None, SETTINGS_TABLES)
+    home.corpora.mkdir(parents=True)
+    (home.corpora / "loop").symlink_to("loop")
+    with pytest.raises(CorpusError, match="corpus 'loop' already exists in another folder"):
+        init_corpus(folder, home, "loop", SETTINGS_TABLES)
+    (folder / "corpus.toml").symlink_to("corpus.toml")
+    created = init_corpus(folder, home, "papers", SETTINGS_TABLES)
+    assert created.lines[0].endswith("already exists, unchanged")

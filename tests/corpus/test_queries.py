@@ -88,6 +88,7 @@ def test_bad_queries_are_reported_and_skipped(tmp_path):
             {"text": "x", "relevant_spans": [{"document_id": "d7", "start": 0, "end": 4}]},
             ["'d7'", "not in the corpus"],
         ),
+        18: ({"query_id": "i", "text": "\u200b"}, ["'i'", "only invisible characters"]),
     }
     queries, failures = _load(
         tmp_path,

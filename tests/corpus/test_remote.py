@@ -154,3 +154,14 @@ def test_a_folder_elsewhere_cannot_be_linked(root: Path, tmp_path: Path) -> None
     with pytest.raises(CorpusError, match="copy the folder"):
         init_corpus(tmp_path / "mine", home, None, {})
     shutil.rmtree(tmp_path / "mine")
+
+
+def test_a_store_that_cannot_be_reached_rejects_no_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> bytes:
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(root.fs, "cat_file", fail)  # type: ignore[attr-defined] - of a URL
+    with pytest.raises(OSError, match="connection reset"):
+        scan(root / "tales", SETTINGS)

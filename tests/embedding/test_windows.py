@@ -24,12 +24,15 @@ def test_windows_known_values(tmp_path):
     assert windows.full_length == 2 + 2 + 2
 
 
-def test_blank_text_is_named_even_with_a_prefix(tmp_path):
+@pytest.mark.parametrize("prefix", ["", "q "])
+def test_a_text_without_tokens_is_read_as_a_full_stop(tmp_path, prefix):
     write_tokenizer(tmp_path)
     cutter = WindowCutter(tmp_path)
-    for prefix in ("", "q "):
-        with pytest.raises(ValueError, match="text 11 of those to embed has no tokens"):
-            cutter.cut(["a", " \n\t"], 2, prefix, first_index=10)
+    blank = cutter.cut(["a", " \n\t"], 2, prefix)
+    stop = cutter.cut(["a", "."], 2, prefix)
+    assert [ids.tolist() for ids in blank.ids] == [ids.tolist() for ids in stop.ids]
+    assert blank.owner.tolist() == [0, 1]
+    assert blank.n_content.tolist() == [1, 1]
 
 
 lengths_and_full = st.integers(3, 300).flatmap(

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -72,6 +73,16 @@ def test_separate_file_is_deleted(tmp_path: Path) -> None:
         (tmp_path / path).write_text("A text.")
     take_out(tmp_path, SETTINGS, records_of(tmp_path, "deep--two"))
     assert [d.document_id for d in load(tmp_path, SETTINGS)[0]] == ["one"]
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.txt", b"line\nbreak.txt", b"a,b [c].txt"])
+def test_a_file_of_any_name_is_deleted(tmp_path: Path, name: bytes) -> None:
+    (tmp_path / "zebra.txt").write_text("A text.")
+    (tmp_path / os.fsdecode(name)).write_text("Another text.")
+    deleted, kept = (record.document_id for record in read_records(tmp_path, 100))
+    take_out(tmp_path, SETTINGS, records_of(tmp_path, deleted))
+    assert [path.name for path in tmp_path.iterdir()] == ["zebra.txt"]
+    assert kept == "zebra"
 
 
 def test_non_utf8_file_is_unchanged(tmp_path: Path) -> None:

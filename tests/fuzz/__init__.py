@@ -1,0 +1,1 @@
+"""Generated inputs: what no one would write by hand."""

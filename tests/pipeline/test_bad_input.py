@@ -17,11 +17,11 @@ pytestmark = pytest.mark.usefixtures("only_tables")
 SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
 GOOD = {"ash", "birch", "cedar", "elm"}
 REJECTED = {
-    ("latin.txt", 0): ("latin", ["not UTF-8 at byte 3", "save it as UTF-8"]),
+    ("torn.txt", 0): ("torn", ["binary or damaged, no text", "convert it to text"]),
     ("empty.txt", 0): ("empty", ["the text is empty", "fill it or remove"]),
     ("blanks.txt", 0): ("blanks", ["only blanks", "fill it or remove"]),
     ("huge.txt", 0): ("huge", ["200000000 bytes", "max_bytes = 50000000", "split it, or raise"]),
-    ("documents.jsonl", 2): ("documents.jsonl:2", ["'x|y'", "contains '|'", "rename"]),
+    ("documents.jsonl", 2): ("documents.jsonl:2", ["'x/../y'", "contains '/'", "rename"]),
     ("documents.jsonl", 3): ("documents.jsonl:3", ["'x/y'", "contains '/'", "rename"]),
     ("documents.jsonl", 4): ("documents.jsonl:4", ["'up..'", "contains '..'", "rename"]),
     ("documents.jsonl", 5): ("documents.jsonl:5", ["300 characters, more than 200", "shorten"]),
@@ -31,7 +31,7 @@ REJECTED = {
 PROBLEMS = [
     ["queries.jsonl line 2, query 'lost'", "document 'oak' is not in the corpus", "add it or"],
     ["queries.jsonl line 3", "not JSON", "correct the line"],
-    ["queries.jsonl line 4, query 'about-latin'", "'latin'", "was rejected"],
+    ["queries.jsonl line 4, query 'about-torn'", "'torn'", "was rejected"],
 ]
 
 
@@ -54,12 +54,12 @@ def write_hostile_corpus(house: House) -> None:
     """Four good documents and two good questions among all that is wrong."""
     house.write_document("ash")
     house.write_document("birch")
-    (house.folder / "latin.txt").write_bytes("caf\xe9 by the river".encode("latin-1"))
+    (house.folder / "torn.txt").write_bytes(b"caf\xe9\0\1\2 by the river")
     (house.folder / "empty.txt").touch()
     (house.folder / "blanks.txt").write_text(" \n\t \n")
     (house.folder / "huge.txt").touch()
     os.truncate(house.folder / "huge.txt", 200_000_000)  # sparse: takes no disk
-    ids = ["cedar", "x|y", "x/y", "up..", "i" * 300, "ash"]
+    ids = ["cedar", "x/../y", "x/y", "up..", "i" * 300, "ash"]
     malformed = '{"document_id": "seven", "text": '
     write_lines(house.folder / "documents.jsonl", [*map(record, ids), malformed, record("elm")])
     (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
@@ -69,7 +69,7 @@ def write_hostile_corpus(house: House) -> None:
             question("about-ash", "ash"),
             question("lost", "oak"),
             '{"query_id": "torn", ',
-            question("about-latin", "latin"),
+            question("about-torn", "torn"),
             question("about-elm", "elm"),
         ],
     )
@@ -138,11 +138,11 @@ def test_bad_questions_are_skipped_with_one_message_each(hostile: House) -> None
 
 def test_bad_input_is_not_retried_and_a_repair_is_noticed(changeable: House) -> None:
     assert materialized_by(changeable.run()) == []
-    (changeable.folder / "latin.txt").write_text("café by the river")
+    (changeable.folder / "torn.txt").write_text("café by the river")
     assert changeable.run().errors == []
-    assert "latin" in column(changeable, "documents", "document_id")
-    assert "latin" not in column(changeable, "rejected_documents", "document_id")
-    assert "about-latin" in column(changeable, "summaries", "query_id")
+    assert "torn" in column(changeable, "documents", "document_id")
+    assert "torn" not in column(changeable, "rejected_documents", "document_id")
+    assert "about-torn" in column(changeable, "summaries", "query_id")
 
 
 def no_documents(house: House) -> None:

@@ -32,6 +32,7 @@ ROWS = st.lists(
             "text": TEXT,
             "n_words": st.integers(0, 2**31 - 1),
             "cites": st.none() | st.lists(TEXT, max_size=3),
+            "encoding": st.none() | TEXT,
         }
     ),
     max_size=6,

@@ -6,6 +6,7 @@ from typing import Any
 
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.conversion.titles import useful_title
+from gsum_assets.corpus.decoding import NotTextError, decode
 
 _UNREAD = (
     "script, style, noscript, template, nav, svg, iframe, button, select, [hidden], "
@@ -39,12 +40,12 @@ def convert_html(content: bytes) -> Converted:
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Return the text of a page, decoded by byte order mark, `charset`, declaration, or UTF-8.
+    """Return the text of a page, decoded by byte order mark, `charset`, declaration, or detection.
 
     Raises
     ------
     ConversionError
-        If it declares no charset and is not UTF-8.
+        If it is no text.
     """
     from bs4.dammit import EncodingDetector
 
@@ -54,12 +55,9 @@ def decoded(content: bytes, charset: str | None = None) -> str:
     if codec is not None:
         return unmarked.decode(codec, "replace")
     try:
-        return unmarked.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConversionError(
-            f"not UTF-8 at byte {error.start}, and no charset is declared; save it as UTF-8, or "
-            'declare its charset: <meta charset="…">'
-        ) from error
+        return decode(unmarked)[0]
+    except NotTextError as error:
+        raise ConversionError(str(error)) from error
 
 
 def _codec(name: str | None) -> str | None:

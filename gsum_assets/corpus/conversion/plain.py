@@ -1,8 +1,7 @@
 """Characters of text files that are converted."""
 
 from gsum_assets.corpus.conversion.formats import ConversionError
-
-_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+from gsum_assets.corpus.decoding import NotTextError, decode
 
 
 def decoded_text(content: bytes) -> str:
@@ -13,11 +12,8 @@ def decoded_text(content: bytes) -> str:
     ConversionError
         If it is not text.
     """
-    codec = next((codec for mark, codec in _MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        text = content.decode(codec)
-    except UnicodeDecodeError as error:
-        raise ConversionError(
-            f"not {codec.upper()} at byte {error.start}; save it as UTF-8"
-        ) from error
+        text, _ = decode(content)
+    except NotTextError as error:
+        raise ConversionError(str(error)) from error
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

@@ -1,0 +1,169 @@
+"""The files of a corpus folder, and what in it can be no document.
+
+All reading of a folder goes through `list_files` and `open_regular`: only regular files are opened,
+so that a pipe, a device or a cycle of links costs its own row and no time.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from gsum_resources.paths import RemoteFile, is_remote, remote_files
+
+_HIDDEN = (".", "~")  # hidden files, and temporary files of editors
+_UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_CYCLE = (
+    "a link to a folder that is read already on the way to it; remove the link, or let it name "
+    "another folder"
+)
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file, or something in its place that cannot be read.
+
+    Attributes
+    ----------
+    name : path relative to the corpus folder, with "/"; may have surrogates for bytes that are not
+        UTF-8. That of a folder ends with "/"; "" is the corpus folder itself.
+    path : where it is.
+    size : bytes.
+    version : values that change with the content.
+    modified : Unix time of the last modification.
+    problem : why it cannot be read, or "".
+    """
+
+    name: str
+    path: Path | RemoteFile
+    size: int = 0
+    version: tuple[object, ...] = ()
+    modified: float = 0.0
+    problem: str = ""
+
+
+def shown_name(name: str) -> str:
+    """Return a name that can be stored and printed: escapes instead of control characters."""
+    return _UNSHOWN.sub(lambda found: ascii(found[0])[1:-1], name)
+
+
+def list_files(folder: Path) -> Iterator[ListedFile]:
+    """Yield all files of a folder except hidden ones, in a fixed order, without opening one.
+
+    A folder is entered again by a link unless the link is within it or within another link that
+    was followed before, so that the number of files is bounded.
+    """
+    if is_remote(folder):
+        for name, file in remote_files(folder).items():
+            if not any(segment.startswith(_HIDDEN) for segment in name.split("/")):
+                yield ListedFile(name, file, file.size, file.version, file.modified)
+        return
+    try:
+        root = _identity(folder.stat())
+    except OSError as error:
+        yield ListedFile("", folder, problem=unreadable(error))
+        return
+    linked: set[tuple[int, int]] = set()  # folders that links inside of linked folders name
+    pending: list[tuple[str, tuple[tuple[int, int], ...], bool]] = [("", (root,), False)]
+    while pending:
+        prefix, above, in_link = pending.pop()
+        try:
+            with os.scandir(folder / prefix) as entries:
+                children = sorted((e for e in entries if not e.name.startswith(_HIDDEN)), key=_name)
+        except FileNotFoundError:  # deleted since its folder was listed
+            continue
+        except OSError as error:
+            yield ListedFile(prefix, folder / prefix, problem=unreadable(error))
+            continue
+        below = []
+        for entry in children:
+            listed = _listed(entry, prefix)
+            if listed is None:
+                continue
+            if isinstance(listed, ListedFile):
+                yield listed
+                continue
+            is_link = entry.is_symlink()
+            if listed in above or (is_link and in_link and listed in linked):
+                yield ListedFile(f"{prefix}{entry.name}/", Path(entry.path), problem=_CYCLE)
+                continue
+            if is_link:
+                linked.add(listed)
+            below.append((f"{prefix}{entry.name}/", (*above, listed), in_link or is_link))
+        pending += reversed(below)
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int] | None:
+    """Return a file, the identity of a folder, or None for what was deleted meanwhile."""
+    name, path = prefix + entry.name, Path(entry.path)
+    try:
+        status = entry.stat()
+    except OSError as error:
+        if not entry.is_symlink() and error.errno == errno.ENOENT:
+            return None
+        problem = _about_link(error) if entry.is_symlink() else unreadable(error)
+        return ListedFile(name, path, problem=problem)
+    if stat.S_ISDIR(status.st_mode):
+        return _identity(status)
+    version = status.st_size, status.st_mtime_ns
+    problem = _special(status.st_mode)
+    return ListedFile(name, path, status.st_size, version, status.st_mtime, problem)
+
+
+def _special(mode: int) -> str:
+    """Return a reason against reading what is no regular file, "" for a regular file."""
+    if stat.S_ISREG(mode):
+        return ""
+    kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "of an unknown kind")
+    return f"is {kind} and no file; remove it, or put a file in its place"
+
+
+def _about_link(error: OSError) -> str:
+    if error.errno == errno.ELOOP:
+        return "is a link that leads back to itself; remove it, or let it name a file"
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return "is a link to what does not exist; restore its target, or remove the link"
+    return unreadable(error)
+
+
+def unreadable(error: OSError) -> str:
+    """Return why a file cannot be read, for its row."""
+    if isinstance(error, PermissionError):
+        return "no permission to read it; change its permissions, or remove it"
+    reason = (error.strerror or str(error)).lower()
+    return f"cannot be read ({reason}); repair it, or remove it"
+
+
+def open_regular(path: Path | RemoteFile) -> IO[bytes]:
+    """Open a regular file for reading; never waits for the other end of a pipe.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is no regular file.
+    """
+    if isinstance(path, RemoteFile) or is_remote(path):
+        return path.open("rb")  # type: ignore[return-value]
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "no longer a regular file")
+    return os.fdopen(descriptor, "rb")

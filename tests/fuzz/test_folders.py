@@ -1,0 +1,34 @@
+"""Generated folders at the cheapest door; `python -m tests.fuzz.folders` runs them."""
+
+import pytest
+from hypothesis import given, settings
+
+from gsum_assets.corpus.folder import stamp_of
+from gsum_assets.corpus.init import found_in
+from gsum_assets.corpus.load import load, scan
+from gsum_assets.corpus.settings import CorpusError, CorpusSettings
+from tests.fuzz.folder_plans import plans, written
+
+
+@given(plans(4))
+@settings(max_examples=40, deadline=None)
+def test_every_file_is_a_document_or_a_row(tmp_path_factory, plan):
+    folder = tmp_path_factory.mktemp("corpus")
+    with written(folder, plan) as expected:
+        found_in(folder)
+        stamp_of(folder)
+        refused_types = {index for index in expected.rejected if index[0].endswith(".xyz")}
+        if not (expected.texts or expected.either or expected.rejected - refused_types):
+            with pytest.raises(CorpusError, match="holds no document"):
+                scan(folder, CorpusSettings())
+            return
+        listing = scan(folder, CorpusSettings())
+        documents, rejected = load(folder, CorpusSettings())
+    files = {(one.file, one.line): one.document_id for one in listing}
+    assert len(files) == len(listing) == len(documents) + len(rejected)
+    texts = {document.document_id: document.text for document in documents}
+    refused = {(one.file, one.line) for one in rejected}
+    read = {index: texts[files[index]] for index in files if index not in refused}
+    assert {i: text for i, text in read.items() if i not in expected.either} == expected.texts
+    assert refused - expected.either == expected.rejected
+    assert all(one.reason.encode() for one in rejected)
