@@ -41,7 +41,10 @@ from gsum_assets.views import VIEWS
 from gsum_assets.workspace import Workspace, open_workspace
 from gsum_resources.home import Home
 from gsum_resources.input_key import InputKey
-from gsum_resources.instance import refuse_temporary_instance
+from gsum_resources.instance import (
+    refuse_run_in_temporary_instance,
+    refuse_temporary_instance,
+)
 from gsum_resources.leases import Leases
 from gsum_resources.lineage import Lineage
 from gsum_resources.models import Models
@@ -192,7 +195,7 @@ def pipeline_for(
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
         executor=dg.in_process_executor,  # one process a run, so that models are loaded once
         resources={
-            "io_manager": warehouse,
+            "io_manager": _at_start(warehouse),
             "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
             "settings": SettingsIO(section, warehouse.reads),
         },
@@ -209,6 +212,18 @@ def pipeline_for(
         reconciler,
         definitions,
     )
+
+
+def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:
+    """Return the resource that gives each run the warehouse, except in a temporary instance."""
+
+    @dg.io_manager
+    def io_manager(context: dg.InitResourceContext) -> WarehouseIO:
+        if context.instance is not None:
+            refuse_run_in_temporary_instance(context.instance, warehouse.home)
+        return warehouse
+
+    return io_manager
 
 
 def _keyed(

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from gsum_resources.catalogue import View, build_catalogue
 from gsum_resources.home import Home
-from gsum_resources.instance import refuse_run_in_temporary_instance
 from gsum_resources.lazy import Lazy, lazy_rows
 from gsum_resources.lineage import Lineage, LineageError, Reads, Step, code_version_of
 from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError
@@ -189,7 +188,6 @@ class WarehouseIO(dg.IOManager):
         LineageError
             If a partition would be written again and again.
         """
-        refuse_run_in_temporary_instance(context.step_context.instance, self.home)
         _discard_captured_outputs(context)
         table = self._table_of(context.asset_key.path)
         partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])

@@ -4,7 +4,7 @@ import hashlib
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,7 +139,7 @@ SITUATIONS: list[tuple[Change, set[str]]] = [
 
 
 @pytest.fixture(scope="module")
-def watched(indexed_by_bm25: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def watched(indexed_by_bm25: House, tmp_path_factory: pytest.TempPathFactory) -> House:
     """A corpus that the sensors have nothing to do with."""
     with copy_of(indexed_by_bm25, tmp_path_factory.mktemp("watched")) as house:
         settle(house.folder)

@@ -7,12 +7,12 @@ import dagster as dg
 import pytest
 import yaml
 
+from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_resources.instance import (
     CONFIG_FILE,
     InstanceError,
     open_instance,
     prepare,
-    refuse_run_in_temporary_instance,
     refuse_temporary_instance,
     workspace_file,
 )
@@ -64,15 +64,15 @@ def test_runs_in_a_temporary_instance_are_refused(house: House, tmp_path: Path) 
     """As of `dagster-webserver` without `DAGSTER_HOME`; tests may use instances in memory."""
     folder = tmp_path / ".tmp_dagster_home_x1"
     folder.mkdir()
-    with (
-        dg.DagsterInstance.local_temp(str(folder)) as instance,
-        pytest.raises(InstanceError, match="type `gsum ui`"),
-    ):
-        refuse_run_in_temporary_instance(instance, house.home)
-    with dg.DagsterInstance.ephemeral() as instance:
-        refuse_run_in_temporary_instance(instance, house.home)
-    with open_instance(house.home) as instance:
-        refuse_run_in_temporary_instance(instance, house.home)
+    job = house.pipeline().definitions.resolve_job_def(OBSERVE_SOURCES)
+    with dg.DagsterInstance.local_temp(str(folder)) as instance:
+        with pytest.raises(dg.DagsterResourceFunctionError) as raised:
+            job.execute_in_process(instance=instance)
+        assert isinstance(raised.value.__cause__, InstanceError)
+        assert "type `gsum ui`" in str(raised.value.__cause__)
+    for instance in (dg.DagsterInstance.ephemeral(), open_instance(house.home)):
+        with instance:
+            assert job.execute_in_process(instance=instance).success
 
 
 def test_shipped_workspace_is_that_of_the_project() -> None:
