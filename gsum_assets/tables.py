@@ -123,7 +123,7 @@ TABLES: Mapping[str, Table] = {
         ),
         Table(
             "document_sections",
-            "page, slide, time, row, cell or heading of a document",
+            "page, time, row or heading of a document",
             (
                 DOCUMENT_ID,
                 Column("kind", TEXT, "'page', 'slide', 'time', 'row', 'cell' or 'heading'"),
