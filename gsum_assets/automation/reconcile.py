@@ -118,6 +118,17 @@ class Reconciler:
             if corpus in gone and now - since >= self.grace_s and not runs_on(instance, corpus)
         ]
 
+    def about_missing(self, now: float) -> list[str]:
+        """Return a line for each missing corpus: how long its folder may still come back."""
+        lines = []
+        for corpus, since in self.missing.since().items():
+            left_h = max(0.0, self.grace_s - (now - since)) / 3600
+            lines.append(
+                f"{corpus}: its folder is missing; it is forgotten in {left_h:.1f} hours unless the "
+                "folder comes back ([automation] forget_after_h)"
+            )
+        return lines
+
     def note_missing(self, instance: dg.DagsterInstance, now: float) -> None:
         """Note which folders are missing, and which are back."""
         gone, noted = self._removed(instance), self.missing.since()

@@ -111,6 +111,9 @@ def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
     assert two.table("scores").num_rows
     shutil.rmtree(two.folder)
     assert two.run(["bm25"], "second").is_complete
+    assert two.table("scores").num_rows  # the folder may come back
+    (two.home.root / "gsum.toml").write_text("[automation]\nforget_after_h = 0\n")
+    assert two.run(["bm25"], "second").is_complete
     with two.instance() as instance:
         assert instance.get_dynamic_partitions("corpora") == ["second"]
     for name in TABLES:
