@@ -120,14 +120,15 @@ class Reconciler:
 
     def about_missing(self, now: float) -> list[str]:
         """Return a line for each missing corpus: how long its folder may still come back."""
-        lines = []
-        for corpus, since in self.missing.since().items():
-            left_h = max(0.0, self.grace_s - (now - since)) / 3600
-            lines.append(
-                f"{corpus}: its folder is missing; it is forgotten in {left_h:.1f} hours unless the "
-                "folder comes back ([automation] forget_after_h)"
-            )
-        return lines
+        left_h = {
+            corpus: max(0.0, self.grace_s - (now - since)) / 3600
+            for corpus, since in self.missing.since().items()
+        }
+        return [
+            f"{corpus}: its folder is missing; the corpus is forgotten in {hours:.1f} hours unless "
+            "it comes back ([automation] forget_after_h)"
+            for corpus, hours in left_h.items()
+        ]
 
     def note_missing(self, instance: dg.DagsterInstance, now: float) -> None:
         """Note which folders are missing, and which are back."""
