@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,6 +181,8 @@ def _run(
                 refreshed.append(corpus)
         if forgotten := pipeline.forgetting.forget_deleted(instance):
             click.echo(str(forgotten))
+    for line in pipeline.reconciler.about_missing(time.time()):
+        click.echo(line)
     for corpus in refreshed:
         print_leaderboard(pipeline, corpus)
     if refreshed:

@@ -4,6 +4,7 @@ The daemon evaluates the same conditions; this loop does not wait between two ev
 retries what was given up.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -39,6 +40,7 @@ from gsum_resources.parquet_store import Partition
 from gsum_resources.protocols import ModelUnavailableError
 from gsum_resources.state import lost_connection
 
+_LOG = logging.getLogger(__name__)
 _WAIT_S = 2.0
 _MOST_TRIES = 3
 _MOST_RESTARTS = 5  # of a database during a refresh
@@ -345,6 +347,7 @@ def register(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> N
     pipeline.reconciler.note_missing(instance, now)
     for overdue in pipeline.reconciler.overdue(instance, now):
         pipeline.reconciler.forget(instance, overdue)
+        _LOG.warning("forgot corpus '%s', whose folder is missing", overdue)
     pipeline.buckets.reread()
     pipeline.buckets.fix(corpus, pipeline.home.corpora / corpus)
     if not instance.has_dynamic_partition("corpora", corpus):

@@ -118,6 +118,18 @@ class Reconciler:
             if corpus in gone and now - since >= self.grace_s and not runs_on(instance, corpus)
         ]
 
+    def about_missing(self, now: float) -> list[str]:
+        """Return a line for each missing corpus: how long its folder may still come back."""
+        left_h = {
+            corpus: max(0.0, self.grace_s - (now - since)) / 3600
+            for corpus, since in self.missing.since().items()
+        }
+        return [
+            f"{corpus}: its folder is missing; the corpus is forgotten in {hours:.1f} hours unless "
+            "it comes back ([automation] forget_after_h)"
+            for corpus, hours in left_h.items()
+        ]
+
     def note_missing(self, instance: dg.DagsterInstance, now: float) -> None:
         """Note which folders are missing, and which are back."""
         gone, noted = self._removed(instance), self.missing.since()

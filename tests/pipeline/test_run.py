@@ -1,6 +1,7 @@
 """A refresh: what it materializes, in which order, and what a failure leaves undone."""
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -110,6 +111,11 @@ def test_broken_settings_of_one_corpus_do_not_stop_another(two: House) -> None:
 def test_deleted_corpus_loses_its_partitions_and_files(two: House) -> None:
     assert two.table("scores").num_rows
     shutil.rmtree(two.folder)
+    assert two.run(["bm25"], "second").is_complete
+    assert two.table("scores").num_rows  # the folder may come back
+    missing = two.pipeline().reconciler.missing
+    missing.clear([CORPUS])
+    missing.note([CORPUS], time.time() - 25 * 3600)
     assert two.run(["bm25"], "second").is_complete
     with two.instance() as instance:
         assert instance.get_dynamic_partitions("corpora") == ["second"]
