@@ -93,11 +93,11 @@ def counted(texts: Iterable[str], speakers: Speakers) -> dict[str, float]:
     return {name: float(counts[name]) for name in COLUMNS}
 
 
-def table(now: Mapping, before: Mapping | None, names: Sequence[str]) -> Iterator[str]:
+def table(now: Mapping, before: Mapping, names: Sequence[str]) -> Iterator[str]:
     yield f"| | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
     for row in sorted(now):
-        cells = [_cell(now[row].get(n), (before or {}).get(row, {}).get(n)) for n in names]
+        cells = [_cell(now[row].get(n), before.get(row, {}).get(n)) for n in names]
         yield f"| `{row}` | {' | '.join(cells)} |"
 
 
@@ -115,11 +115,13 @@ def main() -> None:
     now, before = Home(options.home), Home(options.before) if options.before else None
     for corpus in now.corpora:
         speakers = now.speakers(corpus)
-        values = (home.answers(corpus, speakers) if home else None for home in (now, before))
-        print(f"\n## {corpus}\n", *table(*values, [*COLUMNS, *METRICS.values()]), sep="\n")
+        earlier = before.answers(corpus, speakers) if before else {}
+        rows = table(now.answers(corpus, speakers), earlier, [*COLUMNS, *METRICS.values()])
+        print(f"\n## {corpus}\n", *rows, sep="\n")
         if options.texts:
-            values = (home.texts(corpus, speakers) if home else None for home in (now, before))
-            print(f"\n### {corpus}, texts\n", *table(*values, COLUMNS), sep="\n")
+            earlier = before.texts(corpus, speakers) if before else {}
+            rows = table(now.texts(corpus, speakers), earlier, COLUMNS)
+            print(f"\n### {corpus}, texts\n", *rows, sep="\n")
 
 
 if __name__ == "__main__":

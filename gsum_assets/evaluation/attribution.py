@@ -19,6 +19,7 @@ from gsum_resources.llm.classical.speech import speaker_labels, turns
 
 _WORD = re.compile(r"[^\W_]+")
 _ITEM = re.compile(r"[-*•][ \t]+")
+_ENDED = re.compile(r"(?<=[.?!…]) (?=\S)")
 _NEAR = 5  # words within which a word counts as repeated
 
 
@@ -61,8 +62,13 @@ class Words:
     def hold(self, sentence: str) -> bool:
         """Return whether a sentence's words are here in this order, fillers aside.
 
-        The last word may be cut if the sentence ends in "…".
+        The last word may be cut if the sentence ends in "…". A sentence before one that begins
+        with a lower-case letter, cut by the border of a passage, may be elsewhere than that.
         """
+        parts = _ENDED.split(sentence)
+        return self._hold(sentence) or (len(parts) > 1 and all(map(self._hold, parts)))
+
+    def _hold(self, sentence: str) -> bool:
         wanted = _words(sentence)
         is_cut = sentence.rstrip().endswith("…")
         if is_cut and len(wanted) > 1:

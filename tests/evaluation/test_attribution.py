@@ -30,6 +30,8 @@ def speakers() -> Speakers:
         ("Dov: Seconded.\n– I move that there's a safety officer.", ["right", "unattributed"]),
         ("Dov: Seconded.\n\nThe frost went down two feet.", ["right", "unattributed"]),
         ("Dov: Seconded.\n- Hanneke: I move that there's a safety officer.", ["right", "right"]),
+        ("Dov: Seconded. borrow them.", ["right"]),
+        ("Dov: Seconded. that there's a safety officer.", ["wrong speaker"]),
         ("Dov: The rails cost pounds.", ["not in a document"]),
         ("The frost went down two feet.", ["unattributed"]),
         ("Hanneke wants an officer.", ["not in a document"]),

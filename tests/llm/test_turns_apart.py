@@ -83,6 +83,7 @@ def test_descriptions_name_their_speakers(schema: type) -> None:
     request = Request("entities", "", "", (MEETING,), schema=schema)
     (reply,) = ExtractiveModel(WordEmbedder()).complete([request])
     assert isinstance(reply, Completion)
+    assert reply.parsed is not None
     parsed = reply.parsed.model_dump()
     speakers = Speakers([MEETING])
     texts = [row["description"] for name in parsed for row in parsed[name] if "description" in row]

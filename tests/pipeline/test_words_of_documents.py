@@ -44,7 +44,7 @@ SIGNS = {
     "the 🚤 boats at 10 : 30 , as printed . The clerk said “smart” quotes – and ½ of the ﬁsh in "
     "the harbour. The [laughter track] of the ferry has pdf css files and $ 5 @@ on it.",
 }
-QUESTIONS = [
+QUESTIONS: list[dict | str] = [
     {"query_id": "q1", "text": "What does the sign of the harbour read?", "references": ["It."]},
     {"query_id": "q2", "text": "What did the clerk write about the ferry?", "references": ["It."]},
 ]
@@ -57,7 +57,8 @@ def home(
     """A corpus, with answers by methods of all families."""
     corpus = request.param
     with house_at(tmp_path_factory.mktemp("words")) as house:
-        house.embedder, house.model = HashEmbedder(), ExtractiveModel(LetterHashes())
+        house.embedder = HashEmbedder()
+        house.model = ExtractiveModel(LetterHashes())  # type: ignore[assignment] - it quotes
         folder = house.home.corpora / corpus
         if corpus == "signs":
             folder.mkdir()

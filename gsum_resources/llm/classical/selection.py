@@ -121,7 +121,8 @@ def select_sentences(
     }
     budget = max_words * (1 + settings.slack)
     chosen: list[int] = []
-    for pool in (proper, set(range(len(sentences))) - proper):
+    headings = {i for i, sentence in enumerate(sentences) if sentence.text.endswith(":")}
+    for pool in (proper, set(range(len(sentences))) - proper - headings, headings - proper):
         if chosen:
             break
         seen: Counter[str] = Counter()
