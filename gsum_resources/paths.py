@@ -172,3 +172,11 @@ def replace_content(file: Path, content: bytes) -> None:
     beside = file.with_name(f".{file.name}.{uuid.uuid4().hex}.part")  # hidden: no document
     beside.write_bytes(content)
     beside.replace(file)
+
+
+def unreadable(error: OSError) -> str:
+    """Return why a file cannot be read, for its row."""
+    if isinstance(error, PermissionError):
+        return "no permission to read it; change its permissions, or remove it"
+    reason = (error.strerror or str(error)).lower()
+    return f"cannot be read ({reason}); repair it, or remove it"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from gsum_resources.paths import RemoteFile, is_remote, remote_files
+from gsum_resources.paths import RemoteFile, is_remote, remote_files, unreadable
 
 _HIDDEN = (".", "~")  # hidden files, and temporary files of editors
 _UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -142,14 +142,6 @@ def _about_link(error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return "is a link to what does not exist; restore its target, or remove the link"
     return unreadable(error)
-
-
-def unreadable(error: OSError) -> str:
-    """Return why a file cannot be read, for its row."""
-    if isinstance(error, PermissionError):
-        return "no permission to read it; change its permissions, or remove it"
-    reason = (error.strerror or str(error)).lower()
-    return f"cannot be read ({reason}); repair it, or remove it"
 
 
 def open_regular(path: Path | RemoteFile) -> IO[bytes]:

@@ -3,7 +3,8 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -17,15 +18,31 @@ from pydantic import (
     model_validator,
 )
 
-from gsum_assets.corpus.listing import unreadable
-from gsum_assets.corpus.table_columns import ColumnNames
-from gsum_resources.paths import read_if_exists
+from gsum_resources.paths import read_if_exists, unreadable
 from gsum_resources.suggest import did_you_mean
 
 SETTINGS_FILE = "corpus.toml"
 
 Kind = Literal["meeting", "story", "news", "paper", "report", "other"]
 Section = TypeVar("Section", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """The columns that `corpus.toml` names; empty: found automatically.
+
+    Attributes
+    ----------
+    text : columns of the text; of several the first one that a table has.
+    title, id : columns of title and id.
+    """
+
+    text: Sequence[str] = ()
+    title: str = ""
+    id: str = ""
+
+
+FOUND = ColumnNames()
 
 
 class CorpusError(ValueError):

@@ -5,30 +5,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from gsum_assets.corpus.settings import ColumnNames
+
 _TEXTS = ("text", "body", "content", "contents", "full_text", "article", "transcript")
 _TITLES = ("title", "subject", "headline")
 _IDS = ("document_id", "doc_id", "id")
 _LONG = 50  # characters on average of a column that may be the text without such a name
 _LONGEST_NAME = 60  # characters; a longer one is text, and the file has no header
 _SHOWN = 12
-
-
-@dataclass(frozen=True)
-class ColumnNames:
-    """The columns that `corpus.toml` names; empty: found automatically.
-
-    Attributes
-    ----------
-    text : columns of the text; of several the first one that a table has.
-    title, id : columns of title and id.
-    """
-
-    text: Sequence[str] = ()
-    title: str = ""
-    id: str = ""
-
-
-FOUND = ColumnNames()
 
 
 class UnclearColumnsError(Exception):

@@ -26,9 +26,8 @@ from gsum_assets.corpus.records import (
     id_problem,
     named_record,
 )
+from gsum_assets.corpus.settings import FOUND, ColumnNames
 from gsum_assets.corpus.table_columns import (
-    FOUND,
-    ColumnNames,
     Columns,
     UnclearColumnsError,
     choose_columns,
