@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore
 
 NAMES = ("attributed", "innermost wrong", "outermost wrong", "two names")
 COLUMNS = ("sentences", *NAMES, "no source")

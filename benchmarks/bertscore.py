@@ -25,7 +25,7 @@ from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.gor.node_rankings import node_rankings
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_resources.embedding.processor import physical_cores, torch_threads
-from gsum_resources.token_embeddings import LocalTokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 
 N_QUESTIONS = 30
 RESPONSE_WORDS = 110

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.results import main
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, LanguageModel, Request
-from gsum_resources.settings import LlmSettings
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_process
 
 CONCURRENT = 64

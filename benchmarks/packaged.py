@@ -26,10 +26,10 @@ from typing import Any
 
 from benchmarks import Measurement
 from benchmarks.results import ROOT, parser_of, publish
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.home import Home
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.home import Home
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore
 
 CORPUS = "three-stories"
 SAMPLE = ROOT / "data" / "corpora" / "sample-stories"

@@ -32,7 +32,7 @@ from benchmarks.results import COMPARED, compared, parser_of, publish
 from gsum_assets.corpus.importers import BENCHMARKS
 from gsum_assets.corpus.importers.benchmark import Contents, write_corpus
 from gsum_assets.corpus.queries import Query
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 ALL = "all"
 TOKENS = "context_tokens"

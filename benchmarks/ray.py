@@ -21,15 +21,15 @@ import numpy as np
 from benchmarks import Measurement, median_ratio, take_turns
 from benchmarks.embedding import passages, source_texts
 from benchmarks.results import parser_of, publish
-from gsum_resources import ray_engine
-from gsum_resources.blocks import LOCAL, Engine, engine_of
-from gsum_resources.embedder import LocalEmbedder
 from gsum_resources.embedding import memoized
+from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.engine import ray_engine
+from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings import EngineSettings, ScorerSettings
+from gsum_resources.settings.settings import EngineSettings, ScorerSettings
+from gsum_resources.store.parquet_store import ParquetStore
 
 ALONE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 _INSIDE = "BENCHMARKS_RAY_INSIDE"

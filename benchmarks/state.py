@@ -19,11 +19,11 @@ from pathlib import Path
 
 from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, Request
-from gsum_resources.state import REPLIES, insert_new, reply_row, state_of
+from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.state.database import REPLIES, insert_new, reply_row, state_of
+from gsum_resources.store.parquet_store import ParquetStore
 
 REPLIES_KEPT, LOOKED_UP, COMMITS, ROUNDS = 1_000_000, 10_000, 300, 3
 N_BYTES = 1024

@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 
 from benchmarks import Measurement, median_ratio
 from benchmarks.results import parser_of, publish
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash, hash_texts
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.content_hash import content_hash, hash_texts
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 CHUNKS, DIMENSION, CHUNKS_A_DOCUMENT = 100_000, 384, 80
 ROUNDS = 5

@@ -24,12 +24,12 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "method": (
         "Steps and methods",
         (
-            "gsum_assets.method",
-            "gsum_assets.families",
-            "gsum_assets.columns",
-            "gsum_resources.table",
-            "gsum_assets.checks.check",
-            "gsum_assets.checks.finding",
+            "gsum_assets.pipeline.method",
+            "gsum_assets.registry.families",
+            "gsum_assets.pipeline.columns",
+            "gsum_resources.store.table",
+            "gsum_assets.pipeline.check",
+            "gsum_assets.pipeline.finding",
         ),
     ),
     "corpus": ("Corpus", ("gsum_assets.corpus",)),
@@ -43,16 +43,16 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "evaluation": ("Evaluation", ("gsum_assets.evaluation",)),
     "models": (
         "Models",
-        ("gsum_resources.protocols", "gsum_resources.llm", "gsum_resources.embedding"),
+        ("gsum_resources.protocols.protocols", "gsum_resources.llm", "gsum_resources.embedding"),
     ),
     "warehouse": (
         "Warehouse",
         (
-            "gsum_resources.home",
-            "gsum_resources.parquet_store",
-            "gsum_resources.catalogue",
-            "gsum_resources.lineage",
-            "gsum_resources.memo",
+            "gsum_resources.settings.home",
+            "gsum_resources.store.parquet_store",
+            "gsum_resources.store.catalogue",
+            "gsum_resources.store.lineage",
+            "gsum_resources.store.memo",
         ),
     ),
 }
@@ -74,7 +74,7 @@ def reference_pages() -> dict[str, str]:
 
 def commands_page() -> str:
     """Return the reference of `gsum` and its commands."""
-    from gsum_assets.cli import main
+    from gsum_assets.cli.main import main
 
     context = click.Context(main, info_name="gsum")
     lines = ["# Commands", "", _paragraphs(main), ""]
@@ -140,18 +140,18 @@ def settings_page() -> str:
 
 def home_sections() -> dict[str, type[BaseModel]]:
     """Return the tables of `gsum.toml` with their models."""
-    from gsum_resources.settings import Settings
+    from gsum_resources.settings.settings import Settings
 
     return _sections("", Settings)
 
 
 def corpus_sections() -> dict[str, type[BaseModel]]:
     """Return the tables of `corpus.toml` with their models; the keys above all tables under ''."""
-    from gsum_assets.corpus.settings import CorpusSettings
     from gsum_assets.evaluation.generate_questions import QuestionsSettings
     from gsum_assets.evaluation.judges.settings import JudgesSettings
     from gsum_assets.evaluation.score import ScoreSettings
-    from gsum_assets.families import FAMILIES
+    from gsum_assets.pipeline.corpus_settings import CorpusSettings
+    from gsum_assets.registry.families import FAMILIES
 
     found = {"": CorpusSettings, **_sections("", CorpusSettings)}
     of_steps = {"scores": ScoreSettings, "judges": JudgesSettings, "questions": QuestionsSettings}
@@ -259,7 +259,7 @@ _EDGES = (
 
 def tables_page() -> str:
     """Return the reference of all tables, one row a column."""
-    from gsum_assets.tables import TABLES
+    from gsum_assets.pipeline.tables import TABLES
 
     lines = [
         "# Tables",

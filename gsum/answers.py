@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gsum_assets.answer_lines import answer_lines
-from gsum_assets.ask import Answer as Found
+from gsum_assets.answering.answer_lines import answer_lines
+from gsum_assets.answering.ask import Answer as Found
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ class Answer:
 
     @classmethod
     def of(cls, found: Found, settings: str) -> "Answer":
-        """Return what `gsum_assets.ask` found; `settings` says where a model is set."""
+        """Return what `gsum_assets.answering.ask` found; `settings` says where a model is set."""
         return cls(found.text, found.method, found.model, found.explanation, found, settings)
 
     @property

@@ -12,18 +12,18 @@ from gsum.answers import Answer
 from gsum.differences import Difference, paired, require_method_name
 from gsum.frames import frame_of
 from gsum.names import family_named, unknown
-from gsum_assets.ask import ask
+from gsum_assets.answering.ask import ask
+from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
-from gsum_assets.families import FAMILIES
+from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
+from gsum_assets.registry.families import FAMILIES
+from gsum_assets.registry.views import VIEWS
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
-from gsum_assets.tables import RESULT_TABLES, TABLES
-from gsum_assets.views import VIEWS
-from gsum_assets.workspace import Workspace, open_workspace
-from gsum_resources.appended import read_appended
-from gsum_resources.home import Home as Folders
-from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.paths import is_remote
-from gsum_resources.table import Table
+from gsum_resources.settings.home import Home as Folders
+from gsum_resources.settings.paths import is_remote
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +195,7 @@ class Home:
         import duckdb
         import pandas as pd
 
-        from gsum_resources.catalogue import define_views
+        from gsum_resources.store.catalogue import define_views
 
         with duckdb.connect() as connection:
             define_views(connection, self._store, TABLES.values(), VIEWS)

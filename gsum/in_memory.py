@@ -14,25 +14,25 @@ import pyarrow as pa
 
 from gsum.progress import Progress
 from gsum.wording import naming_arguments
-from gsum_assets.ask import Sections
-from gsum_assets.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.answering.ask import Sections
+from gsum_assets.answering.workspace import section_of
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import N_BUCKETS, Taken, bucket_of
 from gsum_assets.corpus.queries import Query, as_queries
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusSettings
-from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
-from gsum_assets.method import MODELS, SETTINGS, Inputs, Method
-from gsum_assets.models.work import work_of
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_assets.workspace import section_of
-from gsum_resources.lazy import Lazy
+from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.pipeline.corpus_settings import CorpusSettings
+from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.work import work_of
+from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import Partition, conform
-from gsum_resources.progress import reporter
-from gsum_resources.table import Table
+from gsum_resources.messages.progress import reporter
+from gsum_resources.models.models import Models
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.parquet_store import Partition, conform
+from gsum_resources.store.table import Table
 
 CORPUS = "texts"
 """Name of the corpus that the given texts make up."""

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from gsum_assets.families import FAMILIES, method_of
-from gsum_assets.method import Method
-from gsum_resources.suggest import did_you_mean
+from gsum_assets.pipeline.method import Method
+from gsum_assets.registry.families import FAMILIES, method_of
+from gsum_resources.messages.suggest import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from gsum_assets.progress_lines import Stage
-from gsum_resources.progress import shown_by
+from gsum_resources.messages.progress import shown_by
+from gsum_resources.messages.progress_lines import Stage
 
 AFTER_S = 2.0
 """Quicker work shows nothing, seconds."""

@@ -11,18 +11,18 @@ from gsum.in_memory import MemoryTables
 from gsum.names import family_named, unknown
 from gsum.progress import Progress
 from gsum.wording import naming_arguments, of_arguments
-from gsum_assets.ask import answer
+from gsum_assets.answering.ask import answer
 from gsum_assets.corpus.load import Taken, take_records
 from gsum_assets.corpus.queries import Query, queries_in
 from gsum_assets.corpus.records import record_of
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings
-from gsum_assets.corpus.settings import checked_settings as checked_corpus_settings
-from gsum_assets.method import MODELS, Method
-from gsum_assets.tables import TABLES
-from gsum_resources.layered import memory_store
-from gsum_resources.models import Models
-from gsum_resources.settings import Settings
-from gsum_resources.settings import checked_settings as checked_model_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import checked_settings as checked_corpus_settings
+from gsum_assets.pipeline.method import MODELS, Method
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.models.models import Models
+from gsum_resources.settings.settings import Settings
+from gsum_resources.settings.settings import checked_settings as checked_model_settings
+from gsum_resources.state.layered import memory_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +49,8 @@ def run(
 
     Parameters
     ----------
-    method : name of a method, see `gsum.methods`; or a `gsum_assets.method.Method` of your own,
-        whose first variant is run.
+    method : name of a method, see `gsum.methods`; or a `gsum_assets.pipeline.method.Method` of
+        your own, whose first variant is run.
     texts : text by document id; or a frame with the columns `document_id` (or `id`) and `text`,
         and `title` and `cites` where there are any.
     questions : texts; or dicts, or a frame, with `text` and whatever else a line of
@@ -59,7 +59,7 @@ def run(
     settings : tables of `gsum.toml` and `corpus.toml` by name, as
         `{"llm": {"backend": "openai_compatible", "model": "…"}, "chunking": {"max_tokens": 128}}`.
     models : objects that stand in for models, by `language_model`, `judge_model`,
-        `embedding_model` or `passage_scorer`, see `gsum_resources.protocols`.
+        `embedding_model` or `passage_scorer`, see `gsum_resources.protocols.protocols`.
     progress : whether the progress of long work is shown, also that of tables made later.
 
     Raises

@@ -8,6 +8,7 @@ from pathlib import Path
 import dagster as dg
 from pydantic import BaseModel
 
+from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
 from gsum_assets.automation.corpora import Methods
@@ -18,40 +19,39 @@ from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
 from gsum_assets.automation.retrain import MODEL_KEYS, retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
-from gsum_assets.build import INDEX, asset_of, assets_of
-from gsum_assets.checks.assets import checks_of
-from gsum_assets.columns import RESULT
-from gsum_assets.corpus.assets import corpus_assets
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import CorpusError, load_settings
-from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS
+from gsum_assets.dagster_assets.build import INDEX, asset_of, assets_of
+from gsum_assets.dagster_assets.check_assets import checks_of
+from gsum_assets.dagster_assets.corpus_assets import corpus_assets
+from gsum_assets.dagster_assets.model_assets import model_assets
+from gsum_assets.dagster_assets.partitions import partitions_of, variant_key
+from gsum_assets.dagster_assets.presentation import presented
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.evaluation.score import ScoreSettings
-from gsum_assets.families import FAMILIES
-from gsum_assets.models.assets import model_assets
-from gsum_assets.models.work import work_of
-from gsum_assets.partitions import partitions_of, variant_key
-from gsum_assets.presentation import presented
+from gsum_assets.pipeline.columns import RESULT
+from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.pipeline.work import work_of
+from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS
+from gsum_assets.registry.families import FAMILIES
+from gsum_assets.registry.views import VIEWS
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
-from gsum_assets.tables import TABLES, table_of
-from gsum_assets.views import VIEWS
-from gsum_assets.workspace import Workspace, open_workspace
-from gsum_resources.home import Home
-from gsum_resources.input_key import InputKey
-from gsum_resources.instance import (
+from gsum_resources.dagster_io.instance import (
     refuse_run_in_temporary_instance,
     refuse_temporary_instance,
 )
-from gsum_resources.leases import Leases
-from gsum_resources.lineage import Lineage
-from gsum_resources.models import Models
-from gsum_resources.models_io import ModelsIO
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.settings_io import SettingsIO, section_version
-from gsum_resources.warehouse_io import WarehouseIO
+from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.settings_io import SettingsIO, section_version
+from gsum_resources.dagster_io.warehouse_io import WarehouseIO
+from gsum_resources.models.models import Models
+from gsum_resources.settings.home import Home
+from gsum_resources.state.leases import Leases
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import ParquetStore
 
 SETTINGS_TABLES: dict[str, type[BaseModel]] = {
     "scores": ScoreSettings,

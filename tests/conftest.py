@@ -15,15 +15,15 @@ from sqlalchemy import Engine, event
 
 from gsum_assets.corpus.load import N_BUCKETS, bucket_of
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.run import RunReport, refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.home import Home
-from gsum_resources.instance import CONFIG_FILE, prepare
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import LanguageModel, PassageScorer
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import RunReport, refresh
+from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import LanguageModel, PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
-from gsum_resources.settings import Settings
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import Settings
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.fast_runs import keep_plans, read_migrations_once, tables_only, without_records
 from tests.models import FirstWords, HashEmbedder
 

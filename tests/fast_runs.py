@@ -15,8 +15,9 @@ from dagster._core.execution.context.data_version_cache import DataVersionCache
 
 from gsum_assets import definitions
 from gsum_assets.definitions import Pipeline
-from gsum_resources import parquet_store, warehouse_io
-from gsum_resources.event_log import EventLog
+from gsum_resources.dagster_io import warehouse_io
+from gsum_resources.dagster_io.event_log import EventLog
+from gsum_resources.store import parquet_store
 
 _PLOTS = tuple(
     f"gsum_assets.{name}.plots" for name in ("lightpal", "gor", "graphrag", "jerr", "gae")

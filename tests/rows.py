@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 QUESTION = {
     "text": "?",

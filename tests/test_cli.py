@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gsum_assets.cli import main
-from gsum_assets.tables import TABLES
-from gsum_resources.instance import workspace_file
+from gsum_assets.cli.main import main
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.dagster_io.instance import workspace_file
 
 COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
 COMMANDS += ("models", "prompts")
@@ -305,7 +305,7 @@ def test_ui_serves_gsum_whatever_workspace_is_in_the_folder(
         started.append(command)
         return 0
 
-    monkeypatch.setattr("gsum_assets.ui.serve", serve)
+    monkeypatch.setattr("gsum_assets.cli.ui.serve", serve)
     monkeypatch.setenv("GSUM_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DAGSTER_HOME", "")
     monkeypatch.chdir(tmp_path)

@@ -12,9 +12,9 @@ import pytest
 
 from gsum_assets.automation.retrain import TRAINED
 from gsum_assets.definitions import FAMILIES, defs
-from gsum_assets.models.work import _WORK_OF, work_of
-from gsum_assets.tables import TABLES, table_of
-from gsum_resources.models import WORK
+from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.pipeline.work import _WORK_OF, work_of
+from gsum_resources.models.models import WORK
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {

@@ -11,18 +11,18 @@ import click
 import duckdb
 import pytest
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from gsum_assets.corpus.folder import READ_TYPES
 from gsum_assets.corpus.importers import BENCHMARKS
-from gsum_assets.corpus.settings import CorpusSettings, checked_section
 from gsum_assets.definitions import METHODS, defs
-from gsum_assets.families import FAMILIES
+from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import FAMILIES
+from gsum_assets.registry.views import VIEWS
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.tables import TABLES
-from gsum_assets.views import VIEWS
-from gsum_resources.catalogue import define_views
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.settings import Settings
+from gsum_resources.settings.settings import Settings
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import ParquetStore
 
 ROOT = Path(__file__).parents[1]
 ROOT_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from gsum_resources.embedder import LocalEmbedder, bfloat16_supported, physical_cores
-from gsum_resources.protocols import Embedder
+from gsum_resources.embedding.embedder import LocalEmbedder, bfloat16_supported, physical_cores
+from gsum_resources.protocols.protocols import Embedder
 
 SENTENCES = [
     "The committee met on Tuesday.",
@@ -115,7 +115,7 @@ def test_errors_name_the_argument(embedder):
 
 def test_identity_needs_no_torch():
     code = (
-        "import sys; from gsum_resources.embedder import LocalEmbedder as E; e = E();"
+        "import sys; from gsum_resources.embedding.embedder import LocalEmbedder as E; e = E();"
         "print(e.identity, e.dimension, {'torch', 'transformers'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

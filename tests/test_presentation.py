@@ -15,13 +15,13 @@ from PIL import Image
 
 from gsum_assets.definitions import defs
 from gsum_assets.evaluation.leaderboard import best_methods
-from gsum_assets.execute import observe_sources
-from gsum_assets.run import refresh, register
-from gsum_assets.tables import TABLES, table_of
-from gsum_resources.catalogue import define_views
-from gsum_resources.home import Home
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.table_metadata import of_all_corpora, of_file
+from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.runner.execute import observe_sources
+from gsum_assets.runner.run import refresh, register
+from gsum_resources.dagster_io.table_metadata import of_all_corpora, of_file
+from gsum_resources.settings.home import Home
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from gsum_assets.progress_lines import Stage, duration
-from gsum_assets.terminal import Console
-from gsum_resources import progress
-from gsum_resources.progress import reporter
+from gsum_assets.cli.terminal import Console
+from gsum_resources.messages import progress
+from gsum_resources.messages.progress import reporter
+from gsum_resources.messages.progress_lines import Stage, duration
 
 
 def test_stage_states_amount_rate_and_time_left() -> None:

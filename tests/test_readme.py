@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.answer_lines import answer_lines
-from gsum_assets.ask import Answer
-from gsum_assets.sources import Source, sources_of, with_numbers
+from gsum_assets.answering.answer_lines import answer_lines
+from gsum_assets.answering.ask import Answer
+from gsum_assets.answering.sources import Source, sources_of, with_numbers
 
 TITLES = {"a": "The Ferry", "b": "b"}
 CHUNKS = [

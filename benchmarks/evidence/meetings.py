@@ -16,17 +16,17 @@ import pyarrow as pa
 
 from benchmarks import MissingDataError
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
-from gsum_assets.corpus.embed import embed_questions, vector_column
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.importers.qmsum import read_qmsum
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.evidence.learn import Lessons, marked_questions
 from gsum_assets.evidence.sentences import sentence_rows
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.embed import embed_questions, vector_column
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.embedder import LocalEmbedder, OnProgress, Precision
+from gsum_resources.embedding.embedder import LocalEmbedder, OnProgress, Precision
+from gsum_resources.store.content_hash import hash_texts
 
 # The packaged weights and the stored figures are from chunks cut by length.
 SETTINGS = CorpusSettings(chunking=ChunkingSettings(borders="length"))

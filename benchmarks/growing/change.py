@@ -24,10 +24,10 @@ from benchmarks.results import parser_of, publish
 from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.evaluation.costs import is_of_index
-from gsum_assets.tables import TABLES, table_of
-from gsum_resources.appended import read_appended
-from gsum_resources.home import Home
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_resources.settings.home import Home
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore
 
 CORPUS = "stories"
 _N = 10  # documents added and deleted
@@ -293,10 +293,10 @@ def _index(methods: Sequence[str], is_hashed: bool) -> None:
     from benchmarks.growing.generated import WordVectors
     from benchmarks.growing.meter import StepMeter
     from gsum_assets.definitions import pipeline_for
-    from gsum_assets.run import refresh
-    from gsum_resources.instance import open_instance
+    from gsum_assets.runner.run import refresh
+    from gsum_resources.dagster_io.instance import open_instance
     from gsum_resources.llm.extractive import ExtractiveModel
-    from gsum_resources.models import Models
+    from gsum_resources.models.models import Models
 
     home = Home.from_environment()
     vectors = WordVectors()

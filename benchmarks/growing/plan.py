@@ -23,15 +23,15 @@ from unittest import mock
 from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
 from gsum_assets.definitions import METHODS, pipeline_for
-from gsum_assets.plan import plan
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.home import Home
-from gsum_resources.instance import open_instance
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.settings import Settings
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.plan import plan
+from gsum_assets.runner.run import refresh
+from gsum_resources.dagster_io.instance import open_instance
+from gsum_resources.models.models import Models
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import Settings
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.extractive import extractive_says
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import Says, scripted_server

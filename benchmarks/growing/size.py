@@ -294,13 +294,13 @@ def _refresh(packaged: bool, methods: Sequence[str]) -> None:
     from benchmarks.growing.generated import WordVectors
     from benchmarks.growing.meter import StepMeter
     from gsum_assets.definitions import pipeline_for
-    from gsum_assets.run import refresh
-    from gsum_assets.tables import TABLES, table_of
-    from gsum_resources.appended import read_appended
-    from gsum_resources.home import Home
-    from gsum_resources.instance import open_instance
-    from gsum_resources.models import Models
-    from gsum_resources.parquet_store import ParquetStore
+    from gsum_assets.pipeline.tables import TABLES, table_of
+    from gsum_assets.runner.run import refresh
+    from gsum_resources.dagster_io.instance import open_instance
+    from gsum_resources.models.models import Models
+    from gsum_resources.settings.home import Home
+    from gsum_resources.store.appended import read_appended
+    from gsum_resources.store.parquet_store import ParquetStore
     from tests.models import FirstWords
 
     meter = StepMeter()
@@ -352,17 +352,17 @@ def _ask_warm(methods: Sequence[str]) -> None:
     from gsum_assets.evidence.weights import load_model
     from gsum_assets.lightpal.rank import PassageSearch, Tables
     from gsum_assets.lightpal.settings import LightpalSettings
+    from gsum_assets.pipeline.tables import TABLES
     from gsum_assets.retrieval.collection import Collection, Questions
     from gsum_assets.retrieval.loading import text_digests
     from gsum_assets.retrieval.ranking import Retriever, rank_questions
     from gsum_assets.retrieval.variants import RETRIEVERS
     from gsum_assets.retrieval.words import Words
-    from gsum_assets.tables import TABLES
-    from gsum_resources.array_cache import ArrayCache
-    from gsum_resources.home import Home
-    from gsum_resources.lazy import lazy_rows
-    from gsum_resources.parquet_store import ParquetStore
     from gsum_resources.scoring.unigram import UnigramScorer
+    from gsum_resources.settings.home import Home
+    from gsum_resources.store.array_cache import ArrayCache
+    from gsum_resources.store.lazy import lazy_rows
+    from gsum_resources.store.parquet_store import ParquetStore
 
     home = Home.from_environment()
     store = ParquetStore(home.warehouse)

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import dagster as dg
 
-from gsum_assets.partitions import has_buckets
-from gsum_assets.processes import ORPHANED
-from gsum_resources.leases import Leases
-from gsum_resources.parquet_store import Partition
-from gsum_resources.warehouse_io import partition_of
+from gsum_assets.automation.processes import ORPHANED
+from gsum_assets.dagster_assets.partitions import has_buckets
+from gsum_resources.dagster_io.warehouse_io import partition_of
+from gsum_resources.state.leases import Leases
+from gsum_resources.store.parquet_store import Partition
 
 TRY_AGAIN = "gsum/try_again"
 EVERY_CORPUS = "*"  # no corpus is called so

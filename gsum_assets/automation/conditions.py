@@ -10,10 +10,10 @@ from typing import Any
 
 import dagster as dg
 
+from gsum_assets.automation.processes import WORK
 from gsum_assets.automation.staleness import Snapshot, given_snapshot
-from gsum_assets.processes import WORK
-from gsum_resources.parquet_store import Partition
-from gsum_resources.warehouse_io import partition_of
+from gsum_resources.dagster_io.warehouse_io import partition_of
+from gsum_resources.store.parquet_store import Partition
 
 
 class Staleness:

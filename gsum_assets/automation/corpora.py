@@ -9,10 +9,10 @@ from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions
-from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, load_settings
-from gsum_resources.array_cache import forget_arrays
-from gsum_resources.suggest import did_you_mean
-from gsum_resources.warehouse_io import WarehouseIO
+from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, load_settings
+from gsum_resources.dagster_io.warehouse_io import WarehouseIO
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.array_cache import forget_arrays
 
 LEDGERS = ("llm_calls", "embedding_calls")
 

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 import dagster as dg
 
 from gsum_assets.automation.staleness import Snapshot, evaluated_by
-from gsum_resources import dagster_private as private
-from gsum_resources.dagster_private import (
+from gsum_resources.dagster_io import dagster_private as private
+from gsum_resources.dagster_io.dagster_private import (
     AssetDaemonCursor,
     AssetGraph,
     AssetKeyPartitionKey,
     AutomationConditionEvaluator,
 )
-from gsum_resources.warehouse_io import partition_of
+from gsum_resources.dagster_io.warehouse_io import partition_of
 
 
 def due(

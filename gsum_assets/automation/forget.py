@@ -12,17 +12,17 @@ import dagster as dg
 
 from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.automation.jobs import RECONCILE_CORPORA
+from gsum_assets.automation.processes import UNDER_WAY
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
-from gsum_assets.processes import UNDER_WAY
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.array_cache import forget_arrays
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.llm.ledger import export_calls, forget_replies
-from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.state import state_of
-from gsum_resources.warehouse_io import partition_of
+from gsum_resources.state.database import state_of
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.array_cache import forget_arrays
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 _CALLS = TABLES["llm_calls"]
 _AT_WORK_S = 60.0  # a younger file may still be in use
@@ -179,7 +179,10 @@ class Forgetting:
         self, instance: dg.DagsterInstance, corpora: frozenset[str], snapshot: Snapshot
     ) -> int:
         """Remove all previews of these corpora from the event log except those of current rows."""
-        from gsum_resources.instance_storage import Preview, forget_previews  # slow: migrations
+        from gsum_resources.dagster_io.instance_storage import (  # slow: migrations
+            Preview,
+            forget_previews,
+        )
 
         def is_current(preview: Preview) -> bool:
             node = snapshot.nodes.get(dg.AssetKey(preview.asset))

@@ -6,12 +6,12 @@ from typing import Any
 import dagster as dg
 
 from gsum_assets.automation.attempts import EVERY_CORPUS, TRY_AGAIN
-from gsum_resources.dagster_private import (
+from gsum_resources.dagster_io.dagster_private import (
     UnresolvedAssetJobDefinition,
     build_asset_job,
     get_asset_graph_for_job,
 )
-from gsum_resources.settings import AutomationSettings
+from gsum_resources.settings.settings import AutomationSettings
 
 OBSERVE_SOURCES = "observe_sources"
 REINDEX_EVERYTHING = "reindex_everything"

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.state import MISSING, insert_new, state_of
+from gsum_resources.state.database import MISSING, insert_new, state_of
+from gsum_resources.store.parquet_store import ParquetStore
 
 
 class MissingCorpora:

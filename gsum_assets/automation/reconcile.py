@@ -15,22 +15,22 @@ from gsum_assets.automation.corpora import Methods, forget_tables
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.jobs import FORGET_CORPUS, RECONCILE_CORPORA
 from gsum_assets.automation.missing import MissingCorpora
-from gsum_assets.automation.record import follow_warehouse, wipe_corpus
-from gsum_assets.automation.staleness import Node, Requests
-from gsum_assets.corpus.buckets import Buckets
-from gsum_assets.corpus.folder import is_removed
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.partitions import without_surplus_buckets
-from gsum_assets.processes import (
+from gsum_assets.automation.processes import (
     CORPUS,
     ended_runs_with_slots,
     fail_orphaned_runs,
     orphaned_runs,
     runs_on,
 )
-from gsum_resources.leases import Leases
-from gsum_resources.paths import folders_in
-from gsum_resources.warehouse_io import WarehouseIO
+from gsum_assets.automation.record import follow_warehouse, wipe_corpus
+from gsum_assets.automation.staleness import Node, Requests
+from gsum_assets.corpus.buckets import Buckets
+from gsum_assets.corpus.folder import is_removed
+from gsum_assets.dagster_assets.partitions import without_surplus_buckets
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.dagster_io.warehouse_io import WarehouseIO
+from gsum_resources.settings.paths import folders_in
+from gsum_resources.state.leases import Leases
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 import dagster as dg
 
 from gsum_assets.automation.staleness import Node
-from gsum_assets.partitions import key_of
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.warehouse_io import partition_of
+from gsum_assets.dagster_assets.partitions import key_of
+from gsum_resources.dagster_io.warehouse_io import partition_of
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 
 def follow_warehouse(
@@ -22,7 +22,7 @@ def follow_warehouse(
     -------
     Number of reported and of wiped partitions.
     """
-    from gsum_resources.instance_storage import wipe_partitions  # slow: migrations
+    from gsum_resources.dagster_io.instance_storage import wipe_partitions  # slow: migrations
 
     corpora = set(instance.get_dynamic_partitions("corpora"))
     n_reported = n_wiped = 0
@@ -48,7 +48,7 @@ def wipe_corpus(
     definitions: Mapping[dg.AssetKey, dg.PartitionsDefinition | None],
 ) -> None:
     """Remove the events of a corpus, materializations and observations, from Dagster's record."""
-    from gsum_resources.instance_storage import wipe_partitions  # slow: migrations
+    from gsum_resources.dagster_io.instance_storage import wipe_partitions  # slow: migrations
 
     for key, definition in definitions.items():
         if definition is None:

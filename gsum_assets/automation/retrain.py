@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import dagster as dg
 
-from gsum_resources.dagster_private import UnresolvedAssetJobDefinition
+from gsum_resources.dagster_io.dagster_private import UnresolvedAssetJobDefinition
 
 TRAINED = (
     dg.AssetKey(["gor", "model"]),

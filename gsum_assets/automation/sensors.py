@@ -11,15 +11,15 @@ from typing import Any
 import dagster as dg
 
 from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCILE_CORPORA
+from gsum_assets.automation.processes import CORPUS, UNDER_WAY
 from gsum_assets.automation.reconcile import Reconciler
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.load import N_BUCKETS, bucket_names
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.partitions import buckets as bucket_keys
-from gsum_assets.partitions import corpora
-from gsum_assets.processes import CORPUS, UNDER_WAY
-from gsum_resources.paths import folders_in
+from gsum_assets.dagster_assets.partitions import buckets as bucket_keys
+from gsum_assets.dagster_assets.partitions import corpora
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.settings.paths import folders_in
 
 FOUND = "gsum/found"
 """Tag of a run that reconciles: hash of what the sensor found."""

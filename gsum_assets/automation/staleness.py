@@ -17,10 +17,10 @@ import dagster as dg
 import sqlalchemy as sa
 
 from gsum_assets.automation.attempts import Attempts
-from gsum_resources.lineage import Lineage, feeds
-from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.state import REQUESTS, insert_new, state_of
-from gsum_resources.table import Table
+from gsum_resources.state.database import REQUESTS, insert_new, state_of
+from gsum_resources.store.lineage import Lineage, feeds
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
 
 
 class Requests:

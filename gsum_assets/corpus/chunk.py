@@ -18,8 +18,8 @@ from tokenizers import Tokenizer
 
 from gsum_assets.corpus.borders import border_ranks
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.corpus.word_pieces import Pieces, word_pieces
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
 
 _WORD = re.compile(r"[^ \t\n\r]+")  # the tokenizer drops other blanks, or what is between them
 _PLAIN = re.compile("[!-~À-ɏ–—‘’“”…]*")  # the tokenizer drops none of these

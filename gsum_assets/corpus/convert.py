@@ -9,8 +9,8 @@ from types import TracebackType
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import Converted, converter_version
 from gsum_assets.corpus.records import Record
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["converted_documents"]
 

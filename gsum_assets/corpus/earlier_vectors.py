@@ -10,12 +10,12 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.method import Inputs
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.input_key import InputKey
-from gsum_resources.lazy import lazy_rows
-from gsum_resources.lineage import code_version_of
+from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lazy import lazy_rows
+from gsum_resources.store.lineage import code_version_of
 
 _MODEL = "embedding_model"
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from gsum_assets.corpus.settings import SETTINGS_FILE, load_settings
-from gsum_resources.paths import replace_content
+from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, load_settings
+from gsum_resources.settings.paths import replace_content
 
 
 def write_k(folder: Path, ks: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.queries import Query, Span
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from pathlib import Path
 from shlex import quote
 
-from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
-from gsum_resources.paths import folders_in
-from gsum_resources.suggest import did_you_mean
+from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.settings.paths import folders_in
 
 _N_SHOWN = 8
 

@@ -18,12 +18,12 @@ from gsum_assets.corpus.listing import (
     open_regular,
     shown_name,
 )
-from gsum_assets.corpus.prompts import PROMPTS_FOLDER
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import PIECE, Record, too_large
-from gsum_assets.corpus.settings import FOUND, SETTINGS_FILE, ColumnNames, CorpusError
 from gsum_assets.corpus.table_files import TABLE_SUFFIXES, is_table, records_of, table_suffix
-from gsum_resources.paths import RemoteFile, is_remote, unreadable
+from gsum_assets.pipeline.corpus_settings import FOUND, SETTINGS_FILE, ColumnNames, CorpusError
+from gsum_assets.pipeline.prompts import PROMPTS_FOLDER
+from gsum_resources.settings.paths import RemoteFile, is_remote, unreadable
 
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
 READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")

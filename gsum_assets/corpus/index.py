@@ -11,18 +11,18 @@ from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
 from gsum_assets.corpus.earlier_vectors import with_earlier
-from gsum_assets.corpus.embed import embed_chunks, embed_questions
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import Document, take
 from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings, load_settings
-from gsum_assets.method import Inputs, Step
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
+from gsum_assets.pipeline.embed import embed_chunks, embed_questions
+from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.result import Markdown, Picture, Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map
-from gsum_assets.result import Markdown, Picture, Result
-from gsum_assets.tables import TABLES
-from gsum_resources.progress import reporter
+from gsum_resources.messages.progress import reporter
 
 _FAILURES_SHOWN = 20
 

@@ -16,14 +16,14 @@ from pydantic_core import PydanticUndefined
 
 from gsum_assets.corpus.folder import READS, is_other_type, is_own
 from gsum_assets.corpus.listing import list_files
-from gsum_assets.corpus.settings import (
+from gsum_assets.pipeline.corpus_settings import (
     SETTINGS_FILE,
     CorpusError,
     CorpusSettings,
     corpus_name_problem,
 )
-from gsum_resources.home import Home
-from gsum_resources.paths import is_remote
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import is_remote
 
 _WIDTH = 100
 _HEADER = """\

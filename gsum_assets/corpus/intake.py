@@ -9,10 +9,10 @@ import pyarrow as pa
 from gsum_assets.corpus.folder import READS
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import load_settings
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.corpus_settings import load_settings
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.parquet_store import ParquetStore
 
 SHOWN = 3  # rejected files named in the line
 _REASON_CHARS = 160

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from gsum_resources.paths import RemoteFile, is_remote, remote_files, unreadable
+from gsum_resources.settings.paths import RemoteFile, is_remote, remote_files, unreadable
 
 _HIDDEN = (".", "~")  # hidden files, and temporary files of editors
 _UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -18,7 +18,7 @@ from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.folder import READ_TYPES, read_records
 from gsum_assets.corpus.records import Record, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 
 FEWEST_BUCKETS, MOST_BUCKETS = 8, 1024
 N_BUCKETS = FEWEST_BUCKETS

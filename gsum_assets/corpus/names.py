@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
-from gsum_resources.scripts import has_case
+from gsum_resources.text.scripts import has_case
 
 MOST_CHARS = 200  # maximum length of a name; anything longer is a text
 _MARK_UP = re.compile(

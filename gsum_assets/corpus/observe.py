@@ -15,15 +15,15 @@ from gsum_assets.corpus.listing import open_regular
 from gsum_assets.corpus.load import SourceDocument, bucket_names, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusError, load_settings
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.paths import is_remote, read_if_exists, unreadable
-from gsum_resources.table import Table
+from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.paths import is_remote, read_if_exists, unreadable
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Table
 
 if TYPE_CHECKING:
-    from gsum_resources.warehouse_io import WarehouseIO
+    from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 
 _LISTING = TABLES["source_documents"]
 

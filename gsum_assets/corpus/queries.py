@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from gsum_assets.corpus.blank import is_blank
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings
-from gsum_resources.paths import read_if_exists, unreadable
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
+from gsum_resources.settings.paths import read_if_exists, unreadable
 
 QUERIES_FILE = "queries.jsonl"
 

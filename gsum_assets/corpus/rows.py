@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_resources.table import Table
+from gsum_resources.store.table import Table
 
 
 def rows_of(table: Table, items: Sequence[Any]) -> pa.Table:

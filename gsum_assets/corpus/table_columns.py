@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from gsum_assets.corpus.settings import ColumnNames
+from gsum_assets.pipeline.corpus_settings import ColumnNames
 
 _TEXTS = ("text", "body", "content", "contents", "full_text", "article", "transcript")
 _TITLES = ("title", "subject", "headline")

@@ -26,7 +26,6 @@ from gsum_assets.corpus.records import (
     id_problem,
     named_record,
 )
-from gsum_assets.corpus.settings import FOUND, ColumnNames
 from gsum_assets.corpus.table_columns import (
     Columns,
     UnclearColumnsError,
@@ -34,7 +33,8 @@ from gsum_assets.corpus.table_columns import (
     has_text_column,
 )
 from gsum_assets.corpus.table_rows import NoTableError, Row, csv_header, json_items, json_lines
-from gsum_resources.paths import RemoteFile
+from gsum_assets.pipeline.corpus_settings import FOUND, ColumnNames
+from gsum_resources.settings.paths import RemoteFile
 
 RECORD_FILES = (
     "documents.csv",

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -16,11 +15,12 @@ from gsum_assets.evaluation.budget import (
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.tokens import Window
-from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.protocols.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.store.arrow import pc
 
 NOTHING_FOUND = "The documents do not say."
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")

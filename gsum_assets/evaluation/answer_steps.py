@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 
 from gsum_assets.evaluation.answer import answer_questions, with_spent
-from gsum_assets.method import Inputs, Method, Step, run
-from gsum_assets.result import Result
+from gsum_assets.pipeline.method import Inputs, Method, Step, run
+from gsum_assets.pipeline.result import Result
 
 
 def answer_steps(method: Method) -> Sequence[Step]:

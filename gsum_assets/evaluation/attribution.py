@@ -13,9 +13,9 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import chain
 
-from gsum_resources.llm.classical.fillers import FILLER_WORDS
-from gsum_resources.llm.classical.sentences import split_sentences
-from gsum_resources.llm.classical.speech import speaker_labels, turns
+from gsum_resources.text.fillers import FILLER_WORDS
+from gsum_resources.text.sentences import split_sentences
+from gsum_resources.text.speech import speaker_labels, turns
 
 _WORD = re.compile(r"[^\W_]+")
 _ITEM = re.compile(r"[-*•][ \t]+")

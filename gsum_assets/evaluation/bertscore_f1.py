@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from gsum_assets.graphs.bertscore import ScoreMemo
-from gsum_resources.content_hash import hash_texts
 from gsum_resources.embedding.encoder import resolve_device, without_progress_bars
 from gsum_resources.embedding.model_files import (
     PACKAGED,
@@ -21,7 +20,8 @@ from gsum_resources.embedding.model_files import (
     transformer_folder,
 )
 from gsum_resources.embedding.processor import physical_cores, torch_threads
-from gsum_resources.token_embeddings import LocalTokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
+from gsum_resources.store.content_hash import hash_texts
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum.statistics import compare, holm, intervals, pairwise
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.statistics.comparisons import compare, holm, pairwise
+from gsum_assets.statistics.intervals import intervals
 
 ALL = "all"  # name of the union of all splits
 _DECIMALS = 9

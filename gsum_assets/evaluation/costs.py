@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import as_table
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.input_key import InputKey
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.table import Table
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.table import Table
 
 _SPENT = ("tokens_in", "tokens_out", "latency_s", "cost_usd")
 _NOT_INDEXED = frozenset({"queries", "summaries", "scores"})  # computed for questions only

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.evaluation.comparisons import ALL, as_table, groups
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 
 def main_scores(scores: pa.Table) -> pa.Table:

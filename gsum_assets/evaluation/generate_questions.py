@@ -12,13 +12,13 @@ from typing import Annotated, Any, NamedTuple
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.question_prompts import PROMPTS
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.llm.classical.vocabulary import content_stems
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.text.vocabulary import content_stems
 
 # least Jaccard similarity of content words of two equivalent questions, as for the simulated
 # questions of Graph of Records

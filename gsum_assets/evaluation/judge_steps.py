@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.settings import CorpusError, checked_section
 from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
@@ -17,13 +16,14 @@ from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
-from gsum_assets.method import Inputs, Method, Step
+from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
+from gsum_assets.pipeline.method import Inputs, Method, Step
+from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
-from gsum_assets.result import Markdown, Picture, Result, Shown
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.suggest import did_you_mean
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.arrow import pc
 
 _PURPOSE = {
     "judgements": "Verdicts of a language model: which of two answers is better, shown in both "

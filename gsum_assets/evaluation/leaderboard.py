@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum.statistics import SIGNIFICANT, can_differ
 from gsum_assets.evaluation.comparisons import ALL, Estimate, Group, as_table
 from gsum_assets.plots.main_metrics import (
     has_best,
@@ -15,6 +14,7 @@ from gsum_assets.plots.main_metrics import (
     shown_metrics,
     shown_value,
 )
+from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ
 
 _WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
 _SHORT = {

@@ -11,12 +11,12 @@ from gsum_assets.evaluation.curves import curves, main_scores, of_kind
 from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
-from gsum_assets.method import Inputs, Method, Step
+from gsum_assets.pipeline.method import Inputs, Method, Step
+from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost, quality_read
-from gsum_assets.result import Markdown, Picture, Result, Shown
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
+from gsum_resources.store.appended import read_appended
 
 _PURPOSE = {
     "leaderboard": "Scores of all requested methods: the mean over the questions with its 95% "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 
 @dataclass(frozen=True)

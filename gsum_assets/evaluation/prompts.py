@@ -1,6 +1,6 @@
 """Instructions for a language model that answers a question from passages."""
 
-from gsum_assets.corpus.prompts import Prompt, Prompts
+from gsum_assets.pipeline.prompts import Prompt, Prompts
 
 ANSWER = """\
 You answer a question about long documents from the numbered passages that follow.

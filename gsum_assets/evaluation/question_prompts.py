@@ -1,6 +1,6 @@
 """Instructions for a language model that writes questions about a whole collection."""
 
-from gsum_assets.corpus.prompts import Prompt, Prompts
+from gsum_assets.pipeline.prompts import Prompt, Prompts
 
 PERSONAS = """\
 A collection of documents is described below. Name {n} kinds of people who would want to understand

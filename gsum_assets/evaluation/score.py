@@ -13,9 +13,9 @@ from gsum_assets.evaluation.reading import reading_rows
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
-from gsum_assets.method import Read
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.method import Read
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 
 Row = tuple[str, str, float]  # query id, metric, value
 BertScorer = Callable[[Sequence[tuple[str, Sequence[str]]]], np.ndarray]

@@ -5,14 +5,14 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from gsum_assets.corpus.settings import checked_section
 from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
-from gsum_assets.method import Inputs, Method, Step
+from gsum_assets.pipeline.corpus_settings import checked_section
+from gsum_assets.pipeline.method import Inputs, Method, Step
+from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.plots.main_metrics import main_means
 from gsum_assets.plots.score_spread import score_spread
-from gsum_assets.result import Picture, Result
 
 
 def scores_step(method: Method) -> Step:

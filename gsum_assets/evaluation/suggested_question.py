@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gsum_resources.llm.classical.keyphrases import Keyphrase, keyphrases
-from gsum_resources.llm.classical.sentences import Sentence, read_sentences
-from gsum_resources.llm.classical.vocabulary import word_set
+from gsum_resources.text.keyphrases import Keyphrase, keyphrases
+from gsum_resources.text.sentences import Sentence, read_sentences
+from gsum_resources.text.vocabulary import word_set
 
 _N_CHARACTERS = 20_000  # length of a document's beginning that has its key phrases
 _N_MENTIONS = (3, 2, 1)  # least number of sentences with a phrase; fewer if no phrase has as many

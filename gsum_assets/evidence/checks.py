@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.finding import Finding, count, found
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.finding import Finding, count, found
+from gsum_resources.store.arrow import pc
 
 
 def of_passages(sentences: pa.Table, chunks: pa.Table) -> Finding:

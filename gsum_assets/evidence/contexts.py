@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from gsum_assets.evidence.choose import best_prefix
 from gsum_assets.evidence.rank import Evidence
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.contexts import best_chunks, full_contexts, top_contexts
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.lazy import Lazy
-from gsum_resources.llm.classical.reading import question_aspects
-from gsum_resources.llm.classical.sentences import read_sentences
-from gsum_resources.llm.classical.speech import is_speech
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.text.reading import question_aspects
+from gsum_resources.text.sentences import read_sentences
+from gsum_resources.text.speech import is_speech
 
 
 class Budget(NamedTuple):

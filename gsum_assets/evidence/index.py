@@ -17,11 +17,11 @@ from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.evidence.settings import CandidateSettings, TrainingSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network
-from gsum_assets.method import Inputs, Step
-from gsum_assets.result import Result
+from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
 
 _TRAINING = (
     *("documents", "chunks", "chunk_embeddings", "sentences"),

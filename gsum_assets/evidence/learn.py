@@ -15,13 +15,13 @@ from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.settings import TrainingSettings
 from gsum_assets.evidence.training import Example
 from gsum_assets.evidence.weights import packed
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.checkpoints import learnt_hash
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.protocols import Embedder
+from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.checkpoints import learnt_hash
+from gsum_resources.store.content_hash import hash_texts
 
 DEFAULT_SPLIT = "train"
 MARKED, SIMULATED, PACKAGED = "marked", "simulated", "packaged"

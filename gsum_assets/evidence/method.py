@@ -12,8 +12,8 @@ from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_model, unpacked
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
-from gsum_assets.result import Result
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.result import Result
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import RetrievalSettings

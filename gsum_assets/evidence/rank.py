@@ -13,11 +13,11 @@ from gsum_assets.evidence.graph_features import GRAPH, graph_features
 from gsum_assets.evidence.network import Model, edges_of
 from gsum_assets.evidence.scope import Scope, ScopeIndex
 from gsum_assets.evidence.sentence_index import SentenceIndex
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
 from gsum_assets.retrieval.ranking import DEPTH, top
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.classical.reading import question_aspects
+from gsum_resources.text.reading import question_aspects
 
 DENSE = OWN.index("dense")  # column of the features
 NAMES: Mapping[bool, Sequence[str]] = {True: (*OWN, *GRAPH), False: OWN}

@@ -11,7 +11,7 @@ from gsum_assets.evidence.sentence_index import JoinedSentences, SentenceIndex, 
 from gsum_assets.retrieval.bm25 import Bm25Settings, chunk_index
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
-from gsum_resources.llm.classical.speech import is_speech
+from gsum_resources.text.speech import is_speech
 
 N_NEAREST = 5
 FURTHEST = 3  # neighbours that count, in passages

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from gsum_assets.retrieval.loading import MAPPED_FROM
 from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.lazy import Lazy
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.lazy import Lazy
 
 _KEPT_AS = "sentences"
 _WINDOWS = (3, 6)  # sentences

@@ -5,10 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.classical.sentences import read_sentences
-from gsum_resources.protocols import Embedder
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.text.sentences import read_sentences
 
 
 def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:

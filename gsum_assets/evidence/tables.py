@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_assets.columns import (
+from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
     DOCUMENT_LEVEL,
     FLOAT,
@@ -13,7 +13,7 @@ from gsum_assets.columns import (
     TEXTS,
     VECTOR,
 )
-from gsum_resources.table import Column, Table
+from gsum_resources.store.table import Column, Table
 
 TABLES = (
     Table(

@@ -10,7 +10,7 @@ import numpy as np
 
 from gsum_assets.evidence.network import Model, Network
 from gsum_assets.evidence.trees import Trees
-from gsum_resources.checkpoints import pack, unpack
+from gsum_resources.store.checkpoints import pack, unpack
 
 FILE = "weights.safetensors"
 FORMAT = 1

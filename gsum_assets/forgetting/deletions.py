@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, version_of
-from gsum_resources.state import SEEN, SEEN_DOCUMENTS, note_documents, state_of
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.state.database import SEEN, SEEN_DOCUMENTS, note_documents, state_of
+from gsum_resources.store.parquet_store import ParquetStore, version_of
 
 _DOCUMENTS = TABLES["documents"]
 

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from gsum_assets.corpus.listing import list_files, shown_name
 from gsum_assets.corpus.records import Record
-from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.corpus.table_files import is_table, records_of, table_suffix
 from gsum_assets.corpus.table_rows import encoding_of, items_of
-from gsum_resources.paths import replace_content
+from gsum_assets.pipeline.corpus_settings import CorpusSettings
+from gsum_resources.settings.paths import replace_content
 
 
 def take_out(folder: Path, settings: CorpusSettings, records: Sequence[Record]) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_resources.home import Home
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.state import state_of
+from gsum_resources.settings.home import Home
+from gsum_resources.state.database import state_of
+from gsum_resources.store.parquet_store import ParquetStore
 
 if TYPE_CHECKING:
-    from gsum_resources.instance_storage import StorageLocations
+    from gsum_resources.dagster_io.instance_storage import StorageLocations
 
 _MIN_WORDS = 5  # shorter sentences occur in any text
 _END = re.compile(r"(?<=[.!?])\s+|\n+")

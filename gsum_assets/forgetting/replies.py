@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import sqlalchemy as sa
 
-from gsum_resources.state import CALLS, EXPORTS, batches_of
+from gsum_resources.state.database import CALLS, EXPORTS, batches_of
 
 FORGOTTEN = "(forgotten)"
 """Replaces the id of a deleted document in the ledger."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.finding import Finding, count, found, together
 from gsum_assets.gae.clusters import named_by_members
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import numbers_of
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.finding import Finding, count, found, together
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import numbers_of
 
 _MOST_ALIKE = 0.99  # mean cosine of two embeddings beyond which they do not discriminate
 _FEW = 2  # passages, too few to judge a clustering

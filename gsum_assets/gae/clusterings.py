@@ -25,10 +25,10 @@ from gsum_assets.gae.clusters import by_size, clusterers, named_by_members
 from gsum_assets.gae.graph_edges import edges_of
 from gsum_assets.gae.levels import Level, in_order, level_vectors, levels, of_level
 from gsum_assets.gae.settings import ClusterSettings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import numbers_of
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import numbers_of
 
 _SILHOUETTE_OF = 2000  # passages: its time is quadratic
 

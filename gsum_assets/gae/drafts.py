@@ -11,8 +11,8 @@ from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, leng
 from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.gae.settings import RefineSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 
 Grade = Literal["high", "medium", "low"]
 Fate = Literal["whole", "edited", "condensed", "reduced", "cut", "dropped"]

@@ -14,11 +14,11 @@ from gsum_assets.gae.levels import indices_of, levels, of_level
 from gsum_assets.gae.settings import GraphSettings
 from gsum_assets.gae.word_vectors import NO_WORDS, WordStatistics, word_vectors
 from gsum_assets.graphs.nearest import nearest_by_product
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import repeated, taken
-from gsum_resources.blocks import LOCAL, Engine
+from gsum_resources.engine.blocks import LOCAL, Engine
+from gsum_resources.store.arrow import repeated, taken
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

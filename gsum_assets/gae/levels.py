@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
+from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 
 class Level(NamedTuple):

@@ -19,12 +19,12 @@ from gsum_assets.gae.settings import (
 )
 from gsum_assets.gae.topics import topics
 from gsum_assets.gae.variants import VARIANTS
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
-from gsum_assets.result import Result
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import contexts_of
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 _NO_TABLES = Tables(TABLES["gae.clusters"].empty(), TABLES["gae.clusterings"].empty())
 _CLUSTERS = ("clusters", "clusterings")

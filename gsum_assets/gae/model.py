@@ -17,10 +17,10 @@ from gsum_assets.gae.levels import level_vectors, levels, vector_rows
 from gsum_assets.gae.node_features import Bases, fitted_bases, node_features
 from gsum_assets.gae.settings import GraphSettings, TrainingSettings
 from gsum_assets.gae.word_vectors import WordStatistics
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.blocks import LOCAL, Engine
-from gsum_resources.checkpoints import Checkpoint, CheckpointError, learnt_hash
+from gsum_resources.engine.blocks import LOCAL, Engine
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, learnt_hash
 
 _ENCODER = "gcn"
 

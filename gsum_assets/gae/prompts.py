@@ -1,6 +1,6 @@
 """Prompts of graph-augmented summarization (those of the paper are in figures 9 and 10)."""
 
-from gsum_assets.corpus.prompts import Prompt, Prompts
+from gsum_assets.pipeline.prompts import Prompt, Prompts
 
 TOPIC = """\
 The numbered passages that follow were put together because they seem to speak of the same matter.

@@ -14,7 +14,7 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
 from gsum_assets.retrieval.ranking import Retriever, Scores, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 _PUBLISHED = "dbscan"
 

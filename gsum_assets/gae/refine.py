@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, allowances, cut_to_tokens, lengths
 from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.drafts import Draft, Fate, Grade, Passage, drafts, fitted
 from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings
-from gsum_assets.result import Result
-from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
 
 _PROMPTS: Mapping[Fate, str] = {"edited": "edit", "condensed": "condense", "reduced": "reduce"}
 _NOTHING = re.compile(rf"[\W_]*{NOTHING}[\W_]*", re.IGNORECASE)

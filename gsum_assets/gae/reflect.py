@@ -2,15 +2,15 @@
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.question_contexts import questions_with_passages
 from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.results import Score
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.results import Score
 
 _MAX_WORDS = 5  # of a number
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, n_fitting, room_for
 from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
 from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.settings import RefineSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.results import TopicScore
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.results import TopicScore
 
 _MAX_WORDS = 12  # of a topic
 

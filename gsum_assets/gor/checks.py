@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum.statistics import SIGNIFICANT, can_differ, compare
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.finding import SHOWN, Finding, count, found, together
+from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ, compare
+from gsum_resources.store.arrow import pc
 
 
 def are_chunks_and_responses(nodes: pa.Table, chunks: pa.Table, responses: pa.Table) -> Finding:

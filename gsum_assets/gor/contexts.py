@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 

@@ -19,8 +19,8 @@ from torch.nn.functional import batch_norm, linear, normalize
 
 from gsum_assets.gor.graphs import FOLLOWS, RECORD
 from gsum_assets.gor.settings import EncoderSettings
-from gsum_resources.checkpoints import CheckpointError
 from gsum_resources.embedding.processor import mkl_has_avx512
+from gsum_resources.store.checkpoints import CheckpointError
 
 
 class Encoder(nn.Module):

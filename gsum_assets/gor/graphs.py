@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.settings import Direction
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.gor.graphs import RecordGraph, record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.learn import (
@@ -24,11 +23,12 @@ from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
 from gsum_assets.gor.variants import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, training_settings
-from gsum_assets.method import Inputs, Step
-from gsum_assets.result import Picture, Result
-from gsum_assets.tables import TABLES
-from gsum_resources.checkpoints import learnt_hash
-from gsum_resources.token_embeddings import LocalTokenEmbedder
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
+from gsum_resources.store.checkpoints import learnt_hash
 
 _LOG_EVERY = 10  # epochs
 _NO_QUESTIONS = (

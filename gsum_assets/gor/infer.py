@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from gsum_assets.gor.graphs import RecordGraph
 from gsum_assets.gor.settings import TrainingSettings
-from gsum_resources.checkpoints import Checkpoint, CheckpointError
 from gsum_resources.embedding.processor import torch_threads
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError
 
 if TYPE_CHECKING:
     from gsum_assets.gor.encoders import Encoder

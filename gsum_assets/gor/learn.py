@@ -11,11 +11,11 @@ from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
 from gsum_assets.gor.settings import TrainingSettings
 from gsum_assets.gor.train import Epoch, SaveState, Trained, train
 from gsum_assets.graphs.bertscore import bertscore
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.checkpoints import learnt_hash
-from gsum_resources.token_embeddings import TokenEmbedder
+from gsum_resources.embedding.token_embeddings import TokenEmbedder
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.checkpoints import learnt_hash
 
 DEFAULT_SPLIT = "train"
 

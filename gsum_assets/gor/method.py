@@ -9,9 +9,9 @@ from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.rank import rank
 from gsum_assets.gor.settings import ContextSettings, GorSettings
 from gsum_assets.gor.variants import VARIANTS, WITHOUT_NETWORK
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.settings import DEFAULT_K
-from gsum_assets.tables import TABLES
 
 
 def _rank(inputs: Inputs) -> pa.Table:

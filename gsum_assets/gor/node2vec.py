@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.ranking import top
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 DIMENSIONS = 128
 _WALKS, _STEPS, _WINDOW = 10, 80, 10

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.bertscore import ScoreMemo, bertscore
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.token_embeddings import TokenEmbedder
+from gsum_resources.embedding.token_embeddings import TokenEmbedder
+from gsum_resources.store.content_hash import hash_texts
 
 SCHEMA = pa.schema(
     [

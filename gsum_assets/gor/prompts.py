@@ -1,6 +1,6 @@
 """Prompts of Graph of Records."""
 
-from gsum_assets.corpus.prompts import Prompt, Prompts
+from gsum_assets.pipeline.prompts import Prompt, Prompts
 
 QUESTION = """\
 Read the passage that follows; it is one part of a longer document. Write one question that this

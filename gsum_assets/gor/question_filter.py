@@ -6,8 +6,8 @@ model's judgement; this module has the rules.
 
 import re
 
-from gsum_resources.llm.classical.reading import question_aspects
-from gsum_resources.llm.classical.vocabulary import content_stems, word_set, words
+from gsum_resources.text.reading import question_aspects
+from gsum_resources.text.vocabulary import content_stems, word_set, words
 
 # Jaccard similarity of content words from which two questions are duplicates. Of questions that
 # `extractive` wrote at temperature 0.5 about 32 training meetings of QMSum, 67% of the pairs about

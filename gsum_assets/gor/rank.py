@@ -10,7 +10,7 @@ from gsum_assets.gor.variants import EVIDENCE
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 _ANCHORS = 3  # see `node2vec.py`
 _AFTER_CHUNKS = 1_000_000  # added to positions of responses, which follow all passages

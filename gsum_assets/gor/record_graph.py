@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
+from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.protocols import Embedder
+from gsum_resources.protocols.protocols import Embedder
 
 
 def record_graph(

@@ -11,14 +11,14 @@ from itertools import groupby, zip_longest
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.gor.prompts import PROMPTS
-from gsum_assets.result import Result
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.protocols import Completion, Embedder, LanguageModel, Request
+from gsum_resources.protocols.protocols import Completion, Embedder, LanguageModel, Request
+from gsum_resources.store.content_hash import hash_texts
 
 # 60 words are 75 tokens, and use 3.6 of the 6 nodes on average. On 32 training meetings of QMSum,
 # answers over passages and responses of 40, 60, 90 and 120 words had ROUGE-1 / ROUGE-L of 27.2 /

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 EncoderName = Literal["gat", "gcn", "sgc", "gin", "sage", "none"]
 Direction = Literal["both", "to_response", "to_retrieved"]

@@ -11,7 +11,6 @@ from itertools import count
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.question_filter import (
     NEAR_DUPLICATE,
@@ -20,9 +19,10 @@ from gsum_assets.gor.question_filter import (
     jaccard,
     question_in,
 )
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.llm.results import Score
-from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.results import Score
+from gsum_resources.store.content_hash import hash_texts
 
 _MAX_WORDS = 40  # of a question
 _LEAST_WORDS = 8  # of a passage worth a question; shorter ones can be a mere "Thank you."

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gor.graphs import NO_SOURCE, RecordGraph
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 
 
 class SourceRanks(NamedTuple):

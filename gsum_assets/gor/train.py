@@ -17,8 +17,8 @@ import numpy as np
 from gsum_assets.gor.graphs import RecordGraph, side_by_side
 from gsum_assets.gor.losses import losses
 from gsum_assets.gor.settings import TrainingSettings
-from gsum_resources.checkpoints import Checkpoint, CheckpointError, pack, unpack
 from gsum_resources.embedding.processor import torch_threads
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, pack, unpack
 
 if TYPE_CHECKING:
     from torch.optim import Adam

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gsum_resources.llm.classical.vocabulary import word_set
+from gsum_resources.text.vocabulary import word_set
 
 _MOST_LETTERS = 10
 _MOST_CHARS = 200  # of a long form

@@ -14,8 +14,8 @@ from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.acronyms import explained
 from gsum_assets.graphrag.name_groups import PERSON, Groups, Link, Name, mentioned_names
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import hash_texts
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
 # without "thing", which the extractive model assigns to any entity

@@ -5,12 +5,12 @@ from textwrap import shorten
 
 import pyarrow as pa
 
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.references import are_among, lacking, times_among, unnested
 from gsum_assets.graphrag import report_checks
 from gsum_assets.graphrag.name_groups import SENSES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.finding import Finding, count, found, together
+from gsum_assets.pipeline.references import are_among, lacking, times_among, unnested
+from gsum_resources.store.arrow import pc
 
 _INVENTED = 0.5  # share of names absent from the text beyond which a model invents names
 _STATES = ("true", "false", "suspected")

@@ -9,7 +9,7 @@ from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.settings import AnswerSettings
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 
 def all_reports(index: Index, level: int, seed: int) -> Choose:

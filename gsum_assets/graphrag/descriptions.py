@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths, room_for
 from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent, why
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
-from gsum_resources.llm.classical.rendering import flat_text, join_texts
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.text.rendering import flat_text, join_texts
 
 
 @dataclass

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -13,17 +13,17 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from gsum_assets.corpus.names import holds, name_key
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.token_usage import NO_USAGE, added, spent
 from gsum_assets.graphrag.name_groups import are_homonyms, sense_key
 from gsum_assets.graphrag.prompts import PROMPTS, example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.classical.rendering import flat_text, join_texts
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.salvage import usable
-from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
+from gsum_resources.text.rendering import flat_text, join_texts
 
 _MAX_WORDS = 300  # of a reply, names and brackets aside
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.names import name_key
-from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.graphrag.extract import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
     EntityRow,
@@ -27,8 +26,9 @@ from gsum_assets.graphrag.given_rows import (
 )
 from gsum_assets.graphrag.name_groups import SENSES, are_homonyms, sense_key
 from gsum_assets.graphrag.name_index import texts_holding
-from gsum_assets.result import Result
-from gsum_resources.llm.classical.rendering import join_texts
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.result import Result
+from gsum_resources.text.rendering import join_texts
 
 _ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])

@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from gsum_assets.corpus.names import MOST_CHARS
-from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.corpus.table_files import cells
 from gsum_assets.graphrag.schemas import Name, Relationship
-from gsum_resources.llm.classical.rendering import flat_text
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.text.rendering import flat_text
 
 _CHUNK_ID = re.compile(
     r"c[0-9a-f]{20}"

@@ -5,9 +5,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.corpus.names import names_skipped
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.citations import Citations
@@ -24,10 +22,12 @@ from gsum_assets.graphrag.settings import (
     MergingSettings,
     ReportSettings,
 )
-from gsum_assets.method import Inputs, Step
-from gsum_assets.result import Picture, Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import LanguageModel
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import LanguageModel
 
 _Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gsum_assets.graphrag.communities import cut
 from gsum_assets.graphrag.reports import report_text
 from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 
 @dataclass(frozen=True)

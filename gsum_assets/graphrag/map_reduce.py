@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import answer_room, question_text
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
@@ -20,13 +19,14 @@ from gsum_assets.evaluation.token_usage import spent
 from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import AnswerSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.llm.results import PartialAnswer
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.salvage import usable
-from gsum_resources.protocols import LanguageModel, Request
+from gsum_resources.protocols.protocols import LanguageModel, Request
+from gsum_resources.protocols.results import PartialAnswer
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import hash_texts
 
 _LEAST = 16  # word pieces of a cut partial answer, below which it is useless
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.name_groups import entity_finder
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.protocols import LanguageModel
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.store.content_hash import hash_texts
 
 
 @dataclass

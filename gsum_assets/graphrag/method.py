@@ -14,12 +14,12 @@ from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.graphrag.variants import VARIANTS
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
-from gsum_assets.result import Result
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 _INDEX = (
     "entities",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 # A pack that is this full ends early after a text marked by its hash (one in three), so that two
 # packings of nearly the same texts agree again after such a text.

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from gsum_resources.llm.classical.vocabulary import FUNCTION_WORDS, word_set
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
 
 # titles of an office, independent of sex and of the form of the name
 _OFFICES = word_set(

@@ -18,7 +18,7 @@ from gsum_assets.plots.figure import (
     to_png,
 )
 from gsum_assets.plots.point_labels import label_points
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

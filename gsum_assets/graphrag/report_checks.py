@@ -3,12 +3,12 @@
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.checks.documents import UNIT_TOLERANCE
-from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.references import are_among, lacking, times_among, unnested
+from gsum_assets.corpus.document_checks import UNIT_TOLERANCE
 from gsum_assets.graphrag.communities import cut
+from gsum_assets.pipeline.finding import Finding, count, found, together
+from gsum_assets.pipeline.references import are_among, lacking, times_among, unnested
 from gsum_assets.retrieval.vectors import stacked
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 _MOST_HELPFUL = 100
 _PLACE = ["finding", "community_id", "position"]

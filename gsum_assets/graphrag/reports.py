@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_tokens, structured_room
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
@@ -20,12 +19,13 @@ from gsum_assets.graphrag.elements import Element, Elements, fitting, total
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.schemas import Report
 from gsum_assets.graphrag.settings import ReportSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.classical.rendering import as_turn, flat_text
-from gsum_resources.llm.classical.speech import names_speaker, without_names
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.salvage import usable
-from gsum_resources.protocols import LanguageModel, Reply, Request
+from gsum_resources.protocols.protocols import LanguageModel, Reply, Request
+from gsum_resources.text.rendering import as_turn, flat_text
+from gsum_resources.text.speech import names_speaker, without_names
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from gsum_resources.token_embeddings import TokenVectors
+from gsum_resources.embedding.token_embeddings import TokenVectors
 
 # Candidate tokens in one matrix product. 1,000 to 4,000 took equal time; whole meetings and single
 # passages were 10% slower.
@@ -20,7 +20,7 @@ _BLOCK_TOKENS = 2048
 
 
 class ScoreMemo(Protocol):
-    """Bytes by 16-byte key; `gsum_resources.memo.Memo` is one."""
+    """Bytes by 16-byte key; `gsum_resources.store.memo.Memo` is one."""
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Return the values of those keys that are known."""

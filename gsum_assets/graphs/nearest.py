@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gsum_resources.blocks import LOCAL, Engine
+from gsum_resources.engine.blocks import LOCAL, Engine
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -19,7 +19,7 @@ from gsum_assets.graphs.nearest import (
     nearest,
     reaching,
 )
-from gsum_resources.blocks import LOCAL, Engine
+from gsum_resources.engine.blocks import LOCAL, Engine
 
 Whole = Callable[[np.ndarray, np.ndarray, int, OnProgress], tuple[Neighbours, Neighbours]]
 """Compares all vectors: parameters and result of `nearest`."""

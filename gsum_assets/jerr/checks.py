@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.checks import documents as pieces
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.finding import SHOWN, Finding, count, found, together
-from gsum_assets.checks.references import are_among, lacking, unnested
+from gsum_assets.corpus import document_checks as pieces
 from gsum_assets.jerr import graph_checks
 from gsum_assets.jerr.graph_checks import SIZE, of_each_size, sized
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.finding import SHOWN, Finding, count, found, together
+from gsum_assets.pipeline.references import are_among, lacking, unnested
+from gsum_resources.store.arrow import pc
 
 _CHUNK = [SIZE, "chunk_id"]
 _MOST_WORDS = 3  # of a relation (A.4)

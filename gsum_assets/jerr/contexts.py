@@ -10,8 +10,8 @@ from gsum_assets.evaluation.budget import CountTokens, cut_to_tokens, lengths
 from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.jerr.order import Overlapping, chunks_by_nodes
 from gsum_assets.jerr.settings import AnswerSettings
-from gsum_resources.arrow import pc
-from gsum_resources.llm.classical.rendering import join_texts
+from gsum_resources.store.arrow import pc
+from gsum_resources.text.rendering import join_texts
 
 _FACTS = 8  # most facts shown of a node
 _NODE_TOKENS = 200  # longest text of a node, word pieces

@@ -6,15 +6,15 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_assets.corpus.names import clean_name
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.jerr.elements import element_key
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Extraction
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
-from gsum_assets.result import Result
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
 from gsum_resources.llm.salvage import usable
-from gsum_resources.protocols import LanguageModel, Request
+from gsum_resources.protocols.protocols import LanguageModel, Request
 
 OUTPUT_TABLES = ("atomic_facts", "elements", "relations")
 _MAX_WORDS = 300  # of a reply, brackets aside

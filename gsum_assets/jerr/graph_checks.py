@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.references import are_among, lacking
-from gsum_assets.checks.results import ROUNDING
-from gsum_resources.arrow import pc
+from gsum_assets.evaluation.result_checks import ROUNDING
+from gsum_assets.pipeline.finding import Finding, count, found, together
+from gsum_assets.pipeline.references import are_among, lacking
+from gsum_resources.store.arrow import pc
 
 SIZE = "max_tokens"
 _NEAR = 3  # bits of 64 by which merged elements may differ (3.3)

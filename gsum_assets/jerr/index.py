@@ -9,8 +9,6 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import ChunkingSettings as CorpusChunking
-from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.jerr.extract import extract
 from gsum_assets.jerr.graph import Graph, graph_of
 from gsum_assets.jerr.merge import merge_elements
@@ -19,10 +17,12 @@ from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSetti
 from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
 from gsum_assets.jerr.synopses import synopses
 from gsum_assets.jerr.variants import VARIANTS
-from gsum_assets.method import Inputs, Step
-from gsum_assets.result import Picture, Result
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
+from gsum_assets.pipeline.corpus_settings import CorpusSettings
+from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 
 _EXTRACTED = {
     "atomic_facts": "Each states one thing that the synopsis says.",

@@ -2,14 +2,14 @@
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Keywords
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
 
 _MOST = 10
 _MAX_WORDS = 40  # of a reply

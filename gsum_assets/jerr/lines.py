@@ -14,9 +14,9 @@ from gsum_assets.evaluation.passages import Choose, Passage
 from gsum_assets.evaluation.question_contexts import questions_with_passages
 from gsum_assets.evaluation.token_usage import NO_USAGE
 from gsum_assets.jerr.contexts import Room
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.bm25 import Bm25Index, Bm25Settings
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
 
 
 def ranked_lines(

@@ -21,8 +21,8 @@ from gsum_assets.jerr.settings import LongSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import DEPTH, Scores, best_of_nodes, rank_questions
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import hash_texts
 
 _DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
 _SHARE = 1e-7  # weight of a chunk's own cosine, which orders chunks within a unit only

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.answer import question_text
 from gsum_assets.evaluation.budget import CountTokens, lengths, n_fitting, structured_room
 from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
@@ -12,9 +11,10 @@ from gsum_assets.evaluation.token_usage import spent, why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import LookUp
 from gsum_assets.jerr.settings import AnswerSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
 
 SHORT_FORMS = ("synopsis", "gist")  # kinds of passages that summarize a longer text
 _MAX_WORDS = 20  # of a reply

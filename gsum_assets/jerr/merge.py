@@ -9,7 +9,7 @@ import pyarrow as pa
 from gsum_assets.jerr.exact import BloomFilter, ExactSet
 from gsum_assets.jerr.simhash import hamming, near_pairs, simhashes
 from gsum_assets.jerr.sizes import of_one_size
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 # Roman digits or one letter behind another word: "Henry V", "Plan B"
 _LABEL = re.compile("(?<=[ -])(?:[ivxlc]+|[a-zα-ωа-я])(?![^ -])")

@@ -31,11 +31,11 @@ from gsum_assets.jerr.settings import (
 )
 from gsum_assets.jerr.sizes import rows_of_size
 from gsum_assets.jerr.variants import VARIANTS, Variant
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
-from gsum_assets.result import Result
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
 
 _PIECES_A_WORD = 2  # word pieces per word at most: pages are measured in words
 _GRAPH = ("nodes", "edges", "synopses", "atomic_facts")

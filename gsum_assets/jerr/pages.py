@@ -13,14 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import Completion, LanguageModel, Reply, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
 
 _BORDERS = (
     re.compile(r"\n\s*\n"),  # of paragraphs,

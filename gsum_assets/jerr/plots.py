@@ -20,7 +20,7 @@ from gsum_assets.plots.figure import (
     room_for,
     to_png,
 )
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

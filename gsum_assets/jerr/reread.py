@@ -8,7 +8,7 @@ from gsum_assets.evaluation.answer import answer_room
 from gsum_assets.evaluation.budget import CountTokens, Room, cut_to_tokens, lengths
 from gsum_assets.evaluation.question_contexts import Question, questions_with_passages
 from gsum_assets.jerr.settings import AnswerSettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 FULL = {"synopsis": "line chunk", "gist": "page"}  # full text of each short form
 _LEAST = 16  # word pieces of a cut passage, below which it is useless

@@ -13,9 +13,9 @@ from gsum_assets.jerr.matches import Matched, Scope, SearchSpace
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.tree_search import Gains, tree_search
 from gsum_assets.jerr.variants import Variant
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 _NOTHING = ((0, 0.0),)  # gains of a node without a matching keyword
 _MOST_RANKED = 1000  # nodes kept by PageRank: about as many as simulations visit

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 
 SIZE = "max_tokens"  # column with the size
 

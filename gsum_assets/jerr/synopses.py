@@ -5,13 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.token_usage import why
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
-from gsum_assets.result import Result
-from gsum_resources.protocols import Completion, LanguageModel, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
 
 _LEAST = 20  # words of a synopsis
 

@@ -10,10 +10,10 @@ from gsum_assets.graphs.nearest import Neighbours, OnProgress
 from gsum_assets.graphs.nearest_again import Renewed, Whole, nearest_again
 from gsum_assets.lightpal.earlier import Carried, Earlier
 from gsum_assets.lightpal.lists import Numbered, hashes_of
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import as_lists, repeated
-from gsum_resources.blocks import LOCAL, Engine
+from gsum_resources.engine.blocks import LOCAL, Engine
+from gsum_resources.store.arrow import as_lists, repeated
 
 
 def candidates(

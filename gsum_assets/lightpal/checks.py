@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.finding import Finding, count, found, together
-from gsum_assets.checks.inputs import CheckInputs
 from gsum_assets.lightpal.earlier import read_recall
 from gsum_assets.lightpal.lists import Numbered, indices_of, of_level
-from gsum_resources.arrow import lengths_of, pc, values_of
-from gsum_resources.threads import in_threads
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.check_inputs import CheckInputs
+from gsum_assets.pipeline.finding import Finding, count, found, together
+from gsum_resources.engine.threads import in_threads
+from gsum_resources.store.arrow import lengths_of, pc, values_of
 
 _LEVELS = ("document", "node")
 _PASSAGE = ["level", "passage_id"]

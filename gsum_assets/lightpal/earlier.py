@@ -14,12 +14,12 @@ import pyarrow as pa
 from gsum_assets.graphs.nearest_again import Before, Lists
 from gsum_assets.lightpal.lists import Numbered, matrix_of, of_level
 from gsum_assets.lightpal.notes import read_note, write_note
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import content_hash
-from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.threads import in_threads
+from gsum_resources.engine.threads import in_threads
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.candidates"]
 _LIST = "compared.json"

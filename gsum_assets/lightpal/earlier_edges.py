@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.lightpal.lists import CandidateLists, Lists, hashes_of, indices_of
-from gsum_assets.tables import TABLES
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import content_hash, hash_texts
-from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.threads import in_threads
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.engine.threads import in_threads
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import content_hash, hash_texts
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.passage_edges"]
 _KEPT_AS = "edge_lists"

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from gsum_assets.lightpal.lists import CandidateLists, Lists, matrix_of, of_level
 from gsum_assets.lightpal.notes import read_note, write_note
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash, hash_texts
-from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.store.content_hash import content_hash, hash_texts
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 _TABLE = TABLES["lightpal.context_scores"]
 _COLUMNS = ("level", "passage_id", "candidates_hash", "scores")

@@ -18,8 +18,8 @@ from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.settings import GraphSettings, NeighbourSettings, WalkSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
-from gsum_assets.method import Inputs, Step
-from gsum_assets.result import Picture, Result, Shown
+from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.result import Picture, Result, Shown
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index

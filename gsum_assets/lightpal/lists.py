@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.arrow import is_dictionary, lengths_of, pc, values_of
-from gsum_resources.content_hash import numbers_of
-from gsum_resources.threads import in_threads
+from gsum_resources.engine.threads import in_threads
+from gsum_resources.store.arrow import is_dictionary, lengths_of, pc, values_of
+from gsum_resources.store.content_hash import numbers_of
 
 _FOUND_AT_ONCE = 2**23  # numbers
 _ODD = np.uint64(0x9E3779B97F4A7C15)

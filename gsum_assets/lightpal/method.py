@@ -6,11 +6,11 @@ from gsum_assets.lightpal.index import EDGE, INDEX, PASSAGES
 from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import DEFAULT_K
-from gsum_assets.tables import TABLES
 
 _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gsum_resources.parquet_store import FILE_NAME, ParquetStore, Partition
-from gsum_resources.table import Table
+from gsum_resources.store.parquet_store import FILE_NAME, ParquetStore, Partition
+from gsum_resources.store.table import Table
 
 
 def write_note(

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from gsum_assets.lightpal.earlier_edges import EarlierEdges, Hashes
 from gsum_assets.lightpal.lists import CandidateLists, Lists, lists_of, scores_of_lists
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import as_lists, repeated, rows_at, taken
-from gsum_resources.threads import in_threads
+from gsum_resources.engine.threads import in_threads
+from gsum_resources.store.arrow import as_lists, repeated, rows_at, taken
 
 _PASSAGES_AT_ONCE = 2**15
 _LEAST_WEIGHT = 1e-3  # of an edge to a candidate below the mean

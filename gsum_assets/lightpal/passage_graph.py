@@ -10,7 +10,7 @@ import pyarrow as pa
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.lists import Numbered
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.arrow import lengths_of, pc, values_of
+from gsum_resources.store.arrow import lengths_of, pc, values_of
 
 
 @dataclass(frozen=True, eq=False)

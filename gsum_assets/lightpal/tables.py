@@ -7,8 +7,8 @@ its id.
 
 import pyarrow as pa
 
-from gsum_assets.columns import FLOAT, FLOAT32, INT, LEVEL, PASSAGE_ID, TEXT
-from gsum_resources.table import Column, Table
+from gsum_assets.pipeline.columns import FLOAT, FLOAT32, INT, LEVEL, PASSAGE_ID, TEXT
+from gsum_resources.store.table import Column, Table
 
 _NUMBERS = pa.list_(pa.int64())
 _HASH = Column("candidates_hash", pa.int64(), "hash of the candidates in their order")

@@ -10,6 +10,7 @@ from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import walk_from
 from gsum_assets.lightpal.settings import WalkSettings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.held_out import (
     Evidence,
@@ -19,7 +20,6 @@ from gsum_assets.retrieval.held_out import (
     joined,
     trust,
 )
-from gsum_assets.tables import TABLES
 
 
 def walk_trust(

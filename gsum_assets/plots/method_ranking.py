@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gsum.statistics import can_differ
 from gsum_assets.plots.figure import (
     BEST,
     BOUND,
@@ -20,6 +19,7 @@ from gsum_assets.plots.figure import (
     to_png,
 )
 from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, scale_of
+from gsum_assets.statistics.comparisons import can_differ
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

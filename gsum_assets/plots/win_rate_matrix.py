@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from gsum.statistics import SIGNIFICANT
 from gsum_assets.plots.figure import (
     COLOURS,
     INK,
@@ -22,6 +21,7 @@ from gsum_assets.plots.figure import (
     room_for,
     to_png,
 )
+from gsum_assets.statistics.comparisons import SIGNIFICANT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

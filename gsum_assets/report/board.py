@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum.statistics import SIGNIFICANT
 from gsum_assets.evaluation.leaderboard import ranked_methods
 from gsum_assets.plots.main_metrics import has_best, shown_metrics, shown_value
 from gsum_assets.plots.method_ranking import Ranked, standing
+from gsum_assets.statistics.comparisons import SIGNIFICANT
 
 
 @dataclass(frozen=True)

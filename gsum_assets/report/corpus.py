@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gsum_assets.evaluation.costs import is_of_index, spent_by_asset
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore
 
 _IN_THE_FOLDER = ("documents", "rejected_documents")
 _LATER_TABLES = (

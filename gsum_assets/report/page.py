@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.curves import of_kind
 from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
 from gsum_assets.plots.method_ranking import method_ranking_figure
@@ -25,8 +25,8 @@ from gsum_assets.report.costs import Cost, costs_of
 from gsum_assets.report.judges import duel_criteria
 from gsum_assets.report.questions import Detail, Question, detail, in_split
 from gsum_assets.report.stored import Stored
-from gsum_resources.arrow import pc
-from gsum_resources.suggest import did_you_mean
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from jinja2 import Environment

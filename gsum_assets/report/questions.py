@@ -12,7 +12,7 @@ from gsum_assets.evaluation.curves import main_scores
 from gsum_assets.plots.main_metrics import has_best, main_metrics
 from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
 from gsum_assets.report.stored import Stored
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 _SEVERAL = "several documents"
 PassageKey = tuple[str, int, str, str]  # document id, position (from 0), kind, text

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from gsum_assets.corpus.find import find_corpus
-from gsum_assets.corpus.settings import CorpusError, corpus_name_problem, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem, load_settings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.report.corpus import Corpus, read_corpus
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.suggest import did_you_mean
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.parquet_store import ParquetStore
 
 _RESULTS = ("summaries", "contexts", "scores")
 _OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgements", "queries")

@@ -22,8 +22,8 @@ from gsum_assets.retrieval.bm25_segments import Hashes, Segment, SegmentedIndex,
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
 from gsum_assets.retrieval.words import Words
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.content_hash import hash_texts
 
 KEPT_FROM = 2**20
 """Characters of texts whose index is kept; fewer are split within half a second."""

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.arrow import pc
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.arrow import pc
 
 
 @dataclass(frozen=True, eq=False)

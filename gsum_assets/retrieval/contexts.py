@@ -3,10 +3,10 @@
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.full_context import spans
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc, rows_at
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.arrow import pc, rows_at
+from gsum_resources.store.content_hash import hash_texts
 
 
 def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:

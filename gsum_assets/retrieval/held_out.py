@@ -15,7 +15,7 @@ import numpy as np
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores, first_of
 from gsum_assets.retrieval.seeds import lexical_and_dense
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.content_hash import hash_texts
 
 _CELLS_AT_ONCE = 2**22  # values in memory at a time: 32 MiB for each array alive
 _SCORES_AT_ONCE = 2**25  # of each retriever, 128 MiB

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.method import Inputs
+from gsum_assets.pipeline.method import Inputs
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import best_chunks, top_contexts
 from gsum_assets.retrieval.late_texts import LateTexts
 from gsum_assets.retrieval.vectors import gathered
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.threads import ahead
+from gsum_resources.engine.threads import ahead
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import hash_texts
 
 MAPPED_FROM = 2**16
 """Chunks from which vectors are kept as one matrix; fewer are read within a second."""

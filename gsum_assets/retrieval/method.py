@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.contexts import full_contexts
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.oracles import askable

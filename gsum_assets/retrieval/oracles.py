@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.evaluation.rouge import counted
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Scores, best_of_nodes, rank_questions
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 MOST_CHOSEN = 50  # passages that `oracle-greedy` orders by the references
 _ABOVE = 2.0  # maximum difference of two cosines

@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions, scopes
-from gsum_assets.tables import TABLES
 
 DEPTH = 100
 _CELLS_AT_ONCE = 2**23  # scores in memory at a time: 32 MiB in float32 for each array alive

@@ -1,5 +1,5 @@
 """Tables of the baselines: none."""
 
-from gsum_resources.table import Table
+from gsum_resources.store.table import Table
 
 TABLES: tuple[Table, ...] = ()

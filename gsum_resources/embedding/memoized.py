@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from gsum_resources.blocks import LOCAL, Engine, Movable
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.embedding_ledger import Meter, OnBatch
-from gsum_resources.memo import Memo
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.progress import reporter
-from gsum_resources.protocols import Embedder, Gradual, Streaming
+from gsum_resources.embedding.embedding_ledger import Meter, OnBatch
+from gsum_resources.engine.blocks import LOCAL, Engine, Movable
+from gsum_resources.messages.progress import reporter
+from gsum_resources.protocols.protocols import Embedder, Gradual, Streaming
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.memo import Memo
+from gsum_resources.store.parquet_store import ParquetStore
 
 _BATCH = 512  # texts per write to the memo: about ten seconds of work on two cores
 

@@ -16,7 +16,6 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from gsum_resources.content_hash import hash_texts
 from gsum_resources.endpoint.background import BackgroundLoop
 from gsum_resources.endpoint.connection import Connection
 from gsum_resources.endpoint.failures import (
@@ -29,8 +28,9 @@ from gsum_resources.endpoint.failures import (
     unavailable,
 )
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.state import state_of
+from gsum_resources.state.database import state_of
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.parquet_store import ParquetStore
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from gsum_resources.state import ATTEMPTS, MEMORY, State
+from gsum_resources.state.database import ATTEMPTS, MEMORY, State
 
 WINDOW_S = 60.0
 MARGIN_S = 2.0  # variation of the delay to the server, seconds; costs 3 % of the rate

@@ -14,14 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from gsum_resources.llm.classical.filling import UnfillableSchemaError, fill
-from gsum_resources.llm.classical.reading import Reading, question_aspects
-from gsum_resources.llm.classical.replies import Replies
-from gsum_resources.llm.classical.sentences import Sentence, read_sentences
-from gsum_resources.llm.classical.summarize import SummarySettings
-from gsum_resources.llm.classical.vocabulary import count_tokens
-from gsum_resources.llm.results import Entities, Facts, Score, Topic
-from gsum_resources.protocols import (
+from gsum_resources.protocols.protocols import (
     Completion,
     CompletionError,
     Embedder,
@@ -30,6 +23,13 @@ from gsum_resources.protocols import (
     Request,
     Task,
 )
+from gsum_resources.protocols.results import Entities, Facts, Score, Topic
+from gsum_resources.text.filling import UnfillableSchemaError, fill
+from gsum_resources.text.reading import Reading, question_aspects
+from gsum_resources.text.replies import Replies
+from gsum_resources.text.sentences import Sentence, read_sentences
+from gsum_resources.text.summarize import SummarySettings
+from gsum_resources.text.vocabulary import count_tokens
 
 NAME = "extractive"
 VERSION = "9"  # raise it with every change of a reply, so that memos of old replies expire
@@ -155,7 +155,7 @@ class ExtractiveModel:
         except (UnfillableSchemaError, ValidationError) as error:
             return CompletionError(
                 f"extractive: cannot fill {error}; give the field a default, use a model of "
-                "gsum_resources.llm.results, or choose another language model",
+                "gsum_resources.protocols.results, or choose another language model",
                 NAME,
             )
         own = prepared.reading_s + time.perf_counter() - started

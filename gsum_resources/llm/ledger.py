@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
-from gsum_resources.appended import path_of
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import CompletionError, Reply, Request
-from gsum_resources.state import CALLS, EXPORTS, REPLIES, batches_of, insert_new, state_of
-from gsum_resources.table import Table
+from gsum_resources.protocols.protocols import CompletionError, Reply, Request
+from gsum_resources.state.database import CALLS, EXPORTS, REPLIES, batches_of, insert_new, state_of
+from gsum_resources.store.appended import path_of
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.table import Table
 
 _ROWS_AT_ONCE = 20_000
 

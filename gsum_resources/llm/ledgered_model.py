@@ -10,8 +10,7 @@ from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.reply_writer import COMPLETIONS, FAILURES, ReplyWriter
 from gsum_resources.llm.structure import READING_VERSION
 from gsum_resources.llm.tokens import Window
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import (
+from gsum_resources.protocols.protocols import (
     Completion,
     CompletionError,
     LanguageModel,
@@ -20,7 +19,8 @@ from gsum_resources.protocols import (
     Reply,
     Request,
 )
-from gsum_resources.state import state_of
+from gsum_resources.state.database import state_of
+from gsum_resources.store.parquet_store import ParquetStore
 
 OnProgress = Callable[[int, int, str], None]
 """Callback with done, total, and details."""

@@ -5,8 +5,8 @@ from functools import cache
 
 from pydantic import BaseModel
 
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.protocols import Request
+from gsum_resources.protocols.protocols import Request
+from gsum_resources.store.content_hash import hash_texts
 
 
 def prompt_hash(identity: str, request: Request) -> str:

@@ -13,8 +13,7 @@ from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens, opening
 from gsum_resources.llm.tokens import Window
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import (
+from gsum_resources.protocols.protocols import (
     Completion,
     CompletionError,
     LanguageModel,
@@ -22,7 +21,8 @@ from gsum_resources.protocols import (
     Reply,
     Request,
 )
-from gsum_resources.settings import LlmSettings
+from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.store.parquet_store import ParquetStore
 
 STUB = "stub"
 """Name of the model in its replies, which distinguishes them from memoized real ones."""

@@ -9,12 +9,12 @@ from itertools import chain, compress
 
 import numpy as np
 
-from gsum_resources.blocks import LOCAL, Engine, Movable
-from gsum_resources.content_hash import framed_text, hash_framed, hash_texts
-from gsum_resources.embedding_ledger import Batch, Meter, OnBatch
-from gsum_resources.memo import Memo
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import OnRow, PassageScorer
+from gsum_resources.embedding.embedding_ledger import Batch, Meter, OnBatch
+from gsum_resources.engine.blocks import LOCAL, Engine, Movable
+from gsum_resources.protocols.protocols import OnRow, PassageScorer
+from gsum_resources.store.content_hash import framed_text, hash_framed, hash_texts
+from gsum_resources.store.memo import Memo
+from gsum_resources.store.parquet_store import ParquetStore
 
 _SAVE_EVERY_S = 10.0  # a killed run loses at most this, besides rows in progress
 _ROWS_PER_THREAD = 4  # of a block: passages with their candidates, seconds of work each

@@ -14,8 +14,8 @@ from benchmarks.results import compared
 from gsum_assets.corpus.importers.benchmark import Contents, query
 from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
 from gsum_assets.corpus.load import Document
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 ASKED = [f"q{i}" for i in range(8)]
 RISING = {query_id: 0.2 + i / 100 for i, query_id in enumerate(ASKED)}

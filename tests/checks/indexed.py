@@ -8,13 +8,13 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gsum_assets.checks.assets import subject_of
-from gsum_assets.checks.evaluate import Verdict, evaluate
-from gsum_assets.checks.registry import checks_for
+from gsum_assets.dagster_assets.check_assets import subject_of
+from gsum_assets.dagster_assets.evaluate import Verdict, evaluate
 from gsum_assets.definitions import METHODS as ALL
-from gsum_assets.tables import TABLES
-from gsum_resources.lineage import Lineage
-from gsum_resources.parquet_store import Partition
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.checks import checks_for
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import Partition
 from tests.conftest import House
 from tests.pipeline.homes import house_at
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.checks.finding import Finding
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.finding import Finding
+from gsum_assets.pipeline.tables import TABLES
 
 Tables = dict[str, pa.Table]
 Rows = dict[str, list[tuple]]

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.tables import RESULT_TABLES, TABLES, table_of
-from gsum_resources.lineage import code_version_of
-from gsum_resources.parquet_store import Partition, Provenance
+from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES, table_of
+from gsum_resources.store.lineage import code_version_of
+from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.checks.indexed import Change, failing, indexed, plant, verdicts, with_column
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at

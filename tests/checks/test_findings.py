@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.checks.documents import cover_documents, finite, none_rejected
-from gsum_assets.checks.every_table import ids_unique, lineage_is_current
-from gsum_assets.checks.finding import SHOWN
-from gsum_assets.checks.results import (
+from gsum_assets.corpus.document_checks import cover_documents, finite, none_rejected
+from gsum_assets.evaluation.result_checks import (
     cite_what_exists,
     every_question_answered,
     in_range,
@@ -21,8 +19,10 @@ from gsum_assets.checks.results import (
     ranks_consecutive,
     speakers_are_right,
 )
-from gsum_assets.corpus.embed import vector_column
-from gsum_resources.parquet_store import Partition
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.finding import SHOWN
+from gsum_assets.registry.every_table import ids_unique, lineage_is_current
+from gsum_resources.store.parquet_store import Partition
 
 Span = tuple[int, int]
 

@@ -14,8 +14,8 @@ from gsum_assets.gae.checks import (
     not_over_smoothed,
 )
 from gsum_assets.gae.settings import GaeSettings
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import numbers_of
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.content_hash import numbers_of
 
 CHUNKS = pa.table(
     {

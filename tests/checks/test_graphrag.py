@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from gsum_assets.checks.finding import Finding
 from gsum_assets.graphrag.checks import (
     about_mentions,
     join_entities,
@@ -27,6 +26,7 @@ from gsum_assets.graphrag.report_checks import (
     in_range,
     ranks_consecutive,
 )
+from gsum_assets.pipeline.finding import Finding
 from tests.checks.small_tables import Rows, SmallTables, Tables, assert_findings
 
 COLUMNS = {

@@ -12,13 +12,14 @@ from dagster._core.storage.asset_check_execution_record import (
     AssetCheckExecutionRecordStatus as Status,
 )
 
-from gsum_assets.checks import assets, registry
-from gsum_assets.checks.check import Check
-from gsum_assets.checks.evaluate import in_turn
-from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.inputs import CheckInputs, Subject
-from gsum_assets.checks.registry import CHECKS
-from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_assets.dagster_assets import check_assets as assets
+from gsum_assets.dagster_assets.evaluate import in_turn
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
+from gsum_assets.pipeline.finding import Finding
+from gsum_assets.registry import checks as registry
+from gsum_assets.registry.checks import CHECKS
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from gsum_assets.checks.finding import Finding
-from gsum_assets.checks.registry import CHECKS as REGISTERED
 from gsum_assets.jerr.checks import (
     every_chunk_has_one,
     every_synopsis_has_some,
@@ -24,6 +22,8 @@ from gsum_assets.jerr.graph_checks import (
     visit_nodes,
     would_close_cycles,
 )
+from gsum_assets.pipeline.finding import Finding
+from gsum_assets.registry.checks import CHECKS as REGISTERED
 from tests.checks.small_tables import Rows, SmallTables, Tables, assert_findings
 
 TEXT = "Lin swims.\n\nThe dam holds."

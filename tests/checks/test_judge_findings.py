@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from gsum_assets.checks.judges import no_position_bias, verdicts_parsed
-from gsum_assets.tables import TABLES
+from gsum_assets.evaluation.judge_checks import no_position_bias, verdicts_parsed
+from gsum_assets.pipeline.tables import TABLES
 
 
 def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:

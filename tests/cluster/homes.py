@@ -9,8 +9,8 @@ import pytest
 import tomlkit
 import yaml
 
-from gsum_resources.instance import CONFIG_FILE, prepare
-from gsum_resources.settings import SETTINGS_FILE
+from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
+from gsum_resources.settings.settings import SETTINGS_FILE
 from tests.conftest import House
 from tests.pipeline.homes import house_at
 

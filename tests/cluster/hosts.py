@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 OTHER = "gsum-other-host"
 UNDER = ["unshare", "--uts", "sh", "-c", f'hostname {OTHER} && exec "$@"', "sh"]
 PATIENCE_S = 300.0  # against hanging alone: a slow machine is no failure
-_CLI = "from gsum_assets.cli import script; script()"
+_CLI = "from gsum_assets.cli.main import script; script()"
 
 
 def require_host_names() -> None:

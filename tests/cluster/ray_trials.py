@@ -25,21 +25,21 @@ import pytest
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.graphs import nearest as nearest_module
 from gsum_assets.graphs.nearest import nearest
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES
-from gsum_resources import ray_engine
-from gsum_resources.blocks import Engine, engine_of
-from gsum_resources.embedder import LocalEmbedder
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import refresh
+from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
 from gsum_resources.embedding import memoized
+from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.home import Home
-from gsum_resources.instance import CONFIG_FILE, prepare
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Reply, Request
+from gsum_resources.engine import ray_engine
+from gsum_resources.engine.blocks import Engine, engine_of
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import Reply, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings import EngineSettings, ScorerSettings, Settings
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import EngineSettings, ScorerSettings, Settings
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords, HashEmbedder

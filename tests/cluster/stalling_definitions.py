@@ -3,9 +3,9 @@
 import time
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.tables import TABLES
-from gsum_resources.home import Home
-from gsum_resources.models import Models
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.models.models import Models
+from gsum_resources.settings.home import Home
 from tests.cluster.ray_trials import STEP
 from tests.models import HashEmbedder
 from tests.pipeline.stalling_run import StallingModel, stalled

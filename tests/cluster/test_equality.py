@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.home import Home
-from gsum_resources.parquet_store import Partition
-from gsum_resources.paths import path_at
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import path_at
+from gsum_resources.store.parquet_store import Partition
 from tests.cluster.homes import use_database
 from tests.cluster.servers import object_store, postgres_server
 from tests.conftest import House
@@ -30,7 +30,7 @@ WRITTEN = {"scores", "leaderboard", "graphrag.community_reports", "gae.clusters"
 @contextmanager
 def run_of(variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
     """`gsum run` of all sample corpora in a process of its own."""
-    command = [sys.executable, "-m", "gsum_assets.cli", "run", *CORPORA, "--methods", METHODS]
+    command = [sys.executable, "-m", "gsum_assets.cli.main", "run", *CORPORA, "--methods", METHODS]
     kept = {name: text for name, text in os.environ.items() if name != "DAGSTER_HOME"}
     process = subprocess.Popen(
         command, cwd=ROOT, env=kept | dict(variables), stdout=subprocess.PIPE, text=True

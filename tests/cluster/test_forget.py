@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.forget import forget
 from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
-from gsum_resources.instance_storage import storage_of
+from gsum_assets.runner.forget import forget
+from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.cluster.homes import shared_house
 from tests.cluster.servers import object_store, postgres_server, program, run
@@ -77,7 +77,7 @@ def test_no_sentence_is_left_in_database_and_object_store(house: House, database
 def test_a_storage_that_cannot_be_searched_is_named(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsum_resources.instance_storage._connect", lambda _: None)
+    monkeypatch.setattr("gsum_resources.dagster_io.instance_storage._connect", lambda _: None)
     with house.instance() as instance:
         done = forget(house.pipeline(), instance, CORPUS, document_in(3))
     assert "PostgresEventLogStorage" in done.unsearched

@@ -12,8 +12,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.processes import FENCE
-from gsum_resources.leases import Leases
+from gsum_assets.automation.processes import FENCE
+from gsum_resources.state.leases import Leases
 from tests.cluster.homes import use_database
 from tests.cluster.hosts import OTHER, ROOT, UNDER, require_host_names
 from tests.cluster.servers import postgres_server

@@ -9,7 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.processes import SUBMITTED
+from gsum_assets.automation.processes import SUBMITTED
 from tests.cluster.homes import use_database
 from tests.cluster.hosts import (
     UNDER,

@@ -12,11 +12,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources import parquet_store
-from gsum_resources.catalogue import define_views
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.paths import path_at
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.paths import path_at
+from gsum_resources.store import parquet_store
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.cluster.servers import object_store
 from tests.conftest import CORPUS, House, furnish
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at
@@ -27,8 +27,8 @@ N_VECTORS, DIMENSION = 320_000, 384  # 470 MiB
 WRITE_AND_READ = f"""
     import resource, sys
     import numpy as np, pyarrow as pa
-    from gsum_assets.tables import TABLES
-    from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+    from gsum_assets.pipeline.tables import TABLES
+    from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
     def peak():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -89,7 +89,7 @@ def house_in(bucket: str, root: Path, patch: pytest.MonkeyPatch) -> House:
     patch.setenv("GSUM_CORPORA", f"{bucket}/corpora")
     patch.setenv("GSUM_SETTINGS", f"{bucket}/shared/gsum.toml")
     (path_at(bucket) / "shared" / "gsum.toml").write_bytes(b"")
-    from gsum_resources.home import Home
+    from gsum_resources.settings.home import Home
 
     return House(Home.from_environment())
 

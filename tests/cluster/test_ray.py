@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash
-from gsum_resources.instance import CONFIG_FILE, prepare
-from gsum_resources.instance_storage import storage_of
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
+from gsum_resources.dagster_io.instance_storage import storage_of
+from gsum_resources.store.content_hash import content_hash
 from tests.cluster.ray_trials import BATCH
 from tests.cluster.servers import postgres_server
 from tests.conftest import House

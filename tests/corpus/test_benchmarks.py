@@ -12,7 +12,7 @@ import pytest
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.queries import load_queries
-from gsum_assets.corpus.settings import load_settings
+from gsum_assets.pipeline.corpus_settings import load_settings
 
 _ROOT = Path(__file__).parents[2]
 DATASETS = Path(os.environ.get("GSUM_DATASETS", _ROOT / "../shared/datasets"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.borders import border_ranks
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
 from tests.corpus.test_chunk import _LONGEST, _check, _cut, _document
 
 _VOCABULARY = [

@@ -7,8 +7,8 @@ from gsum_assets.corpus.conversion.worker import convert
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import sections_of
-from gsum_assets.tables import TABLES
-from gsum_resources.llm.classical.speech import speaker_labels, turns
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.text.speech import speaker_labels, turns
 
 TEAMS = """\ufeffWEBVTT
 

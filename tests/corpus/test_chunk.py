@@ -15,9 +15,9 @@ from gsum_assets.corpus.chunk import (
     n_word_pieces,
 )
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
 from gsum_assets.corpus.word_pieces import word_pieces
-from gsum_resources.content_hash import hash_texts
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_resources.store.content_hash import hash_texts
 from tests.smollm import smollm_tokenizer
 
 TOKENIZER = default_tokenizer()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gsum_assets.corpus.document_ids import ids_of_files
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.records import id_problem
-from gsum_assets.corpus.settings import CorpusSettings
+from gsum_assets.pipeline.corpus_settings import CorpusSettings
 
 
 def titles(folder: Path) -> dict[str, str]:

@@ -8,11 +8,11 @@ import pytest
 
 from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.evidence.sentences import sentence_rows
-from gsum_assets.method import Inputs
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash
-from gsum_resources.lineage import code_version_of
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, conform
+from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.lineage import code_version_of
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance, conform
 from tests.models import HashEmbedder
 
 NAME = "evidence.sentences"

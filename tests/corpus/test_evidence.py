@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.queries import Query, Span
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 
 def query_with(*spans: Span) -> Query:

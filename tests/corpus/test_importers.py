@@ -12,8 +12,8 @@ import pytest
 
 from gsum_assets.corpus.importers import BENCHMARKS, import_benchmark
 from gsum_assets.corpus.importers.graphrag_bench import split_of_guide
-from gsum_assets.corpus.settings import CorpusError, checked_section, load_settings
 from gsum_assets.jerr.settings import JerrSettings
+from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section, load_settings
 
 
 def _put(path, value):

@@ -8,15 +8,15 @@ from typing import Literal
 import pyarrow as pa
 import pytest
 
+from gsum_assets.answering.workspace import section_of
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import Document, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusSettings
-from gsum_assets.method import Inputs, Step, run
-from gsum_assets.tables import TABLES
-from gsum_assets.workspace import section_of
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
+from gsum_assets.pipeline.method import Inputs, Step, run
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.models import HashEmbedder
 
 STEPS: dict[str, Step] = {step.table: step for step in CORPUS}

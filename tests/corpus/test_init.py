@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.init import commented_toml, corpus_name, init_corpus
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.definitions import SETTINGS_TABLES
-from gsum_resources.home import Home
-from gsum_resources.settings import Settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import Settings
 
 
 @pytest.fixture

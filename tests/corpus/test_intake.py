@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.checks.documents import none_rejected
+from gsum_assets.corpus.document_checks import none_rejected
 from gsum_assets.corpus.intake import folder_intake, intake
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 SCHEMA = TABLES["rejected_documents"].schema
 

@@ -12,7 +12,7 @@ from gsum_assets.corpus.init import found_in
 from gsum_assets.corpus.listing import list_files, open_regular
 from gsum_assets.corpus.load import load, scan, take
 from gsum_assets.corpus.queries import load_queries
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 
 SETTINGS = CorpusSettings()
 
@@ -188,7 +188,7 @@ def test_own_files_that_cannot_be_read_are_named(
     def refuse(_: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("gsum_assets.corpus.settings.read_if_exists", refuse)
+    monkeypatch.setattr("gsum_assets.pipeline.corpus_settings.read_if_exists", refuse)
     monkeypatch.setattr("gsum_assets.corpus.queries.read_if_exists", refuse)
     with pytest.raises(CorpusError, match=r"corpus\.toml: no permission to read it"):
         load_settings(folder)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gsum_assets.automation.sensors import find_changes
 from gsum_assets.corpus.load import Document, bucket_of, load, scan
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings, DocumentSettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, DocumentSettings
+from gsum_assets.pipeline.tables import TABLES
 
 SETTINGS = CorpusSettings()
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gsum_assets.corpus import observe
-from gsum_assets.execute import observe_sources
-from gsum_resources.warehouse_io import WarehouseIO
+from gsum_assets.runner.execute import observe_sources
+from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from tests.conftest import CORPUS, House
 
 ENTITIES, RELATIONSHIPS = observe.GRAPH_FILES

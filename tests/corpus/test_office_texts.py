@@ -11,7 +11,7 @@ from gsum_assets.corpus.conversion.worker import CONVERTERS, convert
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import sections_of
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.corpus.office_files import archive, odt, xlsx
 
 RTF = rb"""{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.corpus.folder import read_records
-from gsum_assets.corpus.prompts import (
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.prompts import (
     Prompt,
     Prompts,
     names_of,
@@ -14,8 +15,7 @@ from gsum_assets.corpus.prompts import (
     prompts_of,
     write_prompts,
 )
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.families import PROMPTS
+from gsum_assets.registry.families import PROMPTS
 
 KNOWN = {
     "gor": Prompts({"response": Prompt("Answer in {max_words} words.", writes=True)}),

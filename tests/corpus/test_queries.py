@@ -3,7 +3,7 @@
 import json
 
 from gsum_assets.corpus.queries import Query, Span, load_queries
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 
 def _load(folder, *lines, known=("d1", "d2")):

@@ -17,11 +17,11 @@ from gsum_assets.corpus.folder import is_removed, read_records, stamp_of
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, write_corpus
 from gsum_assets.corpus.init import init_corpus
 from gsum_assets.corpus.load import Document, load, scan
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.forgetting.folder import take_out
-from gsum_resources.home import Home
-from gsum_resources.paths import is_remote, path_at
-from gsum_resources.settings import SettingsError
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.paths import is_remote, path_at
+from gsum_resources.settings.settings import SettingsError
 
 SETTINGS = CorpusSettings()
 

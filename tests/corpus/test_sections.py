@@ -6,7 +6,7 @@ import pytest
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.corpus.sections import sections_of
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 BOOK = """# The Book
 Preface.

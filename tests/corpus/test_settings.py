@@ -2,7 +2,12 @@
 
 import pytest
 
-from gsum_assets.corpus.settings import ChunkingSettings, CorpusError, CorpusSettings, load_settings
+from gsum_assets.pipeline.corpus_settings import (
+    ChunkingSettings,
+    CorpusError,
+    CorpusSettings,
+    load_settings,
+)
 
 
 def _settings(folder, text):

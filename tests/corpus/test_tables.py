@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gsum_assets.answering.sources import sources_of
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import Document, load, scan, take
 from gsum_assets.corpus.records import Record
-from gsum_assets.corpus.settings import CorpusSettings, checked_settings
 from gsum_assets.forgetting.folder import take_out
-from gsum_assets.sources import sources_of
+from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_settings
 
 SETTINGS = CorpusSettings()
 LONG = "The pump of the old ferry broke twice, and nobody had a spare part on the quay."

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.embedding.embedder import LocalEmbedder
 
 TEXTS = ["Who paid?", "The ferry was late because the hull leaked. " * 3, "word " * 400]
 
@@ -22,7 +22,7 @@ def test_identity_differs_from_torch() -> None:
 
 def test_torch_is_not_imported() -> None:
     code = (
-        "import sys; from gsum_resources.embedder import LocalEmbedder\n"
+        "import sys; from gsum_resources.embedding.embedder import LocalEmbedder\n"
         "LocalEmbedder(runtime='numpy').embed_queries(['Who paid?'])\n"
         "assert not {'torch', 'transformers'} & set(sys.modules)"
     )

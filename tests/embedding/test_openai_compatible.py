@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_resources.embedding.embedding_ledger import Batch
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import (
     EmbeddingError,
     OpenAICompatibleEmbedder,
     cut,
 )
-from gsum_resources.embedding_ledger import Batch
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Embedder, Metered, ModelUnavailableError
-from gsum_resources.settings import EmbeddingSettings
+from gsum_resources.protocols.protocols import Embedder, Metered, ModelUnavailableError
+from gsum_resources.settings.settings import EmbeddingSettings
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.replies import embedding_of
 from tests.servers.scripted import scripted_server
 

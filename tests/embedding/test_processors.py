@@ -12,7 +12,7 @@ TOLERANCE = 1e-5  # of unit vectors; measured 2.3e-7 between AVX-512, AVX2 and n
 PROGRAM = """
 import sys
 import numpy as np
-from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.embedding.embedder import LocalEmbedder
 texts = ["Why did the board wait?", "The heron met the boat. " * 20, "A lamp."]
 np.save(sys.argv[1], LocalEmbedder(device="cpu", threads=1).embed(texts))
 """

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gsum_resources.endpoint.rate_limit import MARGIN_S, WINDOW_S, RateLimiter, TokenEstimate
-from gsum_resources.state import ATTEMPTS, State
+from gsum_resources.state.database import ATTEMPTS, State
 from tests.endpoint.clock import JumpingLoop, run_jumping
 
 REQUEST = st.tuples(
@@ -137,7 +137,7 @@ def test_attempts_of_a_killed_process_still_count(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, signal, sys\n"
         "from gsum_resources.endpoint.rate_limit import RateLimiter\n"
-        "from gsum_resources.state import State\n"
+        "from gsum_resources.state.database import State\n"
         "state = State(sys.argv[1])\n"
         "limiter = RateLimiter(5, 0, lambda: state, 'a')\n"
         "async def work():\n"

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.answer import NOTHING_FOUND, AnswerError, answer_questions
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.models import FirstWords
 from tests.rows import question_rows, rows_of
 

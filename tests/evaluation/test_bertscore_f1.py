@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.graphs.bertscore import bertscore
 from gsum_resources.embedding.model_files import PACKAGED, model_folder
-from gsum_resources.token_embeddings import LocalTokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from tests.embedding.tiny_models import write_bert
 
 ANSWERED = [

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.costs import costs, shared_assets
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.rows import rows_of
 
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.corpus.settings import CorpusError, checked_section
 from gsum_assets.evaluation.generate_questions import (
     QuestionError,
     QuestionsSettings,
     generate_questions,
     questions_skipped,
 )
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from tests.evaluation.judges.scripted_judges import judging
 from tests.servers.replies import wanted_schema
 

@@ -6,7 +6,7 @@ import pytest
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.leaderboard import grids, leaderboard, to_markdown
 from gsum_assets.evaluation.score import score_answers
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.rows import question_rows, rows_of
 
 CUTS = (1, 3)

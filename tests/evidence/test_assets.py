@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gsum_assets.ask import ask
-from gsum_resources.arrow import pc
+from gsum_assets.answering.ask import ask
+from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines

@@ -6,12 +6,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.ask import ask
-from gsum_assets.forget import forget
-from gsum_assets.tables import TABLES
-from gsum_resources.checkpoints import learnt_hash
-from gsum_resources.lineage import code_version_of
-from gsum_resources.parquet_store import Partition, Provenance
+from gsum_assets.answering.ask import ask
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.forget import forget
+from gsum_resources.store.checkpoints import learnt_hash
+from gsum_resources.store.lineage import code_version_of
+from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.evidence.finetuning import average_precision, fine_tune
 from gsum_assets.evidence.learn import (
     MARKED,
@@ -25,9 +24,10 @@ from gsum_assets.evidence.rank import NAMES
 from gsum_assets.evidence.settings import TrainingSettings
 from gsum_assets.evidence.training import Example, folds_of
 from gsum_assets.evidence.weights import load_network, packed, unpacked
+from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
-from gsum_resources.checkpoints import learnt_hash
+from gsum_resources.store.checkpoints import learnt_hash
 from tests.evidence.toys import random_units, sentences, tables
 from tests.models import HashEmbedder
 

@@ -12,11 +12,11 @@ from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import SentenceIndex
 from gsum_assets.evidence.weights import load_network
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.lazy import Lazy
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.lazy import Lazy
 from tests.evidence.toys import axis, random_units, sentences, tables
 
 GRAPH, OWN = load_network("graph"), load_network("own")

@@ -9,10 +9,10 @@ import pytest
 
 from gsum_assets.evidence import sentence_index as module
 from gsum_assets.evidence.sentence_index import SentenceIndex, Sentences, sentence_index
-from gsum_assets.tables import TABLES
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.lazy import Lazy, lazy_rows
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.evidence.toys import random_units, sentences
 
 CORPUS = "tales"

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.evidence.network import Network
 from gsum_assets.evidence.scope import ScopeIndex
 from gsum_assets.evidence.sentence_index import SentenceIndex
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
 
 
 def axis(*values: float) -> np.ndarray:

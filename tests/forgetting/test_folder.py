@@ -12,8 +12,8 @@ import pytest
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.records import Record
-from gsum_assets.corpus.settings import CorpusSettings
 from gsum_assets.forgetting.folder import take_out
+from gsum_assets.pipeline.corpus_settings import CorpusSettings
 
 ROWS = [("a", "One."), ("b", "Two,\nin two lines."), ("c", "Three."), ("b", "Two again.")]
 SETTINGS = CorpusSettings()

@@ -10,21 +10,21 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets import cli
 from gsum_assets.automation.forget import Forgotten
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.forget import ForgetReport, forget, models_with
+from gsum_assets.cli import main as cli
 from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
-from gsum_assets.tables import TABLES
-from gsum_resources import parquet_store
-from gsum_resources.appended import read_appended
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.checkpoints import learnt_hash
-from gsum_resources.instance_storage import storage_of
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.forget import ForgetReport, forget, models_with
+from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.parquet_store import Partition, Provenance
-from gsum_resources.protocols import ModelUnavailableError
+from gsum_resources.protocols.protocols import ModelUnavailableError
+from gsum_resources.store import parquet_store
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.checkpoints import learnt_hash
+from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, requests_by_asset
@@ -262,7 +262,7 @@ def test_outputs_that_cannot_be_rebuilt_are_deleted(indexed: House) -> None:
 
 def test_last_document_needs_deletion_of_the_folder(first: House) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gsum_assets.forget.read_records", lambda *_: iter(()))
+        patch.setattr("gsum_assets.runner.forget.read_records", lambda *_: iter(()))
         with pytest.raises(CorpusError, match=r"'tale-.*is the only document.*delete the folder"):
             forgotten(first, OTHER)
     assert (first.folder / f"{OTHER}.txt").exists()

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.forgetting.replies import FORGOTTEN, Present, replies_to_forget
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 CALLS = TABLES["llm_calls"]
 

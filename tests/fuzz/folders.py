@@ -24,8 +24,8 @@ import hypothesis
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 
-from gsum_assets.corpus.settings import CorpusError
-from gsum_resources.embedder import LocalEmbedder
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.embedding.embedder import LocalEmbedder
 from tests.conftest import House
 from tests.fast_runs import tables_only
 from tests.fuzz.folder_plans import Expected, plans, written

@@ -29,8 +29,13 @@ from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.llm.salvage import usable
-from gsum_resources.protocols import Completion, CompletionError, ModelUnavailableError, Request
-from gsum_resources.settings import LlmSettings
+from gsum_resources.protocols.protocols import (
+    Completion,
+    CompletionError,
+    ModelUnavailableError,
+    Request,
+)
+from gsum_resources.settings.settings import LlmSettings
 from tests.servers.raw import Raw, chat, raw_server
 
 CHUNK = extraction_schema(("person", "place"), True)

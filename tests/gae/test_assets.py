@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.ask import ask
-from gsum_resources.arrow import pc
+from gsum_assets.answering.ask import ask
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.evaluation.judges.scripted_judges import judging

@@ -11,8 +11,8 @@ from gsum_assets.gae.clusterings import clusterings, clusters, labels_of
 from gsum_assets.gae.graph_edges import graph_edges
 from gsum_assets.gae.levels import levels, vector_rows
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
 from tests.gae.toy_words import known_words
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import topic_tables

@@ -14,8 +14,8 @@ from gsum_assets.gae.graph_edges import (
 from gsum_assets.gae.node_features import bases_of, features, fitted_bases, node_features
 from gsum_assets.gae.settings import GraphSettings
 from gsum_assets.gae.word_vectors import WordStatistics, word_statistics, word_vectors
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
 from tests.gae.toy_words import known_words
 from tests.gor.toy_documents import shuffled
 from tests.retrieval.toys import collection

@@ -8,12 +8,12 @@ import pytest
 from gsum_assets.gae.rank import Tables, rank
 from gsum_assets.gae.settings import RerankSettings
 from gsum_assets.gae.variants import VARIANTS
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.seeds import Seeds
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import topic_tables
 

@@ -11,9 +11,9 @@ from gsum_assets.gae.refine import grade, refined_contexts, unrefined_contexts, 
 from gsum_assets.gae.reflect import reflections
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.gae.topics import topics
-from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols import Request
+from gsum_resources.protocols.protocols import Request
 from tests.gae.toy_contexts import (
     BRIDGE,
     COOKING,

@@ -1,7 +1,7 @@
 """One request for each question and passage; a failure costs its row alone."""
 
 from gsum_assets.gae.reflect import reflections
-from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.gae.toy_contexts import BRIDGE, COOKING, QUESTION, SETTINGS, contexts, queries
 from tests.gor.toy_documents import Scripted

@@ -16,8 +16,8 @@ from gsum_assets.gae.settings import (
     RerankSettings,
     TrainingSettings,
 )
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.tables import TABLES
 from tests.lightpal.toys import topic_tables
 
 QUERIES = TABLES["queries"].empty()

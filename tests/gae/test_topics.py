@@ -7,7 +7,7 @@ import pytest
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.gae.topics import topics
-from gsum_resources.embedder import LocalEmbedder
+from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.gae.toy_contexts import BRIDGE, COOKING, QUESTION, SETTINGS, contexts, queries
 from tests.gor.toy_documents import Scripted

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.ask import ask
+from gsum_assets.answering.ask import ask
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.corpus.settings import CorpusError
 from gsum_assets.gor.infer import load_encoder
-from gsum_assets.tables import TABLES
-from gsum_resources.checkpoints import Checkpoint, CheckpointError, unpack
-from gsum_resources.parquet_store import Partition, Provenance
-from gsum_resources.protocols import Completion, CompletionError, Request
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Completion, CompletionError, Request
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, unpack
+from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.models import FirstWords, HashEmbedder

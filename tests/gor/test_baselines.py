@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors, text_scores
+from gsum_assets.pipeline.embed import vector_column
 from tests.gor.toy_documents import shuffled
 
 

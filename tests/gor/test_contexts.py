@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.gor.contexts import nodes_within, top_nodes
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 
 TEXTS = ["one two three", "one", "one", "one two", "one two three four"]
 

@@ -11,7 +11,7 @@ from gsum_assets.gor.encoders import NodeNorm, convolution, new_encoder
 from gsum_assets.gor.graphs import side_by_side
 from gsum_assets.gor.infer import infer
 from gsum_assets.gor.settings import EncoderSettings
-from gsum_resources.checkpoints import CheckpointError
+from gsum_resources.store.checkpoints import CheckpointError
 from tests.gor.toy_graphs import permuted, toy_graph
 
 NAMES = ("gat", "gcn", "sgc", "gin", "sage")

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.gor.graphs import FOLLOWS, NO_SOURCE, RECORD, side_by_side
 from gsum_assets.gor.infer import infer
 from gsum_assets.gor.learn import with_positives
@@ -14,6 +13,7 @@ from gsum_assets.gor.losses import contrastive_loss, listwise_loss, losses, rank
 from gsum_assets.gor.settings import LossSettings, TrainingSettings
 from gsum_assets.gor.train import train, training_key
 from gsum_assets.gor.variants import EVIDENCE, training_settings
+from gsum_assets.pipeline.embed import vector_column
 from tests.gor.toy_graphs import toy_graph
 
 SETTINGS = training_settings(EVIDENCE, TrainingSettings(epochs=4, batch_graphs=2))

@@ -4,15 +4,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.gor.learn import (
     graphs_to_learn_from,
     trained_tables,
     with_global_questions,
 )
 from gsum_assets.gor.settings import EncoderSettings, TrainingSettings
-from gsum_resources.checkpoints import learnt_hash
-from gsum_resources.token_embeddings import TokenVectors
+from gsum_assets.pipeline.embed import vector_column
+from gsum_resources.embedding.token_embeddings import TokenVectors
+from gsum_resources.store.checkpoints import learnt_hash
 from tests.gor.toy_graphs import toy_graph
 
 GRAPHS = [toy_graph(name) for name in ("a", "b", "c")]

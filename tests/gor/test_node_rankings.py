@@ -6,9 +6,9 @@ import pytest
 
 from gsum_assets.gor.node_rankings import SCHEMA, node_rankings
 from gsum_assets.graphs.bertscore import bertscore
-from gsum_resources.memo import Memo
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.token_embeddings import LocalTokenEmbedder
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
+from gsum_resources.store.memo import Memo
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.embedding.tiny_models import write_bert
 
 NODES = [

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.corpus.settings import CorpusError, checked_section
 from gsum_assets.gor.settings import EncoderSettings, GorSettings, LossSettings, TrainingSettings
 from gsum_assets.gor.variants import training_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 
 
 def test_partial_settings_table_is_valid():

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows, source_ranks
+from gsum_assets.pipeline.embed import vector_column
 from tests.gor.toy_graphs import toy_graph
 
 SIMILAR = np.array([[0.9], [0.5], [0.1], [0.7]])  # three chunks, one response

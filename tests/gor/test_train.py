@@ -12,7 +12,7 @@ from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
 from gsum_assets.gor.source_ranks import source_ranks
 from gsum_assets.gor.train import is_state_of, learning_rate, train
-from gsum_resources.checkpoints import CheckpointError, unpack
+from gsum_resources.store.checkpoints import CheckpointError, unpack
 from tests.gor.toy_graphs import toy_graph
 
 GRAPHS = [toy_graph(f"d{i}", n_chunks=4 + i, n_queries=2 + i % 3) for i in range(5)]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.corpus.embed import vector_column
-from gsum_resources.content_hash import hash_texts
-from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_assets.pipeline.embed import vector_column
+from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.store.content_hash import hash_texts
 
 STORIES = (
     "Mrs. Alder sold the orchard behind the mill to the railway company in March. Her brother "

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.table import Table
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Table
 
 Rows = list[dict[str, Any]]
 CORPUS = "harbour"

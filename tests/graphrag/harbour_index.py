@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphrag.index_tables import Index
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
 from tests.graphrag.harbour import (
     ANN,
     BOAT,

@@ -13,7 +13,7 @@ from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.acronyms import Explained, explained
 from gsum_assets.graphrag.aliases import entity_id, resolve
 from gsum_assets.graphrag.settings import MergingSettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 Corpus = dict[str, list[str]]

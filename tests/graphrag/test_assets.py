@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.ask import ask
-from gsum_assets.run import RunReport
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.answering.ask import ask
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import RunReport
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.graphrag.communities import communities, cut
 from gsum_assets.graphrag.settings import CommunitySettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.graphrag.toys import Graph, clique, graph, mapped
 
 SMALL = CommunitySettings(max_size=4, method="leiden")  # `test_louvain.py` has the default

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from gsum_assets.graphrag.compat import VIEWS
-from gsum_assets.tables import TABLES
-from gsum_resources.catalogue import define_views
-from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.conftest import House
 from tests.graphrag.harbour import ANN, BOAT, CORPUS, LAMP, LIN, write_graph
 

@@ -19,7 +19,7 @@ from gsum_assets.graphrag.contexts import (
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import ANN, BOAT, LAMP, LIN, table_of_rows

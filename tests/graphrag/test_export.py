@@ -9,11 +9,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from gsum_assets.graphrag.export import entity_graph, graphml
-from gsum_assets.tables import TABLES
-from gsum_resources.home import Home
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.home import Home
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.graphrag.harbour import (
     ANN,
     BOAT,

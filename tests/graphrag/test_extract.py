@@ -14,13 +14,13 @@ from gsum_assets.graphrag.extract import extract
 from gsum_assets.graphrag.prompts import example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import LanguageModel
+from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.evaluation.judges.scripted_judges import judging
 from tests.graphrag.toys import tables_of
 from tests.llm.embedders import WordEmbedder

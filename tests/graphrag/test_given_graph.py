@@ -12,12 +12,12 @@ from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.names import holds, name_key
 from gsum_assets.corpus.rows import rows_of
-from gsum_assets.corpus.settings import CorpusError, CorpusSettings
 from gsum_assets.graphrag.given_graph import Given, extracted_from, read_given
 from gsum_assets.graphrag.name_index import texts_holding
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.arrow import pc
 from tests.graphrag.toys import tables_of
 
 ENTITIES = [

@@ -12,9 +12,9 @@ from gsum_assets.graphrag.aliases import resolve
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.settings import MergingSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import Request
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Request
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import prompt_length

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from gsum_assets.graphrag.plots import communities_picture
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
 MAX_BYTES = 120_000  # it is stored in the event log

@@ -14,9 +14,9 @@ from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.elements import claim_text, elements_of, entity_text
 from gsum_assets.graphrag.reports import Reporter, report_text
 from gsum_assets.graphrag.settings import CommunitySettings, ReportSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import Request
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import Request
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import Graph, clique, graph, mapped, prompt_length

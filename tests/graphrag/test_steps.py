@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.corpus.embed import vector_column
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.method import METHOD
 from gsum_assets.graphrag.prompts import PROMPTS
-from gsum_assets.method import Inputs, run
-from gsum_assets.result import Picture
-from gsum_assets.tables import TABLES
-from gsum_resources.lazy import Lazy
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.method import Inputs, run
+from gsum_assets.pipeline.result import Picture
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.parquet_store import conform
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.parquet_store import conform
 from tests.models import HashEmbedder
 
 TEXTS = ("Marit Olsen met Dov Hallam at Tarnholt.", "Dov Hallam told Wren Tarry of Tarnholt.")

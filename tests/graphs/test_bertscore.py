@@ -8,7 +8,7 @@ import pytest
 from gsum_assets.corpus.chunk import chunk_by_tokens, default_tokenizer
 from gsum_assets.graphs import bertscore as module
 from gsum_assets.graphs.bertscore import bertscore
-from gsum_resources.token_embeddings import LocalTokenEmbedder, TokenVectors
+from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder, TokenVectors
 from tests.embedding.tiny_models import write_bert
 
 CORPORA = Path(__file__).parents[2] / "data" / "corpora"

@@ -17,13 +17,13 @@ from dagster._core.execution.context.compute import current_execution_context
 
 from gsum_assets.automation.staleness import Node
 from gsum_assets.corpus import observe
+from gsum_assets.dagster_assets.partitions import partitions_of, variant_key
 from gsum_assets.definitions import Pipeline
-from gsum_assets.partitions import partitions_of, variant_key
-from gsum_assets.tables import TABLES
-from gsum_resources.lineage import feeds
-from gsum_resources.models_io import ModelsIO
-from gsum_resources.parquet_store import Partition
-from gsum_resources.settings_io import SettingsIO
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.settings_io import SettingsIO
+from gsum_resources.store.lineage import feeds
+from gsum_resources.store.parquet_store import Partition
 
 _LOG = logging.getLogger(__name__)
 _LOG.addHandler(logging.NullHandler())

@@ -15,18 +15,18 @@ import dagster as dg
 from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES, table_of
-from gsum_resources import state
-from gsum_resources.content_hash import content_hash
-from gsum_resources.home import Home
+from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.runner.run import refresh
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore, Partition
-from gsum_resources.protocols import CompletionError, OnReply, Reply, Request
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import CompletionError, OnReply, Reply, Request
 from gsum_resources.scoring.unigram import UnigramScorer
-from gsum_resources.settings import Settings
-from gsum_resources.table import Table
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import Settings
+from gsum_resources.state import database as state
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
 from tests.conftest import keep_no_step_logs
 from tests.fast_runs import keep_plans
 from tests.growing.by_hand import Workshop, observe_folder

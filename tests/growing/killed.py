@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy.engine.default import DefaultDialect
 
-from gsum_resources.event_log import EventLog
+from gsum_resources.dagster_io.event_log import EventLog
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.growing.home import Faltering
 from tests.models import HashEmbedder

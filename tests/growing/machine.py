@@ -14,7 +14,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.growing.choices import FAMILIES, MODELS, QUESTIONS, SETTINGS, SMALL, Tables
 from tests.growing.daemon import Daemon
 from tests.growing.folders import IDS, KINDS, Entry, Folder

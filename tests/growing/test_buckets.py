@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.content_hash import content_hash
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.content_hash import content_hash
 from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS, SMALL
 from tests.growing.folders import Entry, Folder

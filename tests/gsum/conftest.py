@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import refresh
-from gsum_resources.home import Home
-from gsum_resources.instance import open_instance
+from gsum_assets.runner.run import refresh
+from gsum_resources.dagster_io.instance import open_instance
+from gsum_resources.settings.home import Home
 from tests.conftest import keep_no_step_logs
 from tests.fast_runs import tables_only
 from tests.gsum.harbour import METHODS, write_corpus

@@ -9,9 +9,9 @@ import pytest
 import gsum
 from gsum.in_memory import CORPUS
 from gsum_assets.definitions import METHODS
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.stub_models import LetterHashes
+from gsum_resources.models.stub_models import LetterHashes
 from tests.conftest import House
 from tests.models import HashEmbedder
 from tests.pipeline.homes import house_at, write_lines

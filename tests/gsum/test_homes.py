@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import gsum
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from tests.gsum.harbour import METHODS, QUESTIONS, TEXTS
 
 

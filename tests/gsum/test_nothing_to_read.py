@@ -6,7 +6,7 @@ import pytest
 
 import gsum
 from gsum_assets.evaluation.answer import NOTHING_FOUND
-from gsum_assets.families import FAMILIES
+from gsum_assets.registry.families import FAMILIES
 from gsum_assets.retrieval.oracles import ORACLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.models import HashEmbedder

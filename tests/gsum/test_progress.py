@@ -10,7 +10,7 @@ import pytest
 import gsum
 from gsum import progress, runs
 from gsum.progress import Progress, is_interactive
-from gsum_resources.progress import reporter
+from gsum_resources.messages.progress import reporter
 from tests.models import FirstWords, HashEmbedder
 
 TEXTS = {"ferry": "The ferry broke its pump in March.", "mill": "The mill was built in 1846."}

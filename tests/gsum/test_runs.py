@@ -9,11 +9,11 @@ import pytest
 
 import gsum
 from gsum.wording import of_arguments
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.contexts import top_contexts
-from gsum_resources.protocols import ModelUnavailableError
-from gsum_resources.settings import SettingsError
+from gsum_resources.protocols.protocols import ModelUnavailableError
+from gsum_resources.settings.settings import SettingsError
 from tests.models import FirstWords, HashEmbedder
 from tests.toy.longest.method import METHOD
 

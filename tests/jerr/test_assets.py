@@ -8,11 +8,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.answer_lines import answer_lines
-from gsum_assets.ask import ask
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.run import RunReport, refresh
-from gsum_assets.tables import TABLES
+from gsum_assets.answering.answer_lines import answer_lines
+from gsum_assets.answering.ask import ask
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by

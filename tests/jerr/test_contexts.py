@@ -8,7 +8,7 @@ from gsum_assets.evaluation.answer import answer_request
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
 from gsum_assets.jerr.settings import AnswerSettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.jerr.test_search import found
 from tests.jerr.tower import INDEX

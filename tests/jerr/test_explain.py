@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from gsum_assets.jerr.explain import explained
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.jerr.test_reread import again
 from tests.jerr.test_search import found, keywords
 from tests.jerr.tower import EDGES

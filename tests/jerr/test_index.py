@@ -8,10 +8,10 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.jerr.index import INDEX
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.sizes import rows_of_size
-from gsum_assets.method import Inputs, run
-from gsum_resources.lazy import Lazy
+from gsum_assets.pipeline.method import Inputs, run
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols import LanguageModel
+from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.store.lazy import Lazy
 from tests.gor.toy_documents import STORIES
 from tests.models import FirstWords, HashEmbedder
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from gsum_assets.jerr.lines import first_in_full, line_contexts, ranked_lines
 from gsum_assets.jerr.matches import SearchSpace
 from gsum_assets.jerr.search import by_match
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, SYNOPSES, WORDS
 

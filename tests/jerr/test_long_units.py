@@ -20,8 +20,8 @@ from gsum_assets.jerr.long_units import (
     unit_contexts,
 )
 from gsum_assets.jerr.settings import LongSettings
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.tables import TABLES
 from tests.retrieval.toys import CHUNKS, collection, toy_questions
 
 Lengths = dict[str, list[int]]

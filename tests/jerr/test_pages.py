@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.schemas import Pause
 from gsum_assets.jerr.settings import PageSettings
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
 from tests.llm.embedders import WordEmbedder
 
 SMALL = PageSettings(min_words=4, max_words=12, gist_words=10)

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from gsum_assets.jerr.plots import graph_picture
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.plots.toys import ODD_NAMES, with_names
 
 MAX_BYTES = 120_000  # it is stored in the event log

@@ -10,7 +10,7 @@ from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.jerr.look_up import look_ups
 from gsum_assets.jerr.reread import reread
 from gsum_assets.jerr.settings import AnswerSettings
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.gor.toy_documents import Scripted
 

@@ -10,7 +10,7 @@ from gsum_assets.jerr.order import chunks_by_nodes
 from gsum_assets.jerr.search import search
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.variants import VARIANTS
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, WORDS
 

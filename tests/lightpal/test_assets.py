@@ -9,9 +9,9 @@ import duckdb
 import numpy as np
 import pytest
 
-from gsum_assets.ask import ask
-from gsum_assets.corpus.settings import CorpusError
-from gsum_resources.protocols import OnRow
+from gsum_assets.answering.ask import ask
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.protocols.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of

@@ -9,8 +9,8 @@ import pytest
 from gsum_assets.lightpal import lists as lists_module
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.lists import candidate_lists, matrix_of
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import EMPTY, number, pairs_of, topic_tables
 from tests.retrieval.toys import collection, tables

@@ -5,8 +5,8 @@ import pytest
 
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.lightpal.toys import EMPTY, TableScorer, pairs_of, topic_tables
 from tests.retrieval.toys import collection

@@ -8,9 +8,9 @@ import pytest
 from gsum_assets.graphs import nearest_again
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.earlier import note, read_earlier
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 TABLE, CORPUS = TABLES["lightpal.candidates"], "tales"
 

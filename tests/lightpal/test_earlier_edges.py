@@ -12,11 +12,11 @@ from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.lightpal.earlier_edges import hashes_of_lists, keep_hashes, read_earlier_edges
 from gsum_assets.lightpal.lists import Lists, lists_of, scores_of_lists
 from gsum_assets.lightpal.passage_edges import edges_among
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.scoring.unigram import UnigramScorer
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.lightpal.test_earlier import CHANGES, SIZES, a_collection
 
 TABLE, CORPUS, HOW = TABLES["lightpal.passage_edges"], "tales", "3 edges"

@@ -10,9 +10,9 @@ from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores, scores_of
 from gsum_assets.lightpal.earlier_scores import known_scores, note_scores
 from gsum_assets.lightpal.lists import lists_of
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.lightpal.test_earlier import CHANGES, SIZES, a_collection
 from tests.lightpal.toys import TableScorer, pairs_of
 

@@ -9,12 +9,12 @@ import pytest
 from gsum_assets.gae.graph_edges import graph_edges
 from gsum_assets.gae.settings import GraphSettings
 from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import top_contexts
-from gsum_assets.tables import TABLES
-from gsum_resources import arrow, parquet_store
-from gsum_resources.content_hash import content_hash
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store import arrow, parquet_store
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.gae.toy_words import known_words
 from tests.lightpal.toys import edges_of, topic_tables
 
@@ -64,7 +64,7 @@ def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: py
         store.write(t, Partition("plain"), r, NEW) for t, r in zip(tables, written(), strict=True)
     ]
     monkeypatch.setattr(parquet_store, "_GROUP_ROWS", 100)
-    monkeypatch.setattr("gsum_resources.content_hash._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("gsum_resources.store.content_hash._ROWS_AT_ONCE", 7)
     for table, rows, expected in zip(tables, written(), plain, strict=True):
         for index, name in enumerate(rows.column_names):
             if pa.types.is_string(rows.schema.field(name).type):

@@ -9,8 +9,8 @@ import pytest
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.lightpal.passage_edges import _strongest, passage_edges
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_assets.tables import TABLES
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import EMPTY, candidate_table, ends_of, topic_tables

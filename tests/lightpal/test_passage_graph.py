@@ -7,7 +7,7 @@ import pytest
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import edge_table, edges_of, ends_of, topic_tables
 from tests.retrieval.toys import collection

@@ -13,16 +13,16 @@ from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import DEPTH, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.protocols import PassageScorer
+from gsum_resources.protocols.protocols import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
+from gsum_resources.store.arrow import pc
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import TableScorer, edges_of, topic_tables
 

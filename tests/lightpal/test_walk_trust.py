@@ -9,12 +9,12 @@ import pytest
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.settings import WalkSettings
 from gsum_assets.lightpal.walk_trust import walk_trust
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import held_out as module
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.held_out import Evidence, trust
 from gsum_assets.retrieval.ranking import Retriever, Scores
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import (
     EMPTY,

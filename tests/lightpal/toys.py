@@ -12,10 +12,10 @@ from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
 from gsum_assets.lightpal.lists import hashes_of, numbers_of
 from gsum_assets.lightpal.passage_edges import passage_edges
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import OnRow
+from gsum_resources.protocols.protocols import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import embedding_table
 

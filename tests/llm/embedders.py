@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gsum_resources.llm.classical.vocabulary import content_stems
+from gsum_resources.text.vocabulary import content_stems
 
 
 class WordEmbedder:

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from gsum_assets.corpus.names import names_skipped
-from gsum_resources.llm.classical.entities import extract_entities, guess_type, proper_names
-from gsum_resources.llm.classical.facts import atomic_statements, extract_facts
-from gsum_resources.llm.classical.keyphrases import distinct, keyphrases
-from gsum_resources.llm.classical.noun_phrases import noun_phrases
-from gsum_resources.llm.classical.question import write_question
-from gsum_resources.llm.classical.relevance import grade
-from gsum_resources.llm.classical.sentences import read_sentences
-from gsum_resources.llm.classical.topics import enumerate_phrases
+from gsum_resources.text.entities import extract_entities, guess_type, proper_names
+from gsum_resources.text.facts import atomic_statements, extract_facts
+from gsum_resources.text.keyphrases import distinct, keyphrases
+from gsum_resources.text.noun_phrases import noun_phrases
+from gsum_resources.text.question import write_question
+from gsum_resources.text.relevance import grade
+from gsum_resources.text.sentences import read_sentences
+from gsum_resources.text.topics import enumerate_phrases
 
 MEETING = read_sentences(
     [

@@ -6,10 +6,10 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from gsum_resources.llm import results
-from gsum_resources.llm.classical.reading import question_aspects, words_of_answer
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.protocols import results
+from gsum_resources.protocols.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.text.reading import question_aspects, words_of_answer
 from tests.llm.embedders import WordEmbedder
 
 BOAT = (

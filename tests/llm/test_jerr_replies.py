@@ -8,14 +8,14 @@ from pydantic import BaseModel
 
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.llm.classical.element_relations import relate_elements
-from gsum_resources.llm.classical.pauses import least_alike
-from gsum_resources.llm.classical.sentences import read_sentences
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.llm.results import Entity, Relationship
-from gsum_resources.protocols import Completion, Request
-from gsum_resources.settings import LlmSettings
+from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.results import Entity, Relationship
+from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.text.element_relations import relate_elements
+from gsum_resources.text.pauses import least_alike
+from gsum_resources.text.sentences import read_sentences
 from tests.llm.embedders import WordEmbedder
 from tests.servers.extractive import extractive_says
 from tests.servers.scripted import scripted_server

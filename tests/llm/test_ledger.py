@@ -11,15 +11,13 @@ import duckdb
 import pytest
 from pydantic import BaseModel
 
-from gsum_assets.tables import TABLES
-from gsum_resources.catalogue import define_views
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm import ledger as ledgers
 from gsum_resources.llm import reply_writer
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import (
+from gsum_resources.protocols.protocols import (
     Completion,
     CompletionError,
     LanguageModel,
@@ -28,7 +26,9 @@ from gsum_resources.protocols import (
     Reply,
     Request,
 )
-from gsum_resources.state import state_of
+from gsum_resources.state.database import state_of
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 
 TABLE = TABLES["llm_calls"]

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.llm.classical.passages import join_overlapping
+from gsum_resources.text.passages import join_overlapping
 
 TEXT = " ".join(f"sentence{i} has its own number {i * 7919}." for i in range(60))
 

@@ -11,9 +11,9 @@ from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Keywords, LookUp
 from gsum_resources.llm.coerce import coerced
 from gsum_resources.llm.reasoning import closes_reasoning, opens_reasoning, without_reasoning
-from gsum_resources.llm.results import Score
 from gsum_resources.llm.salvage import salvage
 from gsum_resources.llm.structure import StructureError, plain_text, read
+from gsum_resources.protocols.results import Score
 
 ANSWER = "The boat left at noon."
 FINAL = f"<|channel|>final<|message|>{ANSWER}"

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_resources.llm.classical.ranking import centrality, relevance
-from gsum_resources.llm.classical.rendering import render_sentences
-from gsum_resources.llm.classical.selection import (
+from gsum_resources.text.ranking import centrality, relevance
+from gsum_resources.text.rendering import render_sentences
+from gsum_resources.text.selection import (
     SelectionSettings,
     is_statement,
     readability,
@@ -15,7 +15,7 @@ from gsum_resources.llm.classical.selection import (
     select_sentences,
     word_weights,
 )
-from gsum_resources.llm.classical.sentences import Sentence, read_sentences
+from gsum_resources.text.sentences import Sentence, read_sentences
 from tests.llm.embedders import WordEmbedder
 
 SETTINGS = SelectionSettings()

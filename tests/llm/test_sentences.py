@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_resources.llm.classical.sentences import read_sentences, split_clauses, split_sentences
+from gsum_resources.text.sentences import read_sentences, split_clauses, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.llm.classical.speech import (
+from gsum_resources.text.speech import (
     Turn,
     is_spoken,
     join_interrupted,

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.failures import EndpointError, TransientError, failure_of, stated_pause
 from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.llm.results import Score
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, CompletionError, Request
-from gsum_resources.settings import LlmSettings, Settings
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import Completion, CompletionError, Request
+from gsum_resources.protocols.results import Score
+from gsum_resources.settings.settings import LlmSettings, Settings
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server

@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field, RootModel
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
-from gsum_resources.llm.results import Entities, Score, TopicScore
 from gsum_resources.llm.structure import (
     StructureError,
     correction,
@@ -20,6 +19,7 @@ from gsum_resources.llm.structure import (
     parse,
     read,
 )
+from gsum_resources.protocols.results import Entities, Score, TopicScore
 
 
 class Note(BaseModel):

@@ -17,16 +17,21 @@ from hypothesis import strategies as st
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
 from gsum_assets.evaluation.budget import counter_for, room_for
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.openai_compatible import opening
-from gsum_resources.llm.results import Entities
 from gsum_resources.llm.tokens import Window, _common_words, most_tokens, tokenizer_at
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, CompletionError, ModelUnavailableError, Request
-from gsum_resources.settings import Settings, SettingsError
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import (
+    Completion,
+    CompletionError,
+    ModelUnavailableError,
+    Request,
+)
+from gsum_resources.protocols.results import Entities
+from gsum_resources.settings.settings import Settings, SettingsError
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 from tests.smollm import smollm_tokenizer
 

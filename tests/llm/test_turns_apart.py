@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict, Words
-from gsum_resources.llm.classical.rendering import flat_text, join_texts, render_sentences
-from gsum_resources.llm.classical.sentences import read_sentences
-from gsum_resources.llm.classical.speech import trim_speech
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.results import Entities, Facts
-from gsum_resources.protocols import Completion, Request
+from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.results import Entities, Facts
+from gsum_resources.text.rendering import flat_text, join_texts, render_sentences
+from gsum_resources.text.sentences import read_sentences
+from gsum_resources.text.speech import trim_speech
 from tests.llm.embedders import WordEmbedder
 
 MEETING = (

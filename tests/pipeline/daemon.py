@@ -11,8 +11,8 @@ from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from gsum_assets.automation.jobs import REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
-from gsum_resources.parquet_store import Partition
-from gsum_resources.warehouse_io import partition_of
+from gsum_resources.dagster_io.warehouse_io import partition_of
+from gsum_resources.store.parquet_store import Partition
 
 AssetPartition = tuple[str, Partition]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.content_hash import content_hash
-from gsum_resources.home import Home
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.home import Home
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.content_hash import content_hash
 from tests.conftest import CORPUS, House, document_in
 
 GOOD, BAD = document_in(0), document_in(3)

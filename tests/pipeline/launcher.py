@@ -16,8 +16,8 @@ from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, RunLa
 from dagster._grpc.types import ExecuteRunArgs
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
-from gsum_resources.home import Home
-from gsum_resources.instance import CONFIG_FILE, prepare
+from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
+from gsum_resources.settings.home import Home
 
 WORKER = "test/worker"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets import processes
-from gsum_resources.home import Home
-from gsum_resources.instance import open_instance
-from gsum_resources.leases import Leases
+from gsum_assets.automation import processes
+from gsum_resources.dagster_io.instance import open_instance
+from gsum_resources.settings.home import Home
+from gsum_resources.state.leases import Leases
 
 CORPUS = "tales"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from tests.conftest import House, document_in, keep_no_step_logs
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import Line, ScriptedServer

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.rate_limit import RateLimiter
 

@@ -20,9 +20,9 @@ import sqlalchemy as sa
 from gsum_assets.gor import train
 from gsum_assets.gor.losses import Losses
 from gsum_resources.embedding import memoized
-from gsum_resources.home import Home
-from gsum_resources.protocols import Reply, Request
-from gsum_resources.state import REPLIES, state_of
+from gsum_resources.protocols.protocols import Reply, Request
+from gsum_resources.settings.home import Home
+from gsum_resources.state.database import REPLIES, state_of
 from tests.conftest import House
 from tests.fast_runs import tables_only
 from tests.models import FirstWords, HashEmbedder

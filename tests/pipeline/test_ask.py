@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.ask import Answer, ask
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.answering.ask import Answer, ask
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.retrieval.oracles import ORACLES
 from gsum_assets.retrieval.variants import RETRIEVERS
 from tests.conftest import CORPUS, House, text_of
@@ -134,7 +134,7 @@ def test_named_document_only_is_read(indexed: House, method: str) -> None:
 
 def test_ask_command_runs_without_dagster_and_torch(indexed: House) -> None:
     code = (
-        "import sys; from gsum_assets.cli import main\n"
+        "import sys; from gsum_assets.cli.main import main\n"
         "main(sys.argv[1:], standalone_mode=False)\n"
         "heavy = {'dagster', 'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy"

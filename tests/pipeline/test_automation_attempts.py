@@ -3,9 +3,9 @@
 import dagster as dg
 import pytest
 
-from gsum_assets.execute import observe_sources
-from gsum_assets.run import refresh
-from gsum_resources.parquet_store import Partition
+from gsum_assets.runner.execute import observe_sources
+from gsum_assets.runner.run import refresh
+from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, materialized_by
 from tests.models import FirstWords
 from tests.pipeline.daemon import reindex, requested, start
@@ -51,8 +51,8 @@ def test_daemon_failure_is_retried_by_the_refresh_that_waited(
         changeable.model.refuses = None
         return failed
 
-    monkeypatch.setattr("gsum_assets.run.others_at_work", at_work)
-    monkeypatch.setattr("gsum_assets.run._WAIT_S", 0.0)
+    monkeypatch.setattr("gsum_assets.runner.run.others_at_work", at_work)
+    monkeypatch.setattr("gsum_assets.runner.run._WAIT_S", 0.0)
     with changeable.instance() as instance:
         report = refresh(pipeline, instance, CORPUS)
         assert "retrieval/summaries[bm25]" in materialized_by(report)

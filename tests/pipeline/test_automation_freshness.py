@@ -13,7 +13,7 @@ from dagster._core.loader import LoadingContextForTest
 from gsum_assets.automation import freshness
 from gsum_assets.automation.freshness import confirmations
 from gsum_assets.definitions import FAMILIES
-from gsum_assets.execute import observe_sources
+from gsum_assets.runner.execute import observe_sources
 from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.daemon import requested

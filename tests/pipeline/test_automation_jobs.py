@@ -6,9 +6,9 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import Partition, Provenance
-from gsum_resources.table import Table
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import Partition, Provenance
+from gsum_resources.store.table import Table
 from tests.conftest import CORPUS, House
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCILE_CORPORA
 from gsum_assets.definitions import METHODS
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import Partition
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.daemon import carry_out
 from tests.pipeline.homes import contents

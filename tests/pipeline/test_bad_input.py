@@ -8,7 +8,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from tests.conftest import CORPUS, House, materialized_by, text_of
 from tests.models import FirstWords
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines

@@ -8,11 +8,11 @@ import dagster as dg
 import pytest
 import sqlalchemy as sa
 
-from gsum_assets.forget import forget
-from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.run import RunReport
-from gsum_assets.tables import TABLES
-from gsum_resources.state import state_of
+from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.forget import forget
+from gsum_assets.runner.run import RunReport
+from gsum_resources.state.database import state_of
 from tests.conftest import CORPUS, House, document_in, text_of
 from tests.growing.daemon import Daemon
 from tests.pipeline.daemon import requested

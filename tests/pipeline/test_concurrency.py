@@ -21,10 +21,10 @@ from dagster._core.storage.asset_check_execution_record import (
 
 from gsum_assets.automation.due import due
 from gsum_assets.definitions import Pipeline, pipeline_for
-from gsum_assets.execute import RunResult
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import Partition
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.execute import RunResult
+from gsum_assets.runner.run import refresh
+from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
 from tests.fast_runs import tables_only
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at

@@ -11,8 +11,8 @@ from gsum_assets.corpus.init import init_corpus
 from gsum_assets.corpus.intake import stored_intake
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.definitions import SETTINGS_TABLES
-from gsum_assets.forget import forget
-from gsum_assets.run import refresh
+from gsum_assets.runner.forget import forget
+from gsum_assets.runner.run import refresh
 from tests.conftest import READ_TOGETHER, House
 from tests.corpus.office_files import docx, encrypted_pdf, pdf
 from tests.pipeline.homes import contents, house_at

@@ -14,9 +14,9 @@ import duckdb
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.catalogue import define_views
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import refresh
+from gsum_resources.store.catalogue import define_views
 from tests.conftest import CORPUS, House
 from tests.fast_runs import tables_only
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_assets.ask import ask
+from gsum_assets.answering.ask import ask
 from gsum_assets.corpus.folder import READ_TYPES
 from gsum_assets.corpus.intake import stored_intake
 from tests.conftest import CORPUS, House

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.run import RunReport
-from gsum_assets.tables import TABLES
-from gsum_resources.home import Home
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import RunReport
+from gsum_resources.settings.home import Home
 from tests.conftest import READ_TOGETHER, House, document_in, furnish, materialized_by, text_of
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines

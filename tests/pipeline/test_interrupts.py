@@ -11,7 +11,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.interrupts import NOTHING_CHANGED, REPLIES_KEPT, ended_by_signals
+from gsum_assets.cli.interrupts import NOTHING_CHANGED, REPLIES_KEPT, ended_by_signals
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import furnish, house_at
 from tests.servers.scripted import scripted_process

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.corpus.load import N_BUCKETS
-from gsum_assets.tables import TABLES
-from gsum_resources.catalogue import define_views
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store.catalogue import define_views
 from tests.conftest import House, document_in
 from tests.pipeline.homes import LEDGERS, WITHOUT_BERTSCORE, contents, house_at, write_lines
 from tests.pipeline.stalling_run import N_ANSWERED, kill_in, run_again

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import dagster as dg
 import pytest
 
-from gsum_resources.lineage import Reads, Step
-from gsum_resources.parquet_store import Partition
-from gsum_resources.table import Table
+from gsum_resources.store.lineage import Reads, Step
+from gsum_resources.store.parquet_store import Partition
+from gsum_resources.store.table import Table
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import GOOD
 

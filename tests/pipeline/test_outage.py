@@ -10,9 +10,9 @@ import dagster as dg
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import RunReport, refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import RunReport, refresh
+from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House, keep_no_step_logs
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at, write_lines
 from tests.pipeline.served_homes import MARKED_KEY, served_by

@@ -9,20 +9,20 @@ import pytest
 from click.testing import CliRunner
 
 from gsum_assets.automation.corpora import Methods
-from gsum_assets.cli import main
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.cli.main import main
 from gsum_assets.definitions import METHODS, pipeline_for
-from gsum_assets.plan import Plan, plan
-from gsum_assets.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.home import Home
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.plan import Plan, plan
+from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
+from gsum_assets.runner.run import refresh
 from gsum_resources.llm.stub_model import STUB, Recalled
-from gsum_resources.models import Models
-from gsum_resources.settings import LlmSettings, Settings
-from gsum_resources.state import state_of
-from gsum_resources.stub_models import LetterHashes
+from gsum_resources.models.models import Models
+from gsum_resources.models.stub_models import LetterHashes
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import LlmSettings, Settings
+from gsum_resources.state.database import state_of
+from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs
 from tests.models import FirstWords
 from tests.pipeline.homes import BAD, WITHOUT_BERTSCORE, house_at, write_lines

@@ -16,10 +16,10 @@ from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepo
 from dagster._core.storage.runs.schema import RunsTable
 from dagster._daemon.types import DaemonHeartbeat
 
-from gsum_assets import processes
+from gsum_assets.automation import processes
 from gsum_assets.automation.attempts import Attempts
-from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.processes import (
+from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.automation.processes import (
     FENCE,
     await_turn,
     began_elsewhere,
@@ -27,10 +27,10 @@ from gsum_assets.processes import (
     lease_on,
     others_at_work,
 )
-from gsum_resources.dagster_private import SqliteRunStorage
-from gsum_resources.home import Home
-from gsum_resources.leases import Lease, LeaseLostError, Leases, held
-from gsum_resources.state import LEASES
+from gsum_resources.dagster_io.dagster_private import SqliteRunStorage
+from gsum_resources.settings.home import Home
+from gsum_resources.state.database import LEASES
+from gsum_resources.state.leases import Lease, LeaseLostError, Leases, held
 from tests.pipeline.homes import house_at
 from tests.pipeline.pooled_run import CORPUS, pooled, run
 
@@ -100,7 +100,7 @@ def test_killed_run_ends_and_frees_its_slot(
 def test_waiting_step_gets_the_slot_of_a_killed_process(
     instance: dg.DagsterInstance, leases: Leases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsum_resources.leases.RENEW_S", 0.5)
+    monkeypatch.setattr("gsum_resources.state.leases.RENEW_S", 0.5)
     process = holder(tmp_path, tagged=True)
     with lease_on(instance, leases, "other"):
         threading.Timer(1.0, kill, [process]).start()
@@ -152,7 +152,7 @@ def test_killed_process_of_this_host_loses_its_lease_at_once(
 def test_lease_is_renewed_until_it_is_released(
     leases: Leases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsum_resources.leases.RENEW_S", 0.05)
+    monkeypatch.setattr("gsum_resources.state.leases.RENEW_S", 0.05)
     renewed = threading.Event()
     with held(leases, CORPUS, renewed.set) as lease:
         renewed.clear()
@@ -165,7 +165,7 @@ def test_lease_is_renewed_until_it_is_released(
 def test_process_that_was_taken_over_notices(
     leases: Leases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsum_resources.leases.RENEW_S", 0.05)
+    monkeypatch.setattr("gsum_resources.state.leases.RENEW_S", 0.05)
     reported, noticed = [], threading.Event()
 
     def on_lost(message: str) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.ask import ask
-from gsum_assets.corpus.settings import CorpusError
-from gsum_assets.run import RunReport
-from gsum_assets.workspace import open_workspace
+from gsum_assets.answering.ask import ask
+from gsum_assets.answering.workspace import open_workspace
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.runner.run import RunReport
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import furnish, house_at, requests_by_asset
 

@@ -9,30 +9,30 @@ import numpy as np
 import pytest
 
 from gsum_assets.automation.staleness import Requests
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.cli.terminal import Console
 from gsum_assets.definitions import METHODS, pipeline_for
-from gsum_assets.execute import observe_sources
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.variants import RETRIEVERS
-from gsum_assets.run import (
+from gsum_assets.runner.execute import observe_sources
+from gsum_assets.runner.run import (
     RefreshError,
     RunReport,
     refresh,
 )
-from gsum_assets.tables import TABLES
-from gsum_assets.terminal import Console
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import Partition
-from gsum_resources.protocols import (
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import (
     EmbedderUnavailableError,
     ModelUnavailableError,
     OnReply,
     Reply,
     Request,
 )
-from gsum_resources.settings import LlmSettings, Settings
+from gsum_resources.settings.settings import LlmSettings, Settings
+from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.models import FirstWords, HashEmbedder
 from tests.pipeline.daemon import AssetPartition, requested

@@ -15,10 +15,10 @@ from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 from dagster._core.definitions.sensor_definition import SensorExecutionData
 
 from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCILE_CORPORA
+from gsum_assets.automation.processes import FENCE
 from gsum_assets.definitions import Pipeline
-from gsum_assets.processes import FENCE
-from gsum_resources.leases import Leases
-from gsum_resources.state import LEASES, state_of
+from gsum_resources.state.database import LEASES, state_of
+from gsum_resources.state.leases import Leases
 from tests.conftest import CORPUS, House
 from tests.pipeline.daemon import QUIET, carry_out
 from tests.pipeline.homes import GOOD, copy_of

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from gsum_assets.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
-from gsum_assets.families import FAMILIES
-from gsum_assets.models.work import work_of
-from gsum_assets.plan import plan
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.work import work_of
+from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
+from gsum_assets.registry.families import FAMILIES
+from gsum_assets.runner.plan import plan
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models import Models
-from gsum_resources.protocols import Completion, CompletionError, OnReply, Reply, Request
-from gsum_resources.settings import Settings
-from gsum_resources.stub_models import LetterHashes
+from gsum_resources.models.models import Models
+from gsum_resources.models.stub_models import LetterHashes
+from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.settings.settings import Settings
+from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
 from tests.pipeline.homes import copy_of, house_at, write_lines

@@ -22,14 +22,14 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._daemon.monitoring.run_monitoring import monitor_started_run
 from dagster._daemon.types import DaemonHeartbeat
 
-from gsum_assets import submit
 from gsum_assets.automation.due import due
-from gsum_assets.execute import observe_sources
-from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.processes import FENCE, SUBMITTED, WORK, fail_orphaned_runs
-from gsum_assets.run import refresh
-from gsum_assets.submit import DaemonError, SubmittedRuns, runs_for
-from gsum_resources.leases import Leases, held
+from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.automation.processes import FENCE, SUBMITTED, WORK, fail_orphaned_runs
+from gsum_assets.runner import submit
+from gsum_assets.runner.execute import observe_sources
+from gsum_assets.runner.run import refresh
+from gsum_assets.runner.submit import DaemonError, SubmittedRuns, runs_for
+from gsum_resources.state.leases import Leases, held
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import GOOD
 from tests.pipeline.launcher import WORKER, launch_by_processes
@@ -89,7 +89,7 @@ def test_monitoring_takes_a_run_of_this_process_for_dead(instance: dg.DagsterIns
 def test_workers_of_a_launcher_are_left_to_the_monitoring(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gsum_assets.processes._START_S", -1.0)
+    monkeypatch.setattr("gsum_assets.automation.processes._START_S", -1.0)
     run = started(instance, {})
     fail_orphaned_runs(instance, Leases(changeable.store))
     found = instance.get_run_by_id(run.run_id)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 from gsum_assets.corpus.edit import write_k
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.retrieval.settings import RetrievalSettings
 from tests.conftest import House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of

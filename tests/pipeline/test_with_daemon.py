@@ -8,18 +8,18 @@ import pytest
 import sqlalchemy as sa
 from dagster._daemon.types import DaemonHeartbeat
 
-from gsum_assets import run as runs
-from gsum_assets.processes import CORPUS as CORPUS_TAG
-from gsum_assets.processes import (
+from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.automation.processes import (
     FENCE,
     WORK,
     end_runs_of_this_process,
     set_aside,
     waited_for,
 )
-from gsum_assets.run import refresh
-from gsum_resources.leases import Leases, held
-from gsum_resources.state import LEASES, state_of
+from gsum_assets.runner import run as runs
+from gsum_assets.runner.run import refresh
+from gsum_resources.state.database import LEASES, state_of
+from gsum_resources.state.leases import Leases, held
 from tests.conftest import CORPUS, House, materialized_by
 from tests.pipeline.daemon import requested
 from tests.pipeline.homes import GOOD

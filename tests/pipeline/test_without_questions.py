@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.ask import ask
+from gsum_assets.answering.ask import ask
+from gsum_assets.cli.next_steps import next_steps
 from gsum_assets.definitions import METHODS
-from gsum_assets.next_steps import next_steps
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
-from gsum_assets.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE

@@ -3,11 +3,11 @@
 import pytest
 
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.run import RunReport, refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.models import Models
-from gsum_resources.settings import Settings
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import RunReport, refresh
+from gsum_resources.models.models import Models
+from gsum_resources.settings.settings import Settings
+from gsum_resources.store.appended import read_appended
 from tests.conftest import House
 from tests.models import FirstWords
 

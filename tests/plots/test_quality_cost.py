@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import scale_of
 from gsum_assets.plots.method_ranking import method_ranking_figure, standing
 from gsum_assets.plots.quality_cost import frontier, quality_cost_figure, quality_read_figure
-from gsum_assets.tables import TABLES
 from tests.plots import toys
 
 NAMES = ["bm25", "gor", "<b>&\x07"]

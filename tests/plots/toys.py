@@ -10,7 +10,7 @@ from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.judges.position_bias import SCHEMA as POSITION_BIAS
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.rows import question_rows
 
 ODD_NAMES = ["_hidden", "a$b$_{c", "会议记录", "two\nlines\x07", "x" * 300, "\\frac", "&<b>", " "]

@@ -9,7 +9,7 @@ import pytest
 
 from gsum_assets.report.page import build, render
 from gsum_assets.report.stored import read_stored
-from gsum_resources.parquet_store import ParquetStore, Partition
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.report import toys
 from tests.report.reading import Document
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.report.page import build
 from gsum_assets.report.questions import detail, spread
 from gsum_assets.report.stored import read_stored
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.report import toys
 
 

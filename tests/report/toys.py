@@ -8,9 +8,9 @@ import pyarrow as pa
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.leaderboard import leaderboard
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.report.stored import Stored, read_stored
-from gsum_assets.tables import TABLES
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.rows import QUESTION
 
 CORPUS = "tales"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import MANY, path_of, read_appended, unite_appended
-from gsum_resources.embedding_ledger import Batch, EmbeddingLedger
-from gsum_resources.parquet_store import ParquetStore
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.embedding.embedding_ledger import Batch, EmbeddingLedger
+from gsum_resources.store.appended import MANY, path_of, read_appended, unite_appended
+from gsum_resources.store.parquet_store import ParquetStore
 
 TABLE = TABLES["embedding_calls"]
 

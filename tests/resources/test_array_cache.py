@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gsum_resources.array_cache import ArrayCache, forget_arrays
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.store.array_cache import ArrayCache, forget_arrays
+from gsum_resources.store.parquet_store import ParquetStore
 
 
 def files(store: ParquetStore) -> set[str]:

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_resources import arrow
-from gsum_resources.arrow import repeated, rows_at, taken
+from gsum_resources.store import arrow
+from gsum_resources.store.arrow import repeated, rows_at, taken
 
 TEXTS = pa.array(["a", "bcd", "", "ef"])
 

@@ -13,17 +13,17 @@ from pydantic import create_model
 
 from gsum_assets.graphs import nearest as nearest_module
 from gsum_assets.graphs.nearest import nearest, nearest_by_product
-from gsum_resources import ray_engine
-from gsum_resources.blocks import LOCAL, engine_of
 from gsum_resources.embedding import memoized
+from gsum_resources.embedding.embedding_ledger import Batch
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.embedding_ledger import Batch
+from gsum_resources.engine import ray_engine
+from gsum_resources.engine.blocks import LOCAL, engine_of
 from gsum_resources.llm.spread import SpreadModel
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, Reply, Request
+from gsum_resources.models.models import Models
+from gsum_resources.protocols.protocols import Completion, Reply, Request
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings import EngineSettings, Settings, SettingsError
+from gsum_resources.settings.settings import EngineSettings, Settings, SettingsError
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords, HashEmbedder
 
 

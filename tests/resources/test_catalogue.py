@@ -12,10 +12,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources import catalogue
-from gsum_resources.catalogue import build_catalogue
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.store import catalogue
+from gsum_resources.store.catalogue import build_catalogue
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import LEDGERS
 

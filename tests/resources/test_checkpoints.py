@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from gsum_resources.checkpoints import Checkpoint, CheckpointError, pack, unpack
+from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, pack, unpack
 
 WEIGHTS = {
     "matrix": np.arange(6, dtype=np.float32).reshape(2, 3),

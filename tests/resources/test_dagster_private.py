@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gsum_resources import dagster_private
+from gsum_resources.dagster_io import dagster_private
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -16,7 +16,7 @@ def test_only_one_module_imports_private_dagster_names() -> None:
         for path in (REPOSITORY / package).rglob("*.py")
         if "dagster._" in path.read_text()
     }
-    assert named == {"gsum_resources/dagster_private.py"}
+    assert named == {"gsum_resources/dagster_io/dagster_private.py"}
 
 
 def test_every_late_name_exists_and_definitions_load_none() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_resources import event_log
-from gsum_resources.event_log import EventLog, InstanceStorage, RunHistory
-from gsum_resources.instance import CONFIG_FILE, open_instance, prepare
+from gsum_resources.dagster_io import event_log
+from gsum_resources.dagster_io.event_log import EventLog, InstanceStorage, RunHistory
+from gsum_resources.dagster_io.instance import CONFIG_FILE, open_instance, prepare
 from tests.conftest import House
 
 PATIENCE_S = 900.0  # against hanging alone: a slow machine is no failure

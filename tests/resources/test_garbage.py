@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from gsum_resources import garbage
-from gsum_resources.garbage import collected_rarely
+from gsum_resources.engine import garbage
+from gsum_resources.engine.garbage import collected_rarely
 
 
 def test_older_objects_are_left_out_only_meanwhile() -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
-from gsum_resources.instance import (
+from gsum_resources.dagster_io.instance import (
     CONFIG_FILE,
     InstanceError,
     open_instance,

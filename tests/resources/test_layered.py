@@ -6,10 +6,10 @@ import fsspec
 import pyarrow as pa
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.layered import store_over
-from gsum_resources.memo import Memo
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.state.layered import store_over
+from gsum_resources.store.memo import Memo
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 TABLE = TABLES["source_queries"]
 ROWS = pa.table({"file": ["queries.jsonl"], "content_hash": ["0"]}, TABLE.schema)

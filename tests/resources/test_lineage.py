@@ -6,10 +6,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.input_key import InputKey
-from gsum_resources.lineage import Lineage, Reads
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.table import Column, Table
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lineage import Lineage, Reads
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Column, Table
 
 STEP = ("run", "step")
 PASSAGES = Table(

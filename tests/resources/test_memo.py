@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.memo import (
+from gsum_resources.store.memo import (
     _MERGE_AT,
     Memo,
     memo_folder,
     shard_segments,
     write_segment,
 )
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import HashEmbedder
 
 
@@ -75,7 +75,7 @@ def test_lookup_reads_and_caches_only_requested_keys(store: ParquetStore, monkey
     values = {hashlib.md5(bytes([i % 256, i // 256])).digest(): bytes(2000) for i in range(20_000)}
     Memo(store, "kind", "model").put(values)
     assert len(list(Path(store.root).glob("_memo/kind/*/*/*.parquet"))) == 16
-    monkeypatch.setattr("gsum_resources.memo._RECENT_BYTES", 10_000)
+    monkeypatch.setattr("gsum_resources.store.memo._RECENT_BYTES", 10_000)
     memo, groups = Memo(store, "kind", "model"), []
     read = pq.ParquetFile.read_row_group
     monkeypatch.setattr(

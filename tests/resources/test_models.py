@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.settings import Settings, SettingsError
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.models.models import Models
+from gsum_resources.settings.settings import Settings, SettingsError
+from gsum_resources.store.parquet_store import ParquetStore
 
 SERVED = {"backend": "openai_compatible", "model": "small"}
 

@@ -9,12 +9,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources import parquet_store
-from gsum_resources.catalogue import build_catalogue, define_views
-from gsum_resources.layered import store_over
-from gsum_resources.lineage import Lineage
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.state.layered import store_over
+from gsum_resources.store import parquet_store
+from gsum_resources.store.catalogue import build_catalogue, define_views
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 QUERIES, CHUNKS = TABLES["source_queries"], TABLES["source_documents"]
 

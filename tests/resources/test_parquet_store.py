@@ -12,12 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gsum_assets.corpus.embed import vector_column
+from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_assets.tables import TABLES
-from gsum_resources.catalogue import define_views
-from gsum_resources.content_hash import content_hash
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance, StoreError, version_of
+from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.parquet_store import (
+    ParquetStore,
+    Partition,
+    Provenance,
+    StoreError,
+    version_of,
+)
 
 DOCUMENTS = TABLES["documents"]
 HERE = Partition("tales", "03")

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gsum_resources import parquet_store
-from gsum_resources.arrow import decoded
-from gsum_resources.catalogue import build_catalogue, define_views
-from gsum_resources.lineage import Lineage
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.row_changes import GONE, ROW, changes_of, difference, merged
-from gsum_resources.table import Column, Table
-from gsum_resources.table_metadata import of_file
+from gsum_resources.dagster_io.table_metadata import of_file
+from gsum_resources.store import parquet_store
+from gsum_resources.store.arrow import decoded
+from gsum_resources.store.catalogue import build_catalogue, define_views
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.row_changes import GONE, ROW, changes_of, difference, merged
+from gsum_resources.store.table import Column, Table
 
 DIMENSION = 6
 TABLE = Table(

@@ -6,21 +6,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.llm.results import Score
 from gsum_resources.llm.stub_model import STUB, DryRunModel, Recalled, StubModel
-from gsum_resources.models import Models
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, CompletionError, Request
+from gsum_resources.models.models import Models
+from gsum_resources.models.stub_models import stub_models
+from gsum_resources.protocols.protocols import Completion, CompletionError, Request
+from gsum_resources.protocols.results import Score
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
-from gsum_resources.settings import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
-from gsum_resources.stub_models import stub_models
+from gsum_resources.settings.settings import (
+    EmbeddingSettings,
+    LlmSettings,
+    ScorerSettings,
+    Settings,
+)
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 from tests.servers.scripted import ScriptedServer, scripted_server
 

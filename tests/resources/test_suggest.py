@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_resources.suggest import did_you_mean
+from gsum_resources.messages.suggest import did_you_mean
 
 METHODS = ("bm25", "dense", "hybrid", "graphrag-c0", "graphrag-c1", "graphrag-c2", "graphrag-local")
 

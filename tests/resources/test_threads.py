@@ -2,7 +2,7 @@
 
 import pytest
 
-from gsum_resources.threads import ahead, in_threads
+from gsum_resources.engine.threads import ahead, in_threads
 
 
 @pytest.mark.parametrize("run", [in_threads, ahead])

@@ -18,8 +18,8 @@ from gsum_assets.retrieval.bm25_segments import (
     segment_starts,
 )
 from gsum_assets.retrieval.words import Words
-from gsum_resources.array_cache import ArrayCache
-from gsum_resources.parquet_store import ParquetStore
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.retrieval.toys import collection, of_texts, toy_question
 
 PLAIN = Words(language="tlh")  # no stop words, no stems: terms are the words

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
-from gsum_assets.tables import TABLES
 from tests.rows import question_rows
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.method import Inputs
+from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import bm25, loading
 from gsum_assets.retrieval.bm25 import Bm25
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.loading import collection_of
-from gsum_assets.tables import TABLES
-from gsum_resources.lazy import Lazy, lazy_rows
-from gsum_resources.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.retrieval.toys import tables, toy_question
 
 CORPUS, NAMES = "tales", ("documents", "chunks", "chunk_embeddings")

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import ranking
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import best_of_nodes, top
-from gsum_assets.tables import TABLES
 from tests.retrieval.toys import collection, rank_questions, toy_questions
 
 ids = st.lists(st.text("abcé中", min_size=1, max_size=4), min_size=1, max_size=30, unique=True)

@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import ranking
 from gsum_assets.retrieval.collection import Collection, Questions
-from gsum_assets.tables import TABLES
 
 # Three documents, five chunks. Vectors lie on the axes: apples 0, boats 1, clouds 2.
 CHUNKS = (

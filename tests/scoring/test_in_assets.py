@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.models.assets import model_assets
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.input_key import InputKey
-from gsum_resources.lineage import Reads
-from gsum_resources.models import Models
-from gsum_resources.models_io import ModelsIO
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.settings import Settings
-from gsum_resources.warehouse_io import Lazy
+from gsum_assets.dagster_assets.model_assets import model_assets
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.warehouse_io import Lazy
+from gsum_resources.models.models import Models
+from gsum_resources.settings.settings import Settings
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lineage import Reads
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import scripted_server
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_resources.embedding_ledger import Batch
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import ModelUnavailableError, OnRow, PassageScorer
+from gsum_resources.embedding.embedding_ledger import Batch
+from gsum_resources.protocols.protocols import ModelUnavailableError, OnRow, PassageScorer
 from gsum_resources.scoring import memoized
 from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.store.parquet_store import ParquetStore
 
 PRICE = 3.0
 

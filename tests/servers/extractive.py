@@ -10,8 +10,8 @@ from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.results import PartialAnswer, Score, TopicScore
-from gsum_resources.protocols import Completion, Embedder, Request, Task
+from gsum_resources.protocols.protocols import Completion, Embedder, Request, Task
+from gsum_resources.protocols.results import PartialAnswer, Score, TopicScore
 
 _EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
 _SCHEMAS = {

@@ -19,17 +19,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel, opening
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Request
-from gsum_resources.settings import LlmSettings
+from gsum_resources.protocols.protocols import Request
+from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_process
 
 _PER_KILL = 5  # replies, about

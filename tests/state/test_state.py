@@ -12,16 +12,14 @@ from sqlalchemy.exc import OperationalError
 
 from gsum_assets.forgetting.deletions import Deletions
 from gsum_assets.forgetting.replies import FORGOTTEN, forget_names
-from gsum_assets.tables import TABLES
-from gsum_resources.appended import read_appended
-from gsum_resources.home import Home
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger, export_calls, forget_replies
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Request
-from gsum_resources.settings import load_settings
-from gsum_resources.state import (
+from gsum_resources.protocols.protocols import Request
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import load_settings
+from gsum_resources.state.database import (
     CALLS,
     LEASES,
     REPLIES,
@@ -33,6 +31,8 @@ from gsum_resources.state import (
     reply_row,
     state_of,
 )
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 from tests.state.databases import KINDS, new_database
 from tests.state.writers import (

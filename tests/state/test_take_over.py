@@ -13,18 +13,18 @@ import sqlalchemy as sa
 
 from gsum_assets.automation.staleness import Requests
 from gsum_assets.forgetting.deletions import Deletions
-from gsum_assets.tables import TABLES
-from gsum_resources import take_over as module
-from gsum_resources.appended import read_appended
-from gsum_resources.content_hash import hash_texts
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.stored_reply import storable
-from gsum_resources.memo import Memo
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Completion, Request
-from gsum_resources.state import TAKEN_OVER, state_of
+from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.state import take_over as module
+from gsum_resources.state.database import TAKEN_OVER, state_of
+from gsum_resources.store.appended import read_appended
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.memo import Memo
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 
 TABLE = TABLES["llm_calls"]

@@ -3,11 +3,11 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.parquet_store import ParquetStore
-from gsum_resources.protocols import Request
+from gsum_resources.protocols.protocols import Request
+from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 
 N_THREADS, N_PROCESSES, N_BATCHES, N_REQUESTS = 4, 3, 3, 10

@@ -10,9 +10,9 @@ from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 _GSUM = """
 import json, sys
-from gsum_assets import registered
+from gsum_assets.pipeline import registered
 registered.FOLDERS += ("tests.toy.longest",)
-from gsum_assets.cli import main
+from gsum_assets.cli.main import main
 for command in json.loads(sys.argv[1]):
     main(command, standalone_mode=False)
 """

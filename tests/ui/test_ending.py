@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gsum_assets.ui import serve
+from gsum_assets.cli.ui import serve
 from tests.servers.transformers_serve import free_port, wait_for
 
 STUBBORN = """
@@ -52,7 +52,7 @@ def test_interrupt_in_the_background_ends_everything_within_5_s(tmp_path: Path) 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_lingering_processes_are_killed(number: int, status: int) -> None:
-    code = "import sys; from gsum_assets.ui import serve; sys.exit(serve(sys.argv[1:]))"
+    code = "import sys; from gsum_assets.cli.ui import serve; sys.exit(serve(sys.argv[1:]))"
     command = [sys.executable, "-c", code, sys.executable, "-c", STUBBORN]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout

@@ -15,12 +15,12 @@ from dagster._core.definitions.freshness import FreshnessState
 from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
+from gsum_assets.automation.processes import FENCE
 from gsum_assets.definitions import pipeline_for
-from gsum_assets.processes import FENCE
-from gsum_assets.run import refresh
-from gsum_assets.tables import TABLES
-from gsum_resources.catalogue import define_views
-from gsum_resources.home import Home
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.runner.run import refresh
+from gsum_resources.settings.home import Home
+from gsum_resources.store.catalogue import define_views
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_process

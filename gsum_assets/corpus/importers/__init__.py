@@ -10,8 +10,8 @@ from gsum_assets.corpus.importers.qmsum import QMSUM
 from gsum_assets.corpus.importers.question_answering import MUSIQUE, NARRATIVEQA, QUALITY
 from gsum_assets.corpus.importers.squality import SQUALITY
 from gsum_assets.corpus.importers.summarization import ACADEMICEVAL, BOOKSUM, GOVREPORT, WCEP
-from gsum_assets.corpus.settings import CorpusError, corpus_name_problem
-from gsum_resources.suggest import did_you_mean
+from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_problem
+from gsum_resources.messages.suggest import did_you_mean
 
 BENCHMARKS: dict[str, Benchmark] = {
     "qmsum": QMSUM,

@@ -11,8 +11,8 @@ from typing import Any
 
 from gsum_assets.corpus.load import Document, load
 from gsum_assets.corpus.queries import QUERIES_FILE, Query, Span, load_queries
-from gsum_assets.corpus.settings import SETTINGS_FILE, CorpusError, Kind, load_settings
-from gsum_resources.paths import is_remote
+from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, Kind, load_settings
+from gsum_resources.settings.paths import is_remote
 
 _DOCUMENTS_FILE = "documents.jsonl"
 _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE})

@@ -15,7 +15,7 @@ from gsum_assets.corpus.importers.source import (
 )
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Query
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _STORY_FILES = "a folder with documents/{train,dev,test}.jsonl and queries.jsonl"
 _MEETING_FILES = "a folder with Documents.tar.gz (or Documents/*.txt) and queries.json"

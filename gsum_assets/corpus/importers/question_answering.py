@@ -17,7 +17,7 @@ from gsum_assets.corpus.importers.source import (
 )
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Query, Span
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
 _QUALITY_FOLDERS = ("v1.0.1", "data/v1.0.1")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _SPLIT = re.compile(r"(?<![a-z])(train|dev|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
 _SPLITS = ("train", "dev", "test")

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.judges.material import Question, questions_to_judge
 from gsum_assets.evaluation.judges.pairwise import Comparison, comparisons
 from gsum_assets.evaluation.judges.prompts import PROMPTS
@@ -15,9 +14,10 @@ from gsum_assets.evaluation.judges.ratings import (
 )
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import UNPARSED
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.protocols import LanguageModel, Reply
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import LanguageModel, Reply
 
 _TABLE = TABLES["judgements"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from gsum_assets.evaluation.judges.settings import JudgesSettings
-from gsum_resources.arrow import pc
-from gsum_resources.content_hash import hash_texts
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import hash_texts
 
 
 @dataclass(frozen=True)

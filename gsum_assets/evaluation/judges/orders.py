@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum.statistics import intervals
-from gsum_resources.arrow import pc
+from gsum_assets.statistics.intervals import intervals
+from gsum_resources.store.arrow import pc
 
 _COLUMNS = [
     "query_id", "criterion", "method", "opponent", "first", "repeat", "verdict", "value", "model",

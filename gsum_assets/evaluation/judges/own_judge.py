@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.judges.material import Question
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 
 def is_own_judge(judge: str, question: Question, methods: Iterable[str]) -> bool:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of
 from gsum_assets.evaluation.judges.own_judge import is_own_judge
 from gsum_assets.evaluation.judges.prompts import PROMPTS, criteria_text
@@ -17,7 +16,8 @@ from gsum_assets.evaluation.judges.verdicts import (
     pairwise_verdict,
     verdict_in,
 )
-from gsum_resources.protocols import Reply, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_resources.protocols.protocols import Reply, Request
 
 VALUES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 _MAX_WORDS = 25  # per reason

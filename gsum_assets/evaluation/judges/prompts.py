@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gsum_assets.corpus.prompts import Prompt, Prompts
+from gsum_assets.pipeline.prompts import Prompt, Prompts
 
 _MATERIAL = """\
 Each text stands between tags that carry the same mark, such as <answer-MARK> and </answer-MARK>.

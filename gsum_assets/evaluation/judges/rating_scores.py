@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_resources.arrow import pc
+from gsum_resources.store.arrow import pc
 
 METRICS = {
     ("g_eval", "consistency"): "g_eval_consistency",

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.corpus.prompts import Prompts
 from gsum_assets.evaluation.judges.material import (
     Question,
     mark_of,
@@ -27,7 +26,8 @@ from gsum_assets.evaluation.judges.verdicts import (
     UnparsedError,
     verdict_in,
 )
-from gsum_resources.protocols import Reply, Request
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_resources.protocols.protocols import Reply, Request
 
 Schema = type[Rating] | type[StrictRating] | type[PermissiveRating]
 

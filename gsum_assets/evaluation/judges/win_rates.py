@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum.statistics import compare, holm, wilson
 from gsum_assets.evaluation.judges.orders import (
     disagreements,
     first_won,
@@ -16,7 +15,9 @@ from gsum_assets.evaluation.judges.orders import (
     share,
     value_in_both_orders,
 )
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.statistics.comparisons import compare, holm
+from gsum_assets.statistics.intervals import wilson
 
 
 def win_rates(judgements: pa.Table) -> pa.Table:

@@ -12,10 +12,10 @@ from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.judges.win_rates import win_rates
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.protocols import LanguageModel, ModelUnavailableError
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.protocols import LanguageModel, ModelUnavailableError
+from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import (
     always_first,

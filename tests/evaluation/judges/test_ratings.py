@@ -9,11 +9,11 @@ from gsum_assets.evaluation.judge_steps import of_methods
 from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.rating_scores import SCHEMA, rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
-from gsum_assets.families import FAMILIES
-from gsum_assets.result import Result
-from gsum_assets.tables import TABLES
-from gsum_resources.arrow import pc
-from gsum_resources.protocols import LanguageModel
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import FAMILIES
+from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict
 

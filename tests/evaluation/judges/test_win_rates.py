@@ -10,7 +10,7 @@ from gsum.statistics import wilson
 from gsum_assets.evaluation.judges.orders import share_interval
 from gsum_assets.evaluation.judges.position_bias import SCHEMA, position_bias
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.evaluation.judges import toys
 
 VERDICTS = st.sampled_from(["win", "tie", "loss", "unparsed"])

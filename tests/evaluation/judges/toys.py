@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES
 from tests.rows import question_rows
 
 Answers = Mapping[str, Mapping[str, str]]  # method -> query id -> text

@@ -1,7 +1,7 @@
 """The table of lengths."""
 
-from gsum_assets.columns import DOCUMENT_ID, DOCUMENT_LEVEL, INT, TEXT
-from gsum_resources.table import Column, Table
+from gsum_assets.pipeline.columns import DOCUMENT_ID, DOCUMENT_LEVEL, INT, TEXT
+from gsum_resources.store.table import Column, Table
 
 _CHUNK_ID, _N = Column("chunk_id", TEXT, "id of the chunk"), Column("n", INT, "its words")
 TABLES = (

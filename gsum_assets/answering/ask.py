@@ -1,0 +1,304 @@
+"""Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.answering.sources import Source, sources_of
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.blank import is_blank
+from gsum_assets.corpus.find import find_corpus
+from gsum_assets.corpus.locations import location_of
+from gsum_assets.evaluation.answer import NOTHING_FOUND
+from gsum_assets.evaluation.answer_steps import answer_steps
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.method import SETTINGS, Inputs, Method, run
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import FAMILIES, method_of
+from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.lazy import Lazy, lazy_rows
+
+_QUERY_ID = "ask"
+ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
+"""Table and columns, None: all of them, to rows."""
+_WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer and the passages it was written from.
+
+    Attributes
+    ----------
+    text : the answer.
+    passages : rows of `contexts`, best first.
+    explanation : how the passages were found; "" unless requested.
+    sources : titles and positions of the passages, in the order in which the model read them.
+    model : the model that wrote the answer; "" if no passage was found.
+    method : the method that found the passages.
+    """
+
+    text: str
+    passages: Sequence[dict]
+    explanation: str = ""
+    sources: Sequence[Source] = field(default=())
+    model: str = ""
+    method: str = ""
+
+
+class Sections:
+    """Sections of `corpus.toml`, read without recording their versions.
+
+    Parameters
+    ----------
+    read : returns a section of a corpus by name.
+    """
+
+    def __init__(self, read: Callable[[str, str], Any]) -> None:
+        self._read = read
+
+    def section(self, corpus: str, name: str) -> Any:
+        """Return a section as plain values."""
+        return self._read(corpus, name)
+
+
+def ask(
+    workspace: Workspace,
+    corpus: str,
+    question: str,
+    method: str = DEFAULT_METHOD,
+    document_id: str | None = None,
+    explain: bool = False,
+) -> Answer:
+    """Answer `question` over a corpus or one of its documents.
+
+    A question over the corpus that names documents by their titles is answered from these
+    documents, and one that compares documents from a passage of each (`retrieval/focus.py`). This
+    holds for all methods except those that read reports over several documents.
+
+    Raises
+    ------
+    CorpusError
+        If corpus, method or document is unknown, a table that the method reads is missing, or
+        the method has no explanation beyond its passages.
+    """
+    family = family_of(method)
+    _check_question(family, method, question, explain)
+    tables = _stored(workspace, corpus, family, method)
+    ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
+    tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
+    inputs = Inputs(
+        {**tables, SETTINGS: Sections(workspace.section)}, corpus, method, store=workspace.store
+    )
+    read = partial(_stored_rows, workspace, corpus)
+    return answer(family, inputs, question, read, document_id, explain)
+
+
+def answer(
+    family: Method,
+    inputs: Inputs,
+    question: str,
+    read: ReadTable,
+    document_id: str | None = None,
+    explain: bool = False,
+) -> Answer:
+    """Answer `question` from the tables of `inputs`, see `ask`.
+
+    Parameters
+    ----------
+    read : returns the rows of a table of the corpus, or some of its columns.
+    """
+    method = inputs.variant
+    _check_question(family, method, question, explain)
+    documents = inputs.tables["documents"].columns(["document_id", "title"])
+    if document_id is not None:
+        _check_document(documents, inputs.corpus, document_id)
+    titles = dict(
+        zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
+    )
+    results = _found(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
+    if document_id is None:
+        results = _focused(family, inputs, results, focus_of(question, titles))
+    passages = _shown(results["contexts"])
+    if not passages:
+        return Answer(NOTHING_FOUND, [], method=method)
+    inputs = inputs.with_questions(results["queries"])
+    results |= run(answer_steps(family), inputs.with_tables(results))
+    answers, passages = results["summaries"], _shown(results[family.answered_from])
+    explanation = ""
+    if explain and family.explain:
+        explanation = family.explain(inputs.with_tables(results))
+    return Answer(
+        answers["text"][0].as_py().strip() or NOTHING_FOUND,
+        passages,
+        explanation,
+        sources_of(
+            passages,
+            titles,
+            _of_documents(read("chunks", _WITHOUT_TEXT), passages).to_pylist(),
+            partial(location_of, _of_documents(read("document_sections", None), passages)),
+        ),
+        answers["model"][0].as_py(),
+        method,
+    )
+
+
+def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str, pa.Table]:
+    """Return the questions and the result of each step up to `contexts`, by table."""
+    questions = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
+    select = family.supported_questions
+    if select and select(inputs.variant, questions).num_rows < questions.num_rows:
+        raise CorpusError(
+            f"method '{inputs.variant}' is an upper bound: it reads what a benchmark marks as "
+            "evidence or as the right answer, and answers only questions of that benchmark; choose "
+            "another method"
+        )
+    return {"queries": questions, **run(family.retrieval_steps, inputs.with_questions(questions))}
+
+
+def _focused(
+    family: Method, inputs: Inputs, found: dict[str, pa.Table], focus: Focus
+) -> dict[str, pa.Table]:
+    """Return what was found, restricted to the documents that the question is about.
+
+    Each of these documents is searched as if the question were about it alone, since the ranking
+    of the whole corpus may contain none of its passages.
+    """
+    contexts, query = found["contexts"], found["queries"].to_pylist()[0]
+    query["retrieval_text"] = focus.rest
+    is_report = contexts["document_id"].null_count > 0
+    if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
+        return found
+    best = found["rankings"].filter(pc.equal(found["rankings"]["level"], "document"))
+    ranked = best.sort_by("rank")["item_id"].to_pylist()
+    documents = in_order(focus.mentions, ranked)
+    if len(documents) == 1 and not focus.compares:
+        return _found(family, inputs, [{**query, "document_id": documents[0]}])
+    if family.preparations:  # a language model would be called for each document
+        return found
+    if focus.compares and len(focus.mentions) < 2:
+        documents = list(dict.fromkeys((*documents, *ranked)))
+    documents = documents[:MOST_DOCUMENTS]
+    queries = [
+        {**query, "query_id": f"{_QUERY_ID}-{i:03d}", "document_id": document_id}
+        for i, document_id in enumerate(documents)
+    ]
+    by_question: dict[str, list[dict]] = {single["query_id"]: [] for single in queries}
+    for row in _shown(_found(family, inputs, queries)["contexts"]):
+        by_question[row["query_id"]].append(row)
+    whole = _shown(contexts)
+    n = max(len(whole), len(documents))
+    rows = spread(list(by_question.values()), n)
+    if not focus.compares:  # several documents share a name: the best passages of all of them
+        kept = [row for row in whole if row["document_id"] in documents]
+        known = {row["node_id"] for row in kept}
+        rows = [*kept, *(row for row in rows if row["node_id"] not in known)][: len(whole)]
+    rows = [{**row, "query_id": _QUERY_ID, "rank": i} for i, row in enumerate(rows, 1)]
+    return {**found, "contexts": pa.Table.from_pylist(rows, contexts.schema)}
+
+
+def _shown(contexts: pa.Table) -> list[dict]:
+    """Return the passages of the first sample that have a text, best first."""
+    first = contexts.filter(pc.equal(contexts["sample"], 0))
+    ordered = first.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    return [row for row in ordered.to_pylist() if row["text"]]
+
+
+def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
+    """Return the rows of the documents that the passages are from."""
+    wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
+    return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
+
+
+def _stored_rows(
+    workspace: Workspace, corpus: str, table: str, columns: Sequence[str] | None
+) -> pa.Table:
+    partitions = workspace.store.partitions(TABLES[table], corpus)
+    return workspace.store.read(TABLES[table], partitions, columns)[0]
+
+
+def _check_question(family: Method, method: str, question: str, explain: bool) -> None:
+    if explain and family.explain is None:
+        able = ", ".join(v for f in FAMILIES if f.explain for v in f.variants)
+        raise CorpusError(
+            f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
+            f"use one of: {able}"
+        )
+    if is_blank(question):
+        raise CorpusError("the question is empty; write one")
+
+
+def family_of(method: str) -> Method:
+    """Return the method that a name on the leaderboard is a variant of.
+
+    Raises
+    ------
+    CorpusError
+        If there is none.
+    """
+    if family := method_of(method):
+        return family
+    known = [variant for family in FAMILIES for variant in family.variants]
+    raise CorpusError(f"unknown method '{method}'{did_you_mean(method, known)}")
+
+
+def _stored(workspace: Workspace, corpus: str, family: Method, method: str) -> dict[str, Lazy]:
+    """Return the stored tables and the models that the family reads, by name."""
+    find_corpus(workspace.home.corpora, corpus)
+    store, wanted = workspace.store, {}
+    if missing := _missing(workspace, corpus, family, method):
+        ready = [v for f in FAMILIES for v in f.variants if not _missing(workspace, corpus, f, v)]
+        others = f"; what can answer now: {', '.join(ready)}" if ready else ""
+        raise CorpusError(
+            f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
+            f"`gsum run {corpus} --methods {method}` first{others}"
+        )
+    for name in family.read_by_questions:
+        table = family.table(name)
+        partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
+        wanted[name] = lazy_rows(store, table, partitions)
+    wanted["embedding_model"] = Lazy(lambda: workspace.models.embedder)
+    wanted["passage_scorer"] = Lazy(lambda: workspace.models.scorer)
+    return wanted
+
+
+def _missing(workspace: Workspace, corpus: str, family: Method, method: str) -> str:
+    """Return the first table that the method reads and that has no file; "" if none is missing."""
+    for table in map(family.table, family.read_by_questions):
+        partitions = workspace.store.partitions(table, corpus)
+        if not any(p.method in (None, method) for p in partitions):
+            return table.name
+    return ""
+
+
+def _check_document(documents: pa.Table, corpus: str, document_id: str) -> None:
+    known = documents["document_id"].to_pylist()
+    if document_id not in known:
+        raise CorpusError(
+            f"corpus '{corpus}' has no document '{document_id}'"
+            f"{did_you_mean(document_id, sorted(known))}"
+        )
+
+
+def _as_query(query_id: str, question: str, document_id: str | None) -> dict:
+    """Return a question as a row of `queries`."""
+    return {
+        "query_id": query_id,
+        "text": question,
+        "retrieval_text": question,
+        "kind": "general",
+        "document_id": document_id,
+        "references": [],
+        "relevant_document_ids": [],
+        "split": "ask",
+        "relevant_chunk_ids": [],
+        "form": "summary",
+        "options": [],
+    }

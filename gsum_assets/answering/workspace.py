@@ -1,0 +1,88 @@
+"""An opened home: store, models, settings and prompts of its corpora, without Dagster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section, load_settings
+from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, overrides, prompt_text
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import FAMILIES, PROMPTS
+from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_resources.models.models import Models
+from gsum_resources.settings.home import Home
+from gsum_resources.store.parquet_store import ParquetStore
+
+_SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Store, models and settings of one home."""
+
+    home: Home
+    store: ParquetStore
+    models: Models
+
+    def section(self, corpus: str, name: str) -> Any:
+        """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
+
+        The section "prompts.gor.response" is a prompt, of a file or built in.
+
+        Raises
+        ------
+        CorpusError
+            If a file cannot be read or gives a bad value.
+        """
+        settings = load_settings(self.home.corpora / corpus)
+        return section_of(settings, name, self.prompt_folders(corpus))
+
+    def prompt_folders(self, corpus: str) -> tuple[Path, Path]:
+        """Return the folders that override prompts: of the corpus, and of all corpora."""
+        return self.home.corpora / corpus, self.home.prompts
+
+
+def section_of(settings: CorpusSettings, name: str, prompt_folders: Sequence[Path] = ()) -> Any:
+    """Return a section of a corpus's settings as JSON, see `Workspace.section`.
+
+    Parameters
+    ----------
+    prompt_folders : where prompts are overridden; the first that overrides one counts.
+    """
+    table, _, part = name.partition(".")
+    if table == PROMPTS_FOLDER:
+        family, _, prompt = part.partition(".")
+        return prompt_text(PROMPTS, family, prompt, prompt_folders, settings.language)
+    value: Any = getattr(settings, table) if table else settings
+    if table in _SETTINGS:
+        value = checked_section(_SETTINGS[table], table, value)
+    if part:
+        value = getattr(value, part)
+    values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    if part and isinstance(values, dict) and values.get("k", 0) is None:
+        values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
+    if not table and (own := overrides(PROMPTS, prompt_folders)):
+        texts = {name: file.read_bytes().decode(errors="replace") for name, file in own.items()}
+        values[PROMPTS_FOLDER] = texts
+    return values
+
+
+def open_workspace(
+    home: Home,
+    models: Models | None = None,
+    quick: bool = False,
+    store: ParquetStore | None = None,
+) -> Workspace:
+    """Open `home` with the models of its `gsum.toml`, or with those given.
+
+    Parameters
+    ----------
+    quick : for a process that answers one question and ends, see `Models`.
+    store : store of the tables; None: that of the home.
+    """
+    store = store or home.open_store()
+    models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
+    return Workspace(home, store, models)

@@ -1,0 +1,552 @@
+"""The command line `gsum`, one function for each command."""
+
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gsum_resources.settings.home import Home
+
+if TYPE_CHECKING:
+    from gsum_assets.cli.interrupts import Ending
+
+_ENDED_AT_ONCE = ("run", "plan", "ask", "forget")  # commands whose long work a signal ends
+_SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
+
+
+class _Shown(click.Group):
+    """A group that shows an error that the user can fix as one message, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from gsum_resources.protocols.protocols import ModelUnavailableError
+
+        try:
+            return super().invoke(ctx)
+        except (ValueError, ModelUnavailableError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+class PassageNumbers(click.ParamType):
+    """Numbers from 1, separated by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
+        """Return the distinct numbers, ascending."""
+        numbers = [number.strip() for number in str(value).split(",")]
+        if not all(number.isdecimal() and int(number) > 0 for number in numbers):
+            self.fail(f"'{value}' is no list of numbers from 1, like 1,3,6", param, ctx)
+        return sorted({int(number) for number in numbers})
+
+
+@click.group(cls=_Shown, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gsum")
+def main() -> None:
+    """Turn collections of long documents into graphs, and answer global questions over them.
+
+    All files are below the folder that GSUM_HOME names (default: data).
+    """
+
+
+@main.command("import")
+@click.argument("benchmark")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--corpus", help="Name of the corpus.  [default: the benchmark's name]")
+def import_(benchmark: str, path: Path, corpus: str | None) -> None:
+    """Import a BENCHMARK from its official files at PATH, gzip or not.
+
+    Benchmarks: qmsum, squality, odsum-story, odsum-meeting, quality, musique, narrativeqa, wcep,
+    booksum, govreport, academiceval, multihop-rag, graphrag-bench.
+    """
+    from gsum_assets.corpus.importers import import_benchmark
+    from gsum_assets.corpus.intake import folder_intake
+
+    home = Home.from_environment()
+    report = import_benchmark(benchmark, path, home.corpora, corpus)
+    click.echo(f"{report.corpus}: {report.n_documents:,} documents, {report.n_queries:,} questions")
+    for note in report.notes:
+        click.echo(f"  {note}")
+    click.echo(f"{report.corpus}: {folder_intake(home.corpora / report.corpus)}")
+    click.echo(f"next: gsum run {report.corpus}")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--corpus", help="Name of the corpus.  [default: derived from the folder's name]")
+def init(folder: Path, corpus: str | None) -> None:
+    """Make FOLDER a corpus: write its commented corpus.toml, and link it below GSUM_HOME.
+
+    A home without gsum.toml, the settings of models, gets one whose keys are all commented out.
+    Existing settings and the documents are not changed.
+    """
+    from gsum_assets.corpus.init import init_corpus
+    from gsum_assets.definitions import SETTINGS_TABLES
+    from gsum_resources.dagster_io.instance import write_settings
+
+    home = Home.from_environment()
+    created = init_corpus(folder, home, corpus, SETTINGS_TABLES)
+    for line in created.lines:
+        click.echo(line)
+    if write_settings(home):
+        click.echo(f"{home.settings_file}: written; every key is commented out")
+    click.echo(f"next: gsum run {created.corpus}")
+
+
+@main.command()
+@click.argument("corpora", nargs=-1, metavar="CORPUS...")
+@click.option(
+    "--methods",
+    help="Methods or families to run, separated by commas; 'default', 'all'.  [default: those "
+    "requested before, or the defaults of a new corpus]",
+)
+@click.option(
+    "--k",
+    type=PassageNumbers(),
+    help="Number of passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; "
+    "written to corpus.toml, so that later runs use it, too.",
+)
+def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) -> None:
+    """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
+
+    Methods requested once are kept up to date by every later run and by the daemon.
+    """
+    from gsum_assets.cli.interrupts import ended_by_signals, named
+
+    with ended_by_signals(named(corpora)) as ending:  # before modules are imported
+        is_complete = _run(corpora, methods, k, ending)
+    if not is_complete:
+        sys.exit(1)
+
+
+def _run(
+    corpora: Sequence[str], methods: str | None, k: Sequence[int] | None, ending: "Ending"
+) -> bool:
+    """Refresh the corpora; return whether every one is up to date."""
+    from gsum_assets.automation.processes import end_runs_of_this_process
+    from gsum_assets.cli.terminal import Console, print_leaderboard, print_next
+    from gsum_assets.corpus.edit import write_k
+    from gsum_assets.corpus.find import find_corpus, name_a_corpus
+    from gsum_assets.corpus.intake import stored_intake
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.pipeline.corpus_settings import CorpusError
+    from gsum_assets.runner.run import refresh
+    from gsum_resources.dagster_io.instance import open_instance
+    from gsum_resources.state.leases import Leases
+
+    home = Home.from_environment()
+    if not corpora:
+        raise click.UsageError(name_a_corpus(home.corpora))
+    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    pipeline = pipeline_for(home)
+    failed, refreshed = False, []
+    with open_instance(home) as instance:
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
+        for corpus in corpora:  # an unreadable corpus does not stop the others
+            with Console() as console:
+
+                def start(
+                    assets: Sequence[str], partitions: Sequence[Any], console: Console = console
+                ) -> None:
+                    ending.hold()
+                    console.start(assets, partitions)
+
+                watch = start, console.ended, console.wait
+                try:
+                    if k:
+                        folder = find_corpus(home.corpora, corpus)
+                        console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
+                    report = refresh(
+                        pipeline,
+                        instance,
+                        corpus,
+                        wanted,
+                        *watch,
+                        on_step=console.step,
+                        on_lost=ending.fail,
+                    )
+                except CorpusError as error:
+                    console.failed(corpus, error)
+                    failed = True
+                    continue
+                console.done(corpus, report)
+                console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
+                failed |= not report.is_complete
+                refreshed.append(corpus)
+        if forgotten := pipeline.forgetting.forget_deleted(instance):
+            click.echo(str(forgotten))
+    for line in pipeline.reconciler.about_missing(time.time()):
+        click.echo(line)
+    for corpus in refreshed:
+        print_leaderboard(pipeline, corpus)
+    if refreshed:
+        print_next(pipeline, refreshed[0])
+    return not failed
+
+
+@main.command()
+@click.argument("corpora", nargs=-1, metavar="CORPUS...")
+@click.option(
+    "--methods",
+    help="Methods or families to plan for, separated by commas, as `gsum run` takes them.",
+)
+def plan(corpora: Sequence[str], methods: str | None) -> None:
+    """Show what `gsum run` would request of models on each CORPUS: calls, tokens and money.
+
+    What is due is computed in memory with stub models; no server is called.
+    """
+    from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals
+
+    with ended_by_signals(NOTHING_CHANGED):
+        is_complete = _plan(corpora, methods)
+    if not is_complete:
+        sys.exit(1)
+
+
+def _plan(corpora: Sequence[str], methods: str | None) -> bool:
+    """Print the plan of each corpus; return whether there is one of every corpus."""
+    from gsum_assets.cli.terminal import Console, print_plan, print_total
+    from gsum_assets.corpus.find import name_a_corpus
+    from gsum_assets.pipeline.corpus_settings import CorpusError
+    from gsum_assets.runner.plan import PlanError
+    from gsum_assets.runner.plan import plan as planned
+
+    home = Home.from_environment()
+    if not corpora:
+        raise click.UsageError(name_a_corpus(home.corpora, "plan"))
+    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    plans = []
+    for corpus in corpora:  # an unreadable corpus does not stop the others
+        try:
+            with Console() as console:
+                found = planned(home, corpus, wanted, on_step=console.step)
+        except (CorpusError, PlanError) as error:
+            click.echo(f"Error: {error}", err=True)
+            continue
+        print_plan(found)
+        plans.append(found)
+    if len(plans) > 1:
+        print_total(plans)
+    if plans:
+        names = " ".join(found.corpus for found in plans)
+        click.echo(f"next: gsum run {names}" + (f" --methods {methods}" if methods else ""))
+    return len(plans) == len(corpora)
+
+
+@main.command()
+def models() -> None:
+    """Show which models are set, and send each a tiny request.
+
+    The exit status is 1 if a model does not answer.
+    """
+    from gsum_assets.answering.workspace import open_workspace
+    from gsum_assets.cli.terminal import print_models
+    from gsum_resources.models.models_check import check_models
+
+    checked = list(check_models(open_workspace(Home.from_environment()).models))
+    print_models(checked)
+    if any(model.failure for model in checked):
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("corpus")
+@click.argument("question")
+@click.option("--method", help="Method that finds the passages.  [default: hybrid]")
+@click.option("--document", help="Ask one document of the corpus, by its id.")
+@click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
+@click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
+def ask(
+    corpus: str, question: str, method: str | None, document: str | None, explain: bool, ids: bool
+) -> None:
+    """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer."""
+    from gsum_assets.cli.interrupts import REPLIES_KEPT, ended_by_signals
+
+    with ended_by_signals(REPLIES_KEPT):
+        from gsum_assets.answering.answer_lines import answer_lines
+        from gsum_assets.answering.ask import ask as answer
+        from gsum_assets.answering.workspace import open_workspace
+        from gsum_assets.retrieval.variants import DEFAULT_METHOD
+
+        home = Home.from_environment()
+        workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
+        found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
+    for line in answer_lines(found, home.settings_file, ids):
+        click.echo(line)
+
+
+@main.command()
+@click.argument("corpus")
+@click.argument("document")
+@click.option("--retrain", is_flag=True, help="Retrain the networks that were trained with it.")
+@click.option("--yes", is_flag=True, help="Do not ask before the document is deleted.")
+@click.option(
+    "--check",
+    "original",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Delete nothing; search again for a document that was deleted before, by the sentences of "
+    "FILE, a copy of it.",
+)
+def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path | None) -> None:
+    """Delete DOCUMENT, an id, from CORPUS, with everything that depends on it.
+
+    Its file or line is removed from the corpus folder, tables are recomputed without it, replies
+    of models and previews of it are removed, and all files are then searched for its sentences.
+    The exit status is 1 if one is found, or a place cannot be searched.
+    """
+    from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals, forgetting
+
+    if original:
+        with ended_by_signals(NOTHING_CHANGED):
+            is_clean = _check_forgotten(corpus, document, original)
+    else:
+        with ended_by_signals(NOTHING_CHANGED):
+            _confirm_forget(corpus, document, yes)
+        with ended_by_signals(forgetting(corpus, document)) as ending:
+            is_clean = _forget(corpus, document, retrain, ending)
+    if not is_clean:
+        sys.exit(1)
+
+
+def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
+    """Search for a deleted document; return whether nothing is left of it."""
+    from gsum_assets.cli.terminal import Console, print_search
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.runner.forget import check_forgotten
+    from gsum_resources.dagster_io.instance import open_instance
+
+    home = Home.from_environment()
+    with open_instance(home) as instance, Console() as console:
+        console.start(["searching for", document], ())
+        done = check_forgotten(pipeline_for(home), instance, corpus, document, original)
+    print_search(done)
+    return done.is_clean
+
+
+def _confirm_forget(corpus: str, document: str, yes: bool) -> None:
+    """Raise an error if there is no such document, or the user does not want to delete it."""
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.runner.forget import require_document
+
+    require_document(pipeline_for(Home.from_environment()), corpus, document)
+    if not yes:
+        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
+
+
+def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool:
+    """Delete a document; return whether nothing is left of it."""
+    from gsum_assets.automation.processes import end_runs_of_this_process
+    from gsum_assets.cli.terminal import Console, print_forget_report
+    from gsum_assets.definitions import pipeline_for
+    from gsum_assets.runner.forget import forget as forget_document
+    from gsum_resources.dagster_io.instance import open_instance
+    from gsum_resources.state.leases import Leases
+
+    home = Home.from_environment()
+    pipeline = pipeline_for(home)
+    with open_instance(home) as instance, Console() as console:
+        leases = Leases(pipeline.store)
+        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
+
+        def start(assets: Sequence[str], partitions: Sequence[Any]) -> None:
+            ending.hold()
+            console.start(assets, partitions)
+
+        watch = start, console.ended, console.wait
+        done = forget_document(
+            pipeline, instance, corpus, document, retrain, *watch, on_step=console.step
+        )
+    print_forget_report(done, corpus, document)
+    return done.is_clean and not done.problem
+
+
+@main.command()
+@click.argument("corpus")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: CORPUS-report.html in the current folder]",
+)
+@click.option("--split", default="all", show_default=True, help="Only questions of this split.")
+@click.option("--methods", help="Methods to show, separated by commas.  [default: all]")
+@click.option(
+    "--questions",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    help="How many questions to show with every answer and passage.",
+)
+def report(
+    corpus: str, output: Path | None, split: str, methods: str | None, questions: int
+) -> None:
+    """Write the results on CORPUS to one HTML file that needs no network.
+
+    Contains leaderboard, plots, costs and judges, and each score with its answer, references and
+    passages.
+    """
+    from gsum_assets.report.page import build, render
+    from gsum_assets.report.stored import read_stored
+    from gsum_resources.store.parquet_store import ParquetStore
+
+    home = Home.from_environment()
+    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    stored = read_stored(ParquetStore(home.warehouse), home.corpora, corpus, wanted)
+    html = render(build(stored, split, questions)).encode()
+    path = output or Path(f"{corpus}-report.html")
+    try:
+        path.write_bytes(html)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
+    click.echo(f"{path}: {len(html) / 1e6:.1f} MB, open it in any browser")
+
+
+@main.command()
+@click.argument("corpus")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The file to write.  [default: CORPUS.graphml in the current folder]",
+)
+def export(corpus: str, output: Path | None) -> None:
+    """Write the entity graph of CORPUS as GraphML, for Gephi, yEd and networkx.
+
+    Nodes are the entities of the method graphrag with their communities, edges their relationships.
+    """
+    from gsum_assets.corpus.find import find_corpus
+    from gsum_assets.graphrag.export import graphml, read_entity_graph
+    from gsum_assets.pipeline.tables import TABLES
+    from gsum_resources.store.parquet_store import ParquetStore
+
+    home = Home.from_environment()
+    store = ParquetStore(home.warehouse)
+    if not store.partitions(TABLES["graphrag.entities"], corpus):
+        find_corpus(home.corpora, corpus)  # raises if there is no such corpus
+    graph = read_entity_graph(store, corpus)
+    path = output or Path(f"{corpus}.graphml")
+    content = graphml(graph)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}; name another --output") from error
+    click.echo(
+        f"{path}: {graph.number_of_nodes():,} entities, {graph.number_of_edges():,} relationships, "
+        f"{len(content) / 1e6:.1f} MB"
+    )
+
+
+@main.command()
+@click.argument("corpus", required=False)
+@click.option("--write", is_flag=True, help="Write the built-in prompts to files, to be edited.")
+def prompts(corpus: str | None, write: bool) -> None:
+    """List the prompts that language models get for CORPUS, and the files that override them.
+
+    A prompt is overridden by prompts/FAMILY/NAME.md in the folder of a corpus, or, for all corpora,
+    in GSUM_HOME, to which --write writes if no CORPUS is given. Existing files are kept.
+    """
+    from gsum_assets.corpus.find import find_corpus
+    from gsum_assets.pipeline.prompts import names_of, overrides, write_prompts
+    from gsum_assets.registry.families import PROMPTS
+
+    home = Home.from_environment()
+    if corpus:
+        find_corpus(home.corpora, corpus)
+    folders = [home.corpora / corpus, home.prompts] if corpus else [home.prompts]
+    for file in write_prompts(PROMPTS, folders[0]) if write else ():
+        click.echo(f"{file}: written")
+    files = overrides(PROMPTS, folders)
+    for name in map(".".join, names_of(PROMPTS)):
+        click.echo(f"{name:<22} {files.get(name, 'built in')}")
+
+
+@main.command()
+@click.argument("query")
+@click.option("--csv", is_flag=True, help="Print all rows as CSV instead of a table.")
+def sql(query: str, csv: bool) -> None:
+    """Run a SQL QUERY over the tables; `gsum sql "show all tables"` lists them.
+
+    The same views are in $GSUM_HOME/gsum.duckdb for any other DuckDB client.
+    """
+    import duckdb
+
+    from gsum_assets.cli.terminal import print_tables
+    from gsum_assets.pipeline.tables import TABLES
+    from gsum_assets.registry.views import VIEWS
+    from gsum_resources.store.catalogue import define_views
+    from gsum_resources.store.parquet_store import ParquetStore
+
+    with duckdb.connect() as connection:
+        store = ParquetStore(Home.from_environment().warehouse)
+        define_views(connection, store, TABLES.values(), VIEWS)
+        try:
+            result = connection.sql(query)
+            if result is None:
+                return
+            if csv:
+                click.echo(result.df().to_csv(index=False), nl=False)
+            elif _SHOW_TABLES.fullmatch(query):
+                listed = zip(*(result.to_df()[name] for name in ("schema", "name")), strict=True)
+                print_tables(listed)
+            else:
+                # `show` alone adds a LIMIT, with which DuckDB 2.0.0 never ends if rows are unnested
+                result.materialize().show(max_rows=60, max_width=_width())
+        except duckdb.Error as error:
+            message = str(error).split("\n\nLINE ")[0]  # without the excerpt of the query
+            raise click.ClickException(f"SQL: {' '.join(message.split())}") from error
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def ui(arguments: Sequence[str]) -> None:
+    """Start the Dagster UI and daemon on this home; Ctrl-C ends both and the runs they started.
+
+    The UI is at http://127.0.0.1:3000. ARGUMENTS are passed to `dagster dev`, among them:
+
+    \b
+      -p, --port PORT   port of the UI, default 3000
+      --host HOST       address to listen on, default this machine alone; 0.0.0.0 for everybody
+    """
+    from gsum_assets.cli.ui import serve
+    from gsum_assets.definitions import pipeline_for
+    from gsum_resources.dagster_io.instance import open_instance, workspace_file
+
+    home = Home.from_environment()
+    os.environ["GSUM_HOME"] = str(home.root)
+    with open_instance(home) as instance:
+        pipeline_for(home).reconciler.start(instance)
+    executable = str(Path(sys.executable).with_name("dagster"))
+    sys.exit(serve([executable, "dev", "-w", str(workspace_file()), *arguments]))
+
+
+def _width() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size((120, 40)).columns
+
+
+def script() -> None:
+    """Run `main`, then end the process without the interpreter's shutdown.
+
+    duckdb 2.0.0 prints pages about leaked objects at the interpreter's shutdown in a process that
+    also used torch; everything is flushed and closed by then.
+    """
+    code = 0
+    if sys.argv[1:2] and sys.argv[1] in _ENDED_AT_ONCE:  # until a handler is installed
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    script()

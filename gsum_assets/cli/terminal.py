@@ -1,0 +1,437 @@
+"""Terminal output of commands."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+
+from rich.console import Console as Screen
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Table as Grid
+from rich.text import Text
+
+from gsum_assets.cli.next_steps import next_steps
+from gsum_assets.definitions import Pipeline
+from gsum_assets.evaluation.judges.own_judge import own_judge_note
+from gsum_assets.evaluation.leaderboard import LEGEND, grids
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.finding import count
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.views import VIEWS
+from gsum_assets.runner.execute import RunResult
+from gsum_assets.runner.forget import ForgetReport
+from gsum_assets.runner.plan import Plan
+from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Line
+from gsum_assets.runner.run import RunReport
+from gsum_resources.messages.progress import shown_by
+from gsum_resources.messages.progress_lines import Stage
+from gsum_resources.models.models_check import CheckedModel
+from gsum_resources.store.parquet_store import Partition
+
+_PROVENANCE = "one row per partition of a table: its inputs, time and run"
+_PIPED_WIDTH = 132
+_MOST_NAMES = 6
+
+
+class Console:
+    """A line for each run that ended, and the progress of the current one.
+
+    Progress is a bar on a terminal, and elsewhere a line whenever nothing was printed for a while.
+    """
+
+    def __init__(self, every_s: float = 10.0) -> None:
+        self._every_s = every_s
+
+    def __enter__(self) -> "Console":
+        self._screen = _screen()
+        self._started = self._printed = time.monotonic()
+        self._stage = Stage("observing the corpus", self._started)
+        self._waiting = ""
+        self._unavailable = set[str]()
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            _Amount(lambda: self._stage),
+            console=self._screen,
+            transient=True,
+            disable=not self._screen.is_terminal,
+        )
+        self._bar.start()
+        self._where = ""
+        self._task = self._bar.add_task(self._stage.label, total=None)
+        self._shown = shown_by(self._advance)
+        self._shown.__enter__()
+        self._ended = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+        if not self._screen.is_terminal:
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        if self._ticker.is_alive():
+            self._ticker.join()
+        self._shown.__exit__(kind, error, trace)
+        self._bar.stop()
+
+    def start(self, assets: Sequence[str], partitions: Sequence[Partition]) -> None:
+        """Show that a run begins."""
+        self._where = _where(partitions, plain=True)
+        self._begin(f"{_names(assets)} {self._where}".strip())
+
+    def step(self, asset: str, number: int, about: int) -> None:
+        """Show that a step of the run begins."""
+        self._begin(f"{asset} {self._where}".strip(), f"step {number} of about {about}")
+
+    def wait(self, what: str) -> None:
+        """Show which work of another process must end first."""
+        label = f"waiting for {what}"
+        if self._waiting != what:
+            self._waiting = what
+            if not self._screen.is_terminal:
+                self._line(label)
+        if self._stage.label.partition(":")[0] != label.partition(":")[0]:
+            self._begin(label)
+        self._stage.label = label
+        self._bar.update(self._task, description=label)
+
+    def _begin(self, label: str, position: str = "") -> None:
+        self._stage = Stage(label, time.monotonic(), position or self._stage.position)
+        described = f"{self._stage.position}, {label}" if self._stage.position else label
+        self._bar.reset(self._task, description=described, total=None)
+
+    def _advance(self, label: str, done: int, total: int, detail: str = "") -> None:
+        now = time.monotonic()
+        if self._stage.label != label:
+            self._begin(label)
+        self._stage.advance(done, total, now, detail)
+        self._bar.update(self._task, completed=done, total=total)
+
+    def _tick(self) -> None:
+        """Print how far the stage has come, whenever nothing was printed for a while."""
+        while not self._ended.wait(min(1.0, self._every_s)):
+            now = time.monotonic()
+            if now - self._printed >= self._every_s:
+                self._line(f"… {self._stage.line(now)}")
+
+    def _line(self, text: str) -> None:
+        """Print a line with the time since the start."""
+        self._printed = time.monotonic()
+        seconds = self._printed - self._started
+        self._screen.print(f"{seconds:7.1f} s  {text}", markup=False, soft_wrap=True)
+
+    def ended(self, result: RunResult) -> None:
+        """Show that a run ended."""
+        mark = "[red]failed[/red]" if result.error else "wrote"
+        line = f"{mark} {_names(result.assets)} {_where(result.partitions)}"
+        self._printed = time.monotonic()
+        self._screen.print(f"{result.seconds:7.1f} s  {line}")
+        if error := self._error(result):
+            self._print(error, "red")
+        for line in (*result.gaps, *result.known_gaps, *result.skipped):
+            self._print(line, "yellow")
+
+    def _error(self, result: RunResult) -> str | None:
+        """Return the error of a run; in short if the same model was reported before."""
+        if not (result.error and result.unavailable):
+            return result.error
+        model, step = result.unavailable.to_user_string(), result.error.partition(":")[0]
+        if model in self._unavailable:
+            return f"{step}: {model} is unavailable, see above"
+        self._unavailable.add(model)
+        return result.error
+
+    def failed(self, corpus: str, error: CorpusError) -> None:
+        """Show that the corpus could not be refreshed at all."""
+        self._print(f"{corpus}: {error}", "red")
+
+    def done(self, corpus: str, report: RunReport) -> None:
+        """Show that the refresh ended."""
+        seconds = time.monotonic() - self._started
+        if report.results:
+            outcome = f"{report.n_partitions} partitions written"
+        elif report.missing:
+            outcome = "nothing could be written"
+        else:
+            outcome = "nothing to do, all is up to date"
+        failed = f", {len(report.errors)} runs failed" if report.errors else ""
+        self._screen.print(f"{seconds:7.1f} s  {corpus}: {outcome}{failed}")
+        if report.not_materialized:
+            left = ", ".join(sorted(report.not_materialized))
+            self._print(f"not written, because a model is unavailable: {left}", "red")
+        if missing := {a: n for a, n in report.missing.items() if a not in report.not_materialized}:
+            self._print(_missing(corpus, missing), "red")
+        if report.n_others:
+            names, n = ", ".join(report.others) or "the corpus's tables", report.n_others
+            self._print(f"the daemon continues with {names}: {count(n, 'partition')}", "yellow")
+
+    def say(self, line: str) -> None:
+        """Print a line without markup."""
+        self._screen.print(line, markup=False, soft_wrap=True)
+
+    def _print(self, message: str, colour: str) -> None:
+        self._screen.print(f"           {message}", style=colour, markup=False, soft_wrap=True)
+
+
+class _Amount(ProgressColumn):
+    """Format the progress of a stage: rate and time left, or its time so far."""
+
+    def __init__(self, stage: Callable[[], Stage]) -> None:
+        super().__init__()
+        self._stage = stage
+
+    def render(self, task: Task) -> Text:
+        """Return `Stage.amount`."""
+        return Text(self._stage().amount(time.monotonic()))
+
+
+def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
+    """Print the leaderboard of a corpus, one table for each kind of question, if it has scores."""
+    rows, _ = pipeline.store.read(TABLES["leaderboard"], [Partition(corpus)])
+    if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
+        return  # an older gsum wrote it, and it could not be recomputed
+    screen = _screen()
+    for grid in grids(rows):
+        shown = Grid(title=f"{corpus}: {grid.title}", title_justify="left")
+        shown.add_column("method", no_wrap=True)
+        for metric in grid.header[1:]:
+            shown.add_column(metric, justify="right", no_wrap=True)
+        for row in grid.rows:
+            shown.add_row(*row)
+        screen.print(shown)
+    if rows.num_rows:
+        screen.print(LEGEND)
+        judgements, _ = pipeline.store.read(TABLES["judgements"], [Partition(corpus)])
+        if "is_own" in judgements.column_names and (note := own_judge_note(judgements)):
+            screen.print(note, style="yellow", markup=False)
+
+
+def print_next(pipeline: Pipeline, corpus: str) -> None:
+    """Print suggested next commands for a corpus."""
+    for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):
+        print(line)
+
+
+def print_tables(names: Iterable[tuple[str, str]]) -> None:
+    """Print schema, name and meaning of a row of each table or view."""
+    rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *VIEWS)}
+    grid = Grid(box=None, pad_edge=False)
+    for title in ("schema", "name"):
+        grid.add_column(title, no_wrap=True)
+    grid.add_column("contents")
+    for schema, name in names:
+        full = name if schema == "main" else f"{schema}.{name}"
+        grid.add_row(schema, name, rows.get(full, _PROVENANCE if name == "provenance" else ""))
+    _screen().print(grid)
+
+
+def print_models(checked: Iterable[CheckedModel]) -> None:
+    """Print a row for each model, and below them the errors of those that do not answer."""
+    screen, grid, failures = _screen(), Grid(box=None, pad_edge=False), []
+    for title in ("table", "backend", "model", "answers"):
+        grid.add_column(title, no_wrap=True)
+    for title in ("context", "tokens/s", "structure", "USD per million in, out"):
+        grid.add_column(title, justify="right", no_wrap=True)
+    for model in checked:
+        grid.add_row(
+            f"\\[{model.table}]",
+            model.backend,
+            model.model,
+            "no" if model.failure else "yes",
+            f"{model.context_tokens:,}" if model.context_tokens else "",
+            f"{model.tokens_per_s:,.1f}" if model.tokens_per_s else "",
+            model.structure,
+            ", ".join(f"{price:g}" for price in model.usd),
+        )
+        if model.failure:
+            failures.append(f"[{model.table}]: {' '.join(model.failure.split())}")
+    screen.print(grid)
+    for failure in failures:
+        screen.print(failure, style="red", markup=False, soft_wrap=True)
+
+
+def print_plan(plan: Plan) -> None:
+    """Print the requests and cost of a run, for index and questions separately."""
+    screen, everything = _screen(), plan.total()
+    if plan.lines:
+        screen.print(_plan_grid(plan))
+    for note in _assumptions(plan.lines):
+        screen.print(note, soft_wrap=True)
+    for note in plan.notes:
+        screen.print(note, style="yellow", markup=False, soft_wrap=True)
+    if plan.is_current:
+        screen.print(f"{plan.corpus}: nothing to pay, all that calls a model is up to date")
+    elif not everything.n and not everything.tokens_in:
+        screen.print(f"{plan.corpus}: nothing to pay, a run would send no new request to a model")
+
+
+def print_total(plans: Sequence[Plan]) -> None:
+    """Print the requests and cost of several plans together."""
+    totals = [plan.total() for plan in plans]
+    n, tokens_in, tokens_out = (
+        sum(getattr(total, name) for total in totals) for name in ("n", "tokens_in", "tokens_out")
+    )
+    _screen().print(
+        f"all {len(plans)} corpora: {count(n, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} "
+        f"out, USD {_usd(sum(total.usd for total in totals))}",
+        soft_wrap=True,
+    )
+
+
+def _plan_grid(plan: Plan) -> Grid:
+    grid = Grid(title=f"{plan.corpus}: requests of a run", title_justify="left")
+    grid.add_column("asset", no_wrap=True)
+    grid.add_column("stage", no_wrap=True)
+    for name in ("requests", "from memo", "tokens in", "tokens out", "USD"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for line in plan.lines:
+        grid.add_row(line.asset, line.stage, *_amounts(line))
+    grid.add_section()
+    for stage in ("index", "query"):
+        grid.add_row(f"all of {stage}", stage, *_amounts(plan.total(stage)))
+    if plan.n_questions:
+        query = plan.total("query")
+        each = [f"{n / plan.n_questions:,.1f}" for n in (query.tokens_in, query.tokens_out)]
+        calls = f"{query.n / plan.n_questions:,.1f} calls"
+        price = _usd(query.usd / plan.n_questions)
+        grid.add_row(f"each of {plan.n_questions:,} questions", "query", calls, "", *each, price)
+    grid.add_row("total", "", *_amounts(plan.total()), style="bold")
+    return grid
+
+
+def _amounts(line: Line) -> tuple[str, ...]:
+    """Return the cells of a line; estimates have a tilde."""
+    about_in = "~" if line.tokens_in_from == ESTIMATE else ""
+    about_out = "~" if line.tokens_out_from == ESTIMATE else ""
+    return (
+        f"{line.n:,} {line.unit}",
+        f"{line.from_memo:,}" if line.unit == "calls" else "",
+        f"{about_in}{line.tokens_in:,}",
+        f"{about_out}{line.tokens_out:,}",
+        _usd(line.usd),
+    )
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.4f}"
+
+
+def _assumptions(lines: Sequence[Line]) -> Iterator[str]:
+    """Yield how the numbers of tokens were determined."""
+    sources = {source for line in lines for source in (line.tokens_in_from, line.tokens_out_from)}
+    if ESTIMATE in sources:
+        yield (
+            "~: an estimate of one token for four bytes, with the replies of the extractive model; "
+            "number and length of later requests follow from these replies"
+        )
+    if EARLIER in sources:
+        yield (
+            "without ~: derived from the tokens that a server counted in earlier calls, including "
+            "repeated requests"
+        )
+    if sources - {ESTIMATE, EARLIER}:
+        yield "without ~: counted by the local model, which costs nothing"
+
+
+def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
+    """Print what was removed of a document, and what could not be removed."""
+    screen = _screen()
+
+    def say(line: str, colour: str | None = None) -> None:
+        screen.print(line, style=colour, markup=False, soft_wrap=True)
+
+    n_written = done.report.n_partitions
+    say(f"{corpus}: '{document}' deleted; {n_written:,} partitions recomputed without it")
+    say(f"{done.n_replies:,} replies of models that depended on it removed from the memo")
+    if done.problem:
+        say(
+            f"not all could be recomputed: {done.problem}; {done.removed:,} partitions that may "
+            f"contain it were removed, `gsum run {corpus}` recomputes them",
+            "red",
+        )
+    if done.trained:
+        say(
+            f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
+            "they contain no text. `gsum forget … --retrain`, the jobs retrain_models (gor) and "
+            "retrain_gae, retrain_evidence in the UI or their weekly schedules retrain them",
+            "yellow",
+        )
+    if done.questions:
+        say(
+            f"{len(done.questions)} questions in queries.jsonl name it and are left out from now "
+            f"on; correct or delete them: {', '.join(done.questions[:10])}",
+            "yellow",
+        )
+    say("delete files that you exported (gsum report, gsum export) and backups yourself")
+    print_search(done)
+
+
+def print_search(done: ForgetReport) -> None:
+    """Print where sentences of a deleted document were found."""
+    screen = _screen()
+
+    def say(line: str, colour: str | None = None) -> None:
+        screen.print(line, style=colour, markup=False, soft_wrap=True)
+
+    for leftover in done.leftovers:
+        say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
+    for storage in done.unsearched:
+        say(
+            f"not searched: Dagster's {storage}, which may contain sentences in previews and logs; "
+            "delete them there, or let dagster.yaml name SQLite or PostgreSQL",
+            "red",
+        )
+    if not done.n_sentences:
+        say(
+            "nothing was searched for: no table has a sentence of it that no other document has; "
+            "`gsum forget … --check FILE` searches for those of a copy",
+            "yellow",
+        )
+    elif done.is_clean:
+        say(f"searched for its {done.n_sentences:,} own sentences: none is left under the home")
+
+
+def _screen() -> Screen:
+    """Return a screen as wide as the terminal, or as the leaderboard if output is piped."""
+    piped = not sys.stdout.isatty()
+    if not piped:
+        return Screen(highlight=False)
+    # a pipe gets no control characters, whatever the environment says about colours
+    return Screen(highlight=False, width=_PIPED_WIDTH, force_terminal=False, no_color=True)
+
+
+def _names(assets: Sequence[str]) -> str:
+    """Return `retrieval: rankings, contexts` for assets of one family, else all names."""
+    prefixes = {name.split("/")[0] for name in assets if "/" in name}
+    if len(prefixes) == 1 and all("/" in name for name in assets):
+        return f"{prefixes.pop()}: " + ", ".join(name.split("/", 1)[1] for name in assets)
+    return ", ".join(assets)
+
+
+def _missing(corpus: str, partitions: Mapping[str, int]) -> str:
+    """Return a message about partitions that are missing after a run."""
+    assets = list(partitions)
+    more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
+    return (
+        f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
+        f"({count(sum(partitions.values()), 'partition')}); `gsum run {corpus}` tries again, and "
+        "the Dagster UI (`gsum ui`) shows the errors of failed runs"
+    )
+
+
+def _where(partitions: Sequence[Partition], plain: bool = False) -> str:
+    """Return `bm25`, `bucket 03` or `8 buckets`; methods in bold unless `plain`."""
+    first = partitions[0] if partitions else None
+    if first is None or (first.bucket is None and first.method is None):
+        return ""
+    if first.method is not None:
+        methods = ", ".join(p.method or "" for p in partitions)
+        return methods if plain else f"[bold]{methods}[/bold]"
+    return f"bucket {first.bucket}" if len(partitions) == 1 else f"{len(partitions)} buckets"

@@ -1,0 +1,194 @@
+"""Dagster assets of steps and methods: keys, partitions, pools, lineage and UI metadata."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_assets.dagster_assets.partitions import (
+    across,
+    corpora,
+    corpus_buckets,
+    corpus_variants,
+    to_corpus,
+)
+from gsum_assets.dagster_assets.presentation import as_metadata
+from gsum_assets.evaluation.comparisons import as_table
+from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import table_of
+from gsum_assets.registry.declared import Declared, index_of, of_method
+from gsum_resources.dagster_io.warehouse_io import (
+    LAZY,
+    UNTRACKED,
+    WarehouseIO,
+    as_dictionaries,
+    as_tables,
+    partition_of,
+    step_of,
+)
+from gsum_resources.store.parquet_store import version_of
+
+INDEX = "index"
+"""Name of the asset that represents a method's index."""
+
+
+def assets_of(method: Method, buckets_per_run: int) -> list[dg.AssetsDefinition]:
+    """Return the assets of a method: its index, one that represents it, rankings to scores."""
+    paths = [method.path(name) for name in index_of(method)]
+    steps = [asset_of(declared, buckets_per_run) for declared in of_method(method)]
+    return [_index_asset(method.name, paths), *steps]
+
+
+def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
+    """Return a step as a multi-asset with one output for each of its tables.
+
+    Parameters
+    ----------
+    buckets_per_run : buckets of documents that one run takes at most.
+    """
+    step = declared.step
+    outs = {
+        name: dg.AssetOut(
+            key=declared.path(name),
+            description=purpose,
+            group_name=declared.group,
+            code_version=step.code_version,
+            is_required=not step.apart,
+        )
+        for name, purpose in step.writes.items()
+    }
+
+    @dg.multi_asset(
+        name=declared.name.replace("/", "__"),
+        outs=outs,
+        ins=_ins(declared),
+        partitions_def=_partitions(declared),
+        backfill_policy=(
+            dg.BackfillPolicy.multi_run(buckets_per_run)
+            if declared.level == DOCUMENT_LEVEL
+            else None
+        ),
+        pool=step.pool,
+        required_resource_keys={"io_manager", "models"},
+        can_subset=step.apart,
+    )
+    def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
+        read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
+        read = {**read.pop(INDEX, {}), **read}
+        warehouse: WarehouseIO = context.resources.io_manager
+        partitions = warehouse.existing([partition_of(key) for key in context.partition_keys])
+        results = []
+        for inputs, result in declared.make(read, partitions, _around(context)):
+            _report(context, declared, inputs, result)
+            results.append((inputs, result._replace(shown=dict)))  # frees what `shown` refers to
+        tables = declared.joined(results)
+        for name in sorted(context.op_execution_context.selected_output_names):
+            yield dg.Output(tables[name], name)
+
+    return make
+
+
+def _partitions(declared: Declared) -> dg.PartitionsDefinition:
+    if declared.level == DOCUMENT_LEVEL:
+        return corpus_buckets
+    return corpus_variants(declared.variants) if declared.level == RESULT else corpora
+
+
+def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
+    """Return the inputs of a step, from all partitions that its own depend on."""
+    ins = {}
+    for name in declared.reads:
+        if name in declared.by_index:
+            columns = declared.step.dictionaries
+            tables = {declared.table(own).name: columns.get(own, ()) for own in declared.by_index}
+            ins[INDEX] = dg.AssetIn(
+                [declared.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
+            )
+        else:
+            ins[name.replace("/", "__")] = _in(declared, name)
+    return ins
+
+
+def _in(declared: Declared, name: str) -> dg.AssetIn:
+    if name in MODELS:
+        return dg.AssetIn(name)
+    read = ("corpus",) if name == SETTINGS else declared.table(name).dimensions
+    mapping = None if read == declared.level else to_corpus
+    if (read, declared.level) == (DOCUMENT_LEVEL, RESULT):
+        mapping = across
+    if name == SETTINGS:
+        return dg.AssetIn(name, partition_mapping=mapping)
+    how = {**LAZY, **(UNTRACKED if name in declared.step.untracked else {})}
+    if columns := declared.step.dictionaries.get(name):
+        how |= as_dictionaries(*columns)
+    return dg.AssetIn(declared.path(name), partition_mapping=mapping, metadata=how)
+
+
+def _around(context: dg.AssetExecutionContext) -> Inputs:
+    """Return the inputs of a step without tables and models: log, store, folder, versions."""
+    warehouse: WarehouseIO = context.resources.io_manager
+    step = step_of(context)
+    return Inputs(
+        {},
+        "",
+        log=context.log.info,
+        note=partial(warehouse.reads.other, step),
+        store=warehouse.store,
+        folder=warehouse.home.corpora,
+        versions=warehouse.reads.tables[step],
+        engine=context.resources.models.models.engine,
+    )
+
+
+def _report(
+    context: dg.AssetExecutionContext, declared: Declared, inputs: Inputs, result: Result
+) -> None:
+    """Log the failures of a step, and attach its metadata to the partitions of its corpus."""
+    for failure in result.failures:
+        context.log.warning(failure)
+    keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
+    selected = context.op_execution_context.selected_output_names
+    for table, shown in result.shown().items():
+        for key in keys if table in selected else ():
+            context.add_asset_metadata(
+                as_metadata(shown), dg.AssetKey(declared.path(table)), partition_key=key
+            )
+
+
+def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefinition:
+    """Return one asset for the index, between its tables and the question steps in the lineage.
+
+    The steps read the tables and record which: a new row of `index` makes nothing out of date.
+    """
+    tables = [table_of(path) for path in paths]
+
+    @dg.asset(
+        name=INDEX,
+        key_prefix=name,
+        partitions_def=corpora,
+        deps=[
+            dg.AssetDep(
+                path, partition_mapping=to_corpus if table.dimensions == DOCUMENT_LEVEL else None
+            )
+            for path, table in zip(paths, tables, strict=True)
+        ],
+        group_name=name,
+        required_resource_keys={"io_manager"},
+        code_version="1",
+        description="Represents all tables that questions are answered from; each variant reads "
+        "some of them.",
+    )
+    def index(context: dg.AssetExecutionContext) -> pa.Table:
+        warehouse: WarehouseIO = context.resources.io_manager
+        rows = []
+        for table in tables:
+            footers = warehouse.footers(step_of(context), table, context.partition_key)
+            version = version_of({p: footer.content_hash for p, footer in footers.items()})
+            rows.append((table.name, sum(footer.rows for footer in footers.values()), version))
+        return as_table(f"{name}.{INDEX}", rows)
+
+    return index

@@ -1,0 +1,151 @@
+"""Dagster asset checks: one step for each asset."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from gsum_assets.dagster_assets.evaluate import Verdict, evaluate, in_turn
+from gsum_assets.dagster_assets.partitions import partitions_of
+from gsum_assets.pipeline.check_inputs import Subject
+from gsum_assets.pipeline.tables import table_of
+from gsum_assets.registry.checks import checks_for
+from gsum_resources.dagster_io.warehouse_io import partition_of
+from gsum_resources.models.models import LANGUAGE_MODELS
+from gsum_resources.store.lineage import Lineage
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+
+_CELL = 200  # characters
+
+
+def checks_of(
+    assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
+    store: ParquetStore,
+    new_lineage: Callable[[], Lineage],
+) -> list[dg.AssetChecksDefinition]:
+    """Return the checks of every materializable asset.
+
+    They have no partitions of their own: a check with partitions (in preview in Dagster 1.13)
+    loses them in a run over a range, and its badge in the UI is that of the last partition anyway.
+
+    Parameters
+    ----------
+    new_lineage : returns a new `Lineage`.
+    """
+    return [
+        _checks_of(spec, store, new_lineage)
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    ]
+
+
+def _checks_of(
+    spec: dg.AssetSpec, store: ParquetStore, new_lineage: Callable[[], Lineage]
+) -> dg.AssetChecksDefinition:
+    subject = subject_of(spec)
+    checks = checks_for(subject)
+
+    @dg.multi_asset_check(
+        name=f"{spec.key.to_python_identifier()}_checks",
+        specs=[dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning) for c in checks],
+        can_subset=True,
+    )
+    def run_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        names = {key.name for key in context.selected_asset_check_keys}
+        wanted = [check for check in checks if check.name in names]
+        partitions = _partitions_of_run(context, spec.partitions_def)
+        with in_turn(subject, store):
+            verdicts = evaluate(subject, wanted, store, new_lineage(), partitions)
+            yield from (_result(spec.key, verdict) for verdict in verdicts)
+            _report_again(context, spec.key, verdicts)
+
+    return run_checks
+
+
+def subject_of(spec: dg.AssetSpec) -> Subject:
+    """Return the subject of an asset's checks."""
+    return Subject(
+        name=spec.key.to_user_string(),
+        table=table_of(spec.key.path),
+        code_version=spec.code_version,
+        methods=frozenset(p.method for p in partitions_of(spec.partitions_def, "")),
+        asks_model=any(dep.asset_key.path[-1] in LANGUAGE_MODELS for dep in spec.deps),
+    )
+
+
+def _partitions_of_run(
+    context: dg.AssetCheckExecutionContext, definition: dg.PartitionsDefinition | None
+) -> list[Partition] | None:
+    """Return the partitions of the run; None if it has none."""
+    if context.has_partition_key:
+        keys: Sequence[str] = [context.partition_key]
+    elif context.has_partition_key_range:
+        keys = context.partition_keys
+    else:
+        return None
+    return [partition_of(key, definition) for key in keys]
+
+
+def _result(asset: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=verdict.check.name,
+        passed=verdict.passed,
+        severity=_severity(verdict),
+        description=verdict.description,
+        metadata=_metadata(verdict),
+    )
+
+
+def _report_again(
+    context: dg.AssetCheckExecutionContext, asset: dg.AssetKey, verdicts: Sequence[Verdict]
+) -> None:
+    """Report these verdicts once more, outside the run, if Dagster shows others.
+
+    Dagster shows the verdicts of the run that began last, although a run that began earlier may
+    have checked later.
+    """
+    shown = context.instance.event_log_storage.get_latest_asset_check_execution_by_key(
+        list(context.selected_asset_check_keys)
+    )
+    for verdict in verdicts:
+        contrary = "FAILED" if verdict.passed else "SUCCEEDED"
+        if shown[dg.AssetCheckKey(asset, verdict.check.name)].status.value == contrary:
+            context.instance.report_runless_asset_event(
+                dg.AssetCheckEvaluation(
+                    asset,
+                    verdict.check.name,
+                    verdict.passed,
+                    _metadata(verdict),
+                    severity=_severity(verdict),
+                    description=verdict.description,
+                )
+            )
+
+
+def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
+    severe = verdict.broke or not verdict.check.warns
+    return dg.AssetCheckSeverity.ERROR if severe else dg.AssetCheckSeverity.WARN
+
+
+def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
+    metadata: dict[str, dg.MetadataValue] = {
+        "looked_at": dg.MetadataValue.int(verdict.n_checked),
+        "wrong": dg.MetadataValue.int(verdict.n_wrong),
+    }
+    if verdict.offenders:
+        metadata["first"] = dg.MetadataValue.md(_markdown(verdict.offenders))
+    return metadata
+
+
+def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
+    """Return rows, which may differ in their columns, as a Markdown table."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(_cell(row.get(name, "")) for name in names) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    text = " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

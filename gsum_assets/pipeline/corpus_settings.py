@@ -1,0 +1,254 @@
+"""Schema of `corpus.toml`, and the error messages for invalid values."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.settings.paths import read_if_exists, unreadable
+
+SETTINGS_FILE = "corpus.toml"
+
+Kind = Literal["meeting", "story", "news", "paper", "report", "other"]
+Section = TypeVar("Section", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """The columns that `corpus.toml` names; empty: found automatically.
+
+    Attributes
+    ----------
+    text : columns of the text; of several the first one that a table has.
+    title, id : columns of title and id.
+    """
+
+    text: Sequence[str] = ()
+    title: str = ""
+    id: str = ""
+
+
+FOUND = ColumnNames()
+
+
+class CorpusError(ValueError):
+    """Error for a corpus, its settings or a benchmark's source that cannot be used."""
+
+
+def corpus_name_problem(corpus: str) -> str | None:
+    """Return why a corpus name is no valid partition key and folder, or None."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", corpus):
+        return None
+    return "use letters, digits, '.', '_' and '-', at most 100, beginning with a letter or digit"
+
+
+class ChunkingSettings(BaseModel):
+    """Table `[chunking]`: how a document is cut into passages; lengths in word pieces."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chunker: Literal["tokens", "lines"] = Field(
+        default="tokens", description="sliding window or lines"
+    )
+    max_tokens: int = Field(default=256, ge=1, description="longest chunk, word pieces (gor, 4.1)")
+    overlap_tokens: int = Field(default=32, ge=0, description="shared by neighbours, word pieces")
+    overlap_lines: int = Field(
+        default=0, ge=0, description="lines shared by neighbours, chunker 'lines'"
+    )
+    borders: Literal["length", "content"] = Field(
+        default="content",
+        description="'content': chunks end at sentences or lines selected by their text, so that "
+        "an edit changes the chunks near it only; 'length': they are as full as can be",
+    )
+
+    @model_serializer(mode="wrap")
+    def _as_before_borders(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave "length" out: chunks cut by length before the key existed remain current."""
+        values = dump(self)
+        if self.borders == "length":
+            values.pop("borders", None)
+        return values
+
+    @classmethod
+    def from_dump(cls, values: Mapping[str, Any]) -> "ChunkingSettings":
+        """Return the settings that were dumped as `values`: borders left out are by length."""
+        return cls.model_validate({"borders": "length", **values})
+
+    @model_validator(mode="after")
+    def _window_advances(self) -> "ChunkingSettings":
+        if self.chunker == "tokens" and self.overlap_tokens >= self.max_tokens:
+            raise ValueError(
+                f"overlap_tokens ({self.overlap_tokens}) must be smaller than "
+                f"max_tokens ({self.max_tokens})"
+            )
+        return self
+
+
+class DocumentSettings(BaseModel):
+    """Table `[documents]`: limits of documents. A change here changes content hashes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_bytes: int = Field(default=50_000_000, ge=1, description="largest document, bytes of UTF-8")
+    text_column: str | list[str] | None = Field(
+        default=None,
+        description="column of tables with the text, or several, of which the first that a table "
+        "has is used; unset: text, body, content or the like, or the only one with long texts",
+    )
+    title_column: str | None = Field(
+        default=None, description="column of tables with the title; unset: title, subject, headline"
+    )
+    id_column: str | None = Field(
+        default=None,
+        description="column of tables with ids that are unique in the corpus; unset: document_id",
+    )
+
+    @property
+    def columns(self) -> ColumnNames:
+        """The columns of tables that are named."""
+        text = self.text_column or ()
+        texts = (text,) if isinstance(text, str) else tuple(text)
+        return ColumnNames(texts, self.title_column or "", self.id_column or "")
+
+
+class AnswerSettings(BaseModel):
+    """Table `[answer]`: how questions are answered, whatever the method."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_words: int = Field(default=130, ge=10, description="length of an answer, words")
+
+
+class CorpusSettings(BaseModel):
+    """A corpus's `corpus.toml`; every key may be left out.
+
+    Tables of evaluation and of methods are not validated here, but where they are read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str = Field(default="", description="shown in the UI; empty: the folder's name")
+    language: str = Field(default="en", min_length=2, description="BCP 47 code")
+    kind: Kind = Field(default="other", description="what the documents are")
+    methods: list[str] | None = Field(
+        default=None,
+        description="methods or families to start with; unset: bm25, dense, hybrid and "
+        "passage_walk, or without questions the index of hybrid",
+    )
+    buckets: Literal[8, 16, 32, 64, 128, 256, 512, 1024] | None = Field(
+        default=None,
+        description="partitions of its documents, fixed when the corpus is created; unset: by "
+        "its size",
+    )
+    chunking: ChunkingSettings = ChunkingSettings()
+    documents: DocumentSettings = DocumentSettings()
+    answer: AnswerSettings = AnswerSettings()
+    scores: dict[str, Any] = Field(default_factory=dict)
+    judges: dict[str, Any] = Field(default_factory=dict)
+    questions: dict[str, Any] = Field(default_factory=dict)
+    retrieval: dict[str, Any] = Field(default_factory=dict)
+    gor: dict[str, Any] = Field(default_factory=dict)
+    gae: dict[str, Any] = Field(default_factory=dict)
+    lightpal: dict[str, Any] = Field(default_factory=dict)
+    graphrag: dict[str, Any] = Field(default_factory=dict)
+    jerr: dict[str, Any] = Field(default_factory=dict)
+    evidence: dict[str, Any] = Field(default_factory=dict)
+
+    def reading_fingerprint(self) -> bytes:
+        """Return canonical bytes of the settings that change how a document is read."""
+        return json.dumps(self.documents.model_dump(exclude_none=True), sort_keys=True).encode()
+
+
+def load_settings(folder: Path) -> CorpusSettings:
+    """Return the settings of a corpus folder; the defaults if it has no `corpus.toml`.
+
+    Raises
+    ------
+    CorpusError
+        If the file is not UTF-8 or not TOML, or has an unknown key or an invalid value.
+    """
+    file = folder / SETTINGS_FILE
+    try:
+        content = read_if_exists(file)
+    except OSError as error:
+        raise CorpusError(f"{file}: {unreadable(error)}") from error
+    if content is None:
+        return CorpusSettings()
+    try:
+        table = tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise CorpusError(f"{file}: not valid TOML: {error}; correct that line") from error
+    return checked_settings(table, str(file))
+
+
+def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
+    """Return the tables of a `corpus.toml` as settings.
+
+    Parameters
+    ----------
+    source : what the values are from, for messages.
+
+    Raises
+    ------
+    CorpusError
+        If there is an unknown key, or a bad value.
+    """
+    try:
+        return CorpusSettings.model_validate(dict(values), strict=True)
+    except ValidationError as error:
+        failures = "; ".join(_described(problem, CorpusSettings) for problem in error.errors())
+        raise CorpusError(f"{source}: {failures}") from error
+
+
+def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:
+    """Return a method's table of `corpus.toml` as its settings.
+
+    Raises
+    ------
+    CorpusError
+        If it has an unknown key or an invalid value.
+    """
+    try:
+        return model.model_validate(dict(values), strict=True)
+    except ValidationError as error:
+        failures = "; ".join(_described(problem, model) for problem in error.errors())
+        raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {failures}") from error
+
+
+def _described(problem: Any, root: type[BaseModel]) -> str:
+    """Return key, value and remedy of one pydantic error."""
+    path = [str(step) for step in problem["loc"]]
+    key = ".".join(path)
+    if problem["type"] == "extra_forbidden":
+        nearest = did_you_mean(path[-1], _known_keys(path[:-1], root))
+        return f"unknown key '{key}' (value {problem['input']!r}){nearest}"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return f"[{key}]: {message}; change one of them"
+    return f"key '{key}' has value {problem['input']!r}: {message}; correct or remove it"
+
+
+def _known_keys(path: list[str], root: type[BaseModel]) -> list[str]:
+    """Return the keys allowed in the table at `path` below `root`."""
+    model = root
+    for step in path:
+        nested = model.model_fields[step].annotation
+        if isinstance(nested, type) and issubclass(nested, BaseModel):
+            model = nested
+    return sorted(model.model_fields)

@@ -1,0 +1,318 @@
+"""Declarations of steps and methods, independent of Dagster.
+
+A step computes tables from tables. `build.py` turns steps into Dagster assets; `run` runs them in
+memory, for `gsum ask`, the sweep over K and any caller that has the tables.
+"""
+
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from gsum_assets.pipeline.embed import embed_questions
+from gsum_assets.pipeline.prompts import Prompts, prompts_of
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES, table_of
+from gsum_resources.engine.blocks import LOCAL, Engine
+from gsum_resources.messages.progress import Report, reporter
+from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.memo import Memo
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
+
+MODELS = ("language_model", "judge_model", "embedding_model", "passage_scorer")
+SETTINGS = "corpus_settings"
+RANKINGS = {"rankings": "What the method finds, best first."}
+CONTEXTS = {
+    "contexts": "All passages that the answer may use, in the order in which the model reads them."
+}
+_FOR_QUESTIONS = ("queries", SETTINGS)  # every question step may read these
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that a step may read; what it does not read is no input of its result.
+
+    Attributes
+    ----------
+    tables : tables, models and settings, by name.
+    corpus : the corpus that the step runs for.
+    variant : the variant whose results the step computes; "" for other steps.
+    overrides : keys by section that replace those of `corpus.toml`.
+    step : name of the step, "gor/node_rankings", for progress lines.
+    code_version : that of the step.
+    log : called with each progress line.
+    note : called with key and version of an input that is neither table, model nor setting.
+    store : the store of memos and checkpoints; None if only tables are available.
+    folder : folder of the corpus; None if only tables are available.
+    buckets : buckets of documents that the step runs for; empty: all.
+    versions : versions of the partitions read so far, by table; a step that finds one changed
+        corrects it.
+    engine : where blocks of heavy work are computed.
+    """
+
+    tables: Mapping[str, Any]
+    corpus: str
+    variant: str = ""
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    step: str = ""
+    code_version: str = ""
+    log: Callable[[str], None] = lambda _: None
+    note: Callable[[InputKey, str], None] = lambda *_: None
+    store: ParquetStore | None = None
+    folder: Path | None = None
+    buckets: Sequence[str] = ()
+    versions: Mapping[str, MutableMapping[Partition, str]] = field(default_factory=dict)
+    engine: Engine = LOCAL
+
+    def table(self, name: str) -> pa.Table:
+        """Return the rows of a table."""
+        return self.tables[name].get()
+
+    def column(self, name: str, column: str) -> list[Any]:
+        """Return the values of one column of a table, without reading the others."""
+        return self.tables[name].columns([column])[column].to_pylist()
+
+    def model(self, name: str) -> Any:
+        """Return one of `MODELS`."""
+        return self.tables[name].get()
+
+    def settings(self, section: str) -> Any:
+        """Return a section of the corpus's `corpus.toml`."""
+        value = self.tables[SETTINGS].section(self.corpus, section)
+        return {**value, **self.overrides[section]} if section in self.overrides else value
+
+    def prompts(self, family: str) -> Prompts:
+        """Return the prompts of a family, with the overrides of the corpus."""
+        return prompts_of(self.tables[SETTINGS], self.corpus, family)
+
+    def progress(self, what: str) -> Report:
+        """Return a function that reports how many of `what` are done: "documents scored"."""
+        return reporter(f"{self.step}: {what}", self.log)
+
+    @property
+    def warehouse(self) -> ParquetStore:
+        """The store of memos and checkpoints.
+
+        Raises
+        ------
+        ValueError
+            If the inputs have no store.
+        """
+        if self.store is None:
+            raise ValueError(f"{self.step}: these inputs have no store of memos; set Inputs.store")
+        return self.store
+
+    @property
+    def array_cache(self) -> ArrayCache | None:
+        """Arrays derived from the texts of the corpus; None if the inputs have no store."""
+        return ArrayCache(self.store, self.corpus) if self.store else None
+
+    def memo(self, kind: str, identity: str) -> Memo:
+        """Return the results computed earlier by a model of this identity."""
+        return Memo(self.warehouse, kind, identity)
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table of the corpus, and note it as an input."""
+        n = self.warehouse.count(TABLES[table], self.corpus)
+        self.note(InputKey("rows", table, self.corpus), str(n))
+        return n
+
+    def size(self, table: str) -> int:
+        """Return the binary digits of the number of rows of a table, and note it as an input.
+
+        A result that depends on it is computed again when the corpus has grown past a power of two.
+        """
+        n = self.warehouse.count(TABLES[table], self.corpus).bit_length()
+        self.note(InputKey("size", table, self.corpus), str(n))
+        return n
+
+    @property
+    def title(self) -> str:
+        """Corpus with variant or buckets, as the title of a plot."""
+        if not self.buckets:
+            return f"{self.corpus}, {self.variant}" if self.variant else self.corpus
+        return f"{self.corpus}, bucket {', '.join(self.buckets)}"
+
+    def with_questions(self, queries: pa.Table) -> "Inputs":
+        """Return the inputs with other questions, which are embedded when first read."""
+        embedded = cache(lambda: embed_questions(queries, self.model("embedding_model")))
+        added = {"queries": Lazy.of(queries), "query_embeddings": Lazy(embedded)}
+        return replace(self, tables={**self.tables, **added})
+
+    def with_tables(self, tables: Mapping[str, Any]) -> "Inputs":
+        """Return the inputs with further tables, by name."""
+        added = {name: Lazy.of(rows) for name, rows in tables.items()}
+        return replace(self, tables={**self.tables, **added})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A computation of one or more tables that have the same partitions.
+
+    It runs for a bucket of documents, a corpus, or a corpus and variant, as its tables are
+    partitioned (`Table.dimensions`). A step by bucket gets its inputs corpus by corpus.
+
+    Attributes
+    ----------
+    make : returns the rows of the first table, or a `Result`.
+    writes : purpose of each table in a sentence, by the table's name; the first names the step.
+    reads : tables and models, by name; a step of a method finds its method's tables first. A step
+        by bucket runs for the corpora that have rows of the first. Settings may be read without
+        being named; by question steps also questions and the tables of earlier question steps.
+    pool : pool that limits how many such steps run at once; None: no limit.
+    code_version : must change when the same inputs give another result.
+    untracked : those of `reads` whose changes do not make the result out of date.
+    dictionaries : text columns to read dictionary-encoded, by table.
+    apart : whether each table can be requested alone in the UI, though all are computed.
+    """
+
+    make: Callable[[Inputs], pa.Table | Result]
+    writes: Mapping[str, str]
+    reads: Sequence[str] = ()
+    pool: str | None = "compute"
+    code_version: str = "1"
+    untracked: Collection[str] = ()
+    dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    apart: bool = False
+
+    @property
+    def table(self) -> str:
+        """The first table that the step writes, which names it."""
+        return next(iter(self.writes))
+
+    def result(self, inputs: Inputs) -> Result:
+        """Run the step and return its result."""
+        rows = self.make(inputs)
+        return rows if isinstance(rows, Result) else Result(rows)
+
+
+class Read(NamedTuple):
+    """The texts that answers are based on.
+
+    Attributes
+    ----------
+    rows : rows like those of `contexts` that have a text.
+    held : (chunk, document) ids that a text contains or was written from, by node id; a chunk
+        contains itself.
+    """
+
+    rows: pa.Table
+    held: Mapping[str, Collection[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method with its variants, steps and settings.
+
+    Attributes
+    ----------
+    name : name of its folder, asset prefix and asset group.
+    variants : each is a partition and a row of the leaderboard.
+    default : variants that are requested for a new corpus.
+    index : steps that compute its tables from those of the corpus, in order.
+    question : steps from questions to the texts that answers are written from, in order;
+        `rankings` and `contexts` are among them. Those after `contexts` refine it: answers are
+        written from the rows of the last one, whose columns are those of `contexts` at least.
+    settings : schema of the method's table of `corpus.toml`, whose subtables a step reads one by
+        one, as "gor.training"; None if the steps read and check the whole.
+    prompts : prompts of its requests to a language model; None: it has none of its own.
+    explain : explains how an answer was found, from the tables of all steps for one question;
+        None: there is nothing to explain beyond the passages.
+    k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
+        if there is none.
+    without_k : variants that do not use that setting.
+    weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
+        model with `reads_weights` then prefers sentences of likely passages.
+    supported_questions : selects the questions that a variant can answer; None: all. An upper
+        bound that reads the marked evidence has no answer where none is marked.
+    read : returns the texts that answers are based on; None: rows of `answered_from`.
+    """
+
+    name: str
+    variants: Sequence[str]
+    question: Sequence[Step]
+    index: Sequence[Step] = ()
+    default: Sequence[str] = ()
+    settings: type[BaseModel] | None = None
+    prompts: Prompts | None = None
+    explain: Callable[[Inputs], str] | None = None
+    k: str = ""
+    without_k: Collection[str] = ()
+    weighted: bool = False
+    supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
+    read: Callable[[Inputs], Read] | None = None
+
+    def path(self, table: str) -> list[str]:
+        """Return the asset path of a table by the name that the method's steps use for it."""
+        own = [self.name, table]
+        return own if table in RESULT_TABLES or ".".join(own) in TABLES else [table]
+
+    def table(self, name: str) -> Table:
+        """Return a table by the name that the method's steps use for it."""
+        return table_of(self.path(name))
+
+    @property
+    def read_by_questions(self) -> Sequence[str]:
+        """Tables that question steps read, except those computed for questions; and `documents`."""
+        named = [name for step in self.question for name in step.reads]
+        excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
+        return list(dict.fromkeys(["documents", *(n for n in named if n not in excluded)]))
+
+    @property
+    def preparations(self) -> Sequence[Step]:
+        """The steps before `rankings`."""
+        return self.question[: self._index_of("rankings")]
+
+    @property
+    def retrieval_steps(self) -> Sequence[Step]:
+        """The steps from questions to contexts, in order."""
+        return self.question[: self._index_of("contexts") + 1]
+
+    @property
+    def refinements(self) -> Sequence[Step]:
+        """The steps between `contexts` and `summaries`, in order."""
+        return self.question[self._index_of("contexts") + 1 :]
+
+    def _index_of(self, table: str) -> int:
+        return [step.table for step in self.question].index(table)
+
+    @property
+    def answered_from(self) -> str:
+        """The table whose rows answers are written from."""
+        return self.question[-1].table
+
+    def questions(self, inputs: Inputs) -> Inputs:
+        """Return the inputs with only those questions that the variant supports."""
+        if self.supported_questions is None:
+            return inputs
+        select, queries = self.supported_questions, inputs.tables["queries"]
+        supported = Lazy(lambda: select(inputs.variant, queries.get()))
+        return replace(inputs, tables={**inputs.tables, "queries": supported})
+
+    def sweep(self, inputs: Inputs) -> Sequence[int]:
+        """Return the numbers of passages that the variant's curve is drawn over."""
+        if not self.k or inputs.variant in self.without_k:
+            return ()
+        return inputs.settings("retrieval.sweep")
+
+    def texts_read(self, inputs: Inputs) -> Read:
+        """Return the texts that answers are based on, without those that were dropped."""
+        rows, held = self.read(inputs) if self.read else Read(inputs.table(self.answered_from), {})
+        return Read(rows.filter(pc.not_equal(rows["text"], "")), held)
+
+
+def run(steps: Sequence[Step], inputs: Inputs) -> dict[str, pa.Table]:
+    """Run steps in memory one after the other; return their tables by name."""
+    tables: dict[str, pa.Table] = {}
+    for step in steps:
+        result = step.result(inputs.with_tables(tables))
+        tables |= {step.table: result.rows, **result.beside}
+    return tables

@@ -1,0 +1,264 @@
+"""Instructions for language models, and the files that override them.
+
+A prompt has a family and a name: `prompts/gor/response.md` in the folder of a corpus, or else in
+the home, overrides the built-in `response` of `gor`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+from typing import Any, Protocol
+
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.settings.paths import is_remote, remote_names
+
+PROMPTS_FOLDER = "prompts"
+_SUFFIX = ".md"
+_LANGUAGES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "bn": "Bengali",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "es": "Spanish",
+    "et": "Estonian",
+    "eu": "Basque",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "ga": "Irish",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "hy": "Armenian",
+    "id": "Indonesian",
+    "is": "Icelandic",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ka": "Georgian",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "lv": "Latvian",
+    "ms": "Malay",
+    "nb": "Norwegian",
+    "ne": "Nepali",
+    "nl": "Dutch",
+    "nn": "Norwegian Nynorsk",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "sw": "Swahili",
+    "ta": "Tamil",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "ur": "Urdu",
+    "vi": "Vietnamese",
+    "zh": "Chinese",
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A built-in prompt.
+
+    Attributes
+    ----------
+    text : template with placeholders in braces for `str.format`.
+    writes : whether the reply is prose, so that the prompt names its language.
+    """
+
+    text: str
+    writes: bool = False
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """Names of the placeholders, which an override must have as well."""
+        return frozenset(_placeholders(self.text))
+
+
+class Prompts:
+    """The prompts of one family.
+
+    Parameters
+    ----------
+    built_in : built-in prompts by name.
+    read : returns the text of a prompt, with placeholders; None: the built-in one.
+    """
+
+    def __init__(
+        self, built_in: Mapping[str, Prompt], read: Callable[[str], str] | None = None
+    ) -> None:
+        self.built_in = built_in
+        self._read = read
+        self._texts: dict[str, str] = {}
+
+    def text(self, name: str, **values: object) -> str:
+        """Return the prompt with placeholders replaced, and record it as an input of the step."""
+        if self._read is None:
+            return self.built_in[name].text.format(**values)
+        if name not in self._texts:
+            self._texts[name] = self._read(name)
+        return self._texts[name].format(**values)
+
+
+class SectionReader(Protocol):
+    """Reads settings of a corpus, and records which."""
+
+    def section(self, corpus: str, name: str) -> Any:
+        """Return a section as plain values."""
+        ...
+
+
+def prompts_of(reader: SectionReader, corpus: str, family: str) -> Prompts:
+    """Return the prompts of a family for a corpus; each is read on its first use."""
+    return Prompts({}, lambda name: reader.section(corpus, f"{PROMPTS_FOLDER}.{family}.{name}"))
+
+
+def prompt_text(
+    known: Mapping[str, Prompts], family: str, name: str, folders: Sequence[Path], language: str
+) -> str:
+    """Return a prompt with placeholders, and with the language of the reply if it is prose.
+
+    Parameters
+    ----------
+    known : all prompts, by family.
+    folders : folders of the corpus and of the home; the first with an override in `prompts` counts.
+    language : BCP 47 code of the corpus. English is not named: models write it by default.
+
+    Raises
+    ------
+    CorpusError
+        If the file is empty or not UTF-8, or has other placeholders than the built-in prompt, or
+        another file in the folder overrides no prompt.
+    """
+    prompt, text = known[family].built_in[name], ""
+    for folder in folders:
+        _check_names(folder / PROMPTS_FOLDER, known, family)
+        file = _override(folder, family, name)
+        if not text and file:
+            text = _checked(file, prompt)
+    return (text or prompt.text) + (_in_language(language) if prompt.writes else "")
+
+
+def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the files that override a prompt, by family and name: "gor.response"."""
+    found = {}
+    for family, name in names_of(known):
+        files = [_override(folder, family, name) for folder in folders]
+        found |= {f"{family}.{name}": file for file in files[::-1] if file}
+    return found
+
+
+def _override(folder: Path, family: str, name: str) -> Path | None:
+    """Return the file in a folder that overrides a prompt, or None if there is none."""
+    prompts, relative = folder / PROMPTS_FOLDER, f"{family}/{name}{_SUFFIX}"
+    if is_remote(folder):
+        return prompts / relative if relative in remote_names(prompts) else None
+    return prompts / relative if (prompts / relative).is_file() else None
+
+
+def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
+    """Write the built-in prompts into a folder `prompts`; existing files are kept.
+
+    Returns
+    -------
+    The files that were written.
+    """
+    written = []
+    for family, name in names_of(known):
+        file = folder / PROMPTS_FOLDER / family / f"{name}{_SUFFIX}"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(known[family].built_in[name].text + "\n", encoding="utf-8")
+            written.append(file)
+    return written
+
+
+def names_of(known: Mapping[str, Prompts]) -> Iterator[tuple[str, str]]:
+    """Yield family and name of each prompt."""
+    return ((family, name) for family in known for name in known[family].built_in)
+
+
+def _check_names(folder: Path, known: Mapping[str, Prompts], family: str) -> None:
+    """Raise `CorpusError` for a file that overrides no prompt: its name may be misspelled."""
+    families = _visible(folder)
+    for child in families:
+        if child.name not in known:
+            raise CorpusError(_unknown(child, "family of prompts", list(known)))
+    names = known[family].built_in
+    for file in _visible(folder, family):
+        if file.suffix != _SUFFIX or file.stem not in names:
+            raise CorpusError(_unknown(file, f"prompt of {family}", [n + _SUFFIX for n in names]))
+
+
+def _visible(prompts: Path, family: str = "") -> list[Path]:
+    """Return the files and folders in the folder `prompts`, or in that of a family."""
+    folder = prompts / family if family else prompts
+    if is_remote(prompts):
+        prefix = f"{family}/" if family else ""
+        below = (name for name in remote_names(prompts) if name.startswith(prefix))
+        names = {name.removeprefix(prefix).partition("/")[0] for name in below}
+        children = [folder / name for name in names]
+    else:
+        children = folder.iterdir() if folder.is_dir() else ()
+    return sorted(child for child in children if not child.name.startswith((".", "~")))
+
+
+def _unknown(path: Path, kind: str, known: Sequence[str]) -> str:
+    near = did_you_mean(path.name, known).removeprefix("; ")
+    listed = ", ".join(known)
+    return (
+        f"{path}: no {kind} has this name; {near if near.endswith('?') else 'rename it'} Known: "
+        f"{listed}. Move other files out of the folder '{PROMPTS_FOLDER}'"
+    )
+
+
+def _checked(file: Path, prompt: Prompt) -> str:
+    try:
+        text = file.read_bytes().decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    if not text:
+        raise CorpusError(f"{file}: empty; write the prompt into it, or remove it")
+    try:
+        found = set(_placeholders(text))
+    except ValueError as error:
+        raise CorpusError(f"{file}: {error}; write {{{{ and }}}} for braces in the text") from error
+    if unknown := sorted(found - prompt.placeholders):
+        known = ", ".join(f"{{{name}}}" for name in sorted(prompt.placeholders)) or "none"
+        raise CorpusError(
+            f"{file}: unknown placeholder {{{unknown[0]}}}; this prompt has {known}. Correct it, "
+            "or write {{ and }} for braces in the text"
+        )
+    if missing := sorted(prompt.placeholders - found):
+        raise CorpusError(
+            f"{file}: placeholder {{{missing[0]}}} is missing; write it where its value belongs"
+        )
+    return text
+
+
+def _placeholders(text: str) -> Iterator[str]:
+    """Yield the names between braces; conversions and formats count as part of the name."""
+    for _, name, how, conversion in Formatter().parse(text):
+        if name is not None:
+            yield name + (f"!{conversion}" if conversion else "") + (f":{how}" if how else "")
+
+
+def _in_language(language: str) -> str:
+    code = language.replace("_", "-").partition("-")[0].lower()
+    if code == "en":
+        return ""
+    return f" Write in {_LANGUAGES.get(code, f'the language with the code {code}')}."

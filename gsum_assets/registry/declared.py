@@ -1,0 +1,160 @@
+"""All steps with the assets that they write and read, independent of Dagster.
+
+`build.py` turns them into Dagster assets, `plan.py` computes what is due in memory.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.buckets import Buckets
+from gsum_assets.corpus.index import CORPUS
+from gsum_assets.corpus.load import N_BUCKETS
+from gsum_assets.evaluation.answer_steps import answer_steps
+from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
+from gsum_assets.evaluation.leaderboard_step import uniting
+from gsum_assets.evaluation.scores_step import scores_step
+from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
+from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method, Step
+from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.tables import by_corpus, table_of
+from gsum_assets.registry.families import FAMILIES
+from gsum_resources.engine.garbage import collected_rarely
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.parquet_store import Partition
+from gsum_resources.store.table import Table
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A step with the assets of its tables.
+
+    Attributes
+    ----------
+    step : the step.
+    group : asset group in the UI.
+    path : returns the asset path of a table by the name that the step uses for it.
+    reads : all tables, models and settings that it may read, by that name.
+    variants : variants of the method that the step belongs to.
+    by_index : for a question step, the tables of its method's index, which one asset represents.
+    prepare : changes the inputs before the step runs.
+    """
+
+    step: Step
+    group: str
+    path: Callable[[str], list[str]]
+    reads: Sequence[str]
+    variants: Sequence[str] = ()
+    by_index: Sequence[str] = ()
+    prepare: Callable[[Inputs], Inputs] = lambda inputs: inputs
+
+    def table(self, name: str) -> Table:
+        """Return a table that the step reads or writes."""
+        return table_of(self.path(name))
+
+    @property
+    def name(self) -> str:
+        """The step's name in ledger and progress lines: "gor/record_nodes"."""
+        return "/".join(self.path(self.step.table))
+
+    @property
+    def level(self) -> tuple[str, ...]:
+        """Partition dimensions of the tables that it writes."""
+        return self.table(self.step.table).dimensions
+
+    def make(
+        self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
+    ) -> Iterator[tuple[Inputs, Result]]:
+        """Yield inputs and result for some partitions; a step by bucket runs corpus by corpus.
+
+        Parameters
+        ----------
+        read : tables, models and settings by name.
+        around : the other fields of the inputs, such as store and log; `folder` is the folder of
+            all corpora.
+        """
+        for inputs in self._inputs(read, partitions, around):
+            with collected_rarely():
+                result = self.step.result(self.prepare(inputs))
+            yield inputs, result
+
+    def _inputs(
+        self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs
+    ) -> Iterator[Inputs]:
+        def n_buckets(corpus: str) -> int:
+            return Buckets(around.store).of(corpus) if around.store else N_BUCKETS
+
+        def inputs_of(corpus: str, tables: Mapping[str, Any], buckets: Sequence[str]) -> Inputs:
+            return replace(
+                around,
+                tables=tables,
+                corpus=corpus,
+                variant=partitions[0].method or "",
+                step=self.name,
+                code_version=self.step.code_version,
+                folder=around.folder / corpus if around.folder else None,
+                buckets=buckets if len(buckets) < n_buckets(corpus) else (),
+            )
+
+        if self.level != DOCUMENT_LEVEL:
+            yield inputs_of(partitions[0].corpus, read, ())
+            return
+        tables = {n: one for n, one in read.items() if n not in (*MODELS, SETTINGS)}
+        split = {n: cache(lambda one=one: dict(by_corpus(one.get()))) for n, one in tables.items()}
+
+        def share(name: str, corpus: str) -> pa.Table:
+            if corpus in split[name]():
+                return split[name]()[corpus]
+            return self.table(name).empty().append_column("corpus", pa.array([], pa.string()))
+
+        for corpus in split[self.step.reads[0]]():
+            own = {n: Lazy(lambda n=n, corpus=corpus: share(n, corpus)) for n in tables}
+            buckets = [p.bucket or "" for p in partitions if p.corpus == corpus]
+            yield inputs_of(corpus, {**read, **own}, buckets)
+
+    def joined(self, results: Sequence[tuple[Inputs, Result]]) -> dict[str, pa.Table]:
+        """Return the rows of each table that the step writes, of all corpora."""
+        joined: dict[str, list[pa.Table]] = {name: [] for name in self.step.writes}
+        for inputs, result in results:
+            for name, rows in {self.step.table: result.rows, **result.beside}.items():
+                if self.level == DOCUMENT_LEVEL and "corpus" not in rows.column_names:
+                    # the store separates partitions by it
+                    corpora = pa.repeat(pa.scalar(inputs.corpus), rows.num_rows)
+                    rows = rows.append_column("corpus", corpora)
+                joined[name].append(rows)
+        return {
+            name: pa.concat_tables(tables) if tables else self.table(name).empty()
+            for name, tables in joined.items()
+        }
+
+
+def of_method(method: Method) -> list[Declared]:
+    """Return the steps of a method, from its index to the scores of its answers."""
+    own = partial(Declared, group=method.name, path=method.path, variants=method.variants)
+    declared = [own(step=step, reads=step.reads) for step in method.index]
+    by_index = index_of(method)
+    before: list[str] = []
+    for step in (*method.retrieval_steps, *answer_steps(method), scores_step(method)):
+        reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
+        declared.append(own(step=step, reads=reads, by_index=by_index, prepare=method.questions))
+        before += step.writes
+    return declared
+
+
+def index_of(method: Method) -> list[str]:
+    """Return the tables that questions are answered from, except those by variant."""
+    return [n for n in method.read_by_questions if method.table(n).dimensions != RESULT]
+
+
+def _as_named(step: Step, group: str) -> Declared:
+    return Declared(step, group, lambda table: table.split("/"), step.reads)
+
+
+CORPUS_STEPS = [_as_named(step, "corpus") for step in CORPUS]
+EVALUATION_STEPS = [
+    _as_named(step, "evaluation")
+    for step in (GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES))
+]

@@ -1,0 +1,25 @@
+"""All methods and all prompts. `registered.py` lists the folders of methods."""
+
+from importlib import import_module
+
+from gsum_assets.evaluation import prompts as answers
+from gsum_assets.evaluation import question_prompts as questions
+from gsum_assets.evaluation.judges import prompts as judges
+from gsum_assets.pipeline.method import Method
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.registered import FOLDERS
+
+FAMILIES: tuple[Method, ...] = tuple(import_module(f"{name}.method").METHOD for name in FOLDERS)
+
+PROMPTS: dict[str, Prompts] = {
+    "answers": answers.PROMPTS,
+    "judges": judges.PROMPTS,
+    "questions": questions.PROMPTS,
+    **{method.name: method.prompts for method in FAMILIES if method.prompts},
+}
+"""All prompts, by family: of answers, judges, questions and methods."""
+
+
+def method_of(variant: str) -> Method | None:
+    """Return the method that has this variant, or None."""
+    return next((method for method in FAMILIES if variant in method.variants), None)

@@ -1,0 +1,293 @@
+"""Removal of one document from its folder, all tables, memos and logs, with a final search."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dagster as dg
+
+from gsum_assets.automation.processes import waited_for
+from gsum_assets.automation.retrain import MODEL_KEYS
+from gsum_assets.corpus.conversion.converter import Converter
+from gsum_assets.corpus.conversion.formats import FORMATS
+from gsum_assets.corpus.find import find_corpus
+from gsum_assets.corpus.folder import read_records
+from gsum_assets.corpus.load import take_records
+from gsum_assets.corpus.queries import QUERIES_FILE
+from gsum_assets.corpus.records import Record
+from gsum_assets.corpus.table_files import is_table, records_of
+from gsum_assets.definitions import Pipeline
+from gsum_assets.forgetting.folder import take_out
+from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences_of
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.runner.execute import OnStart, RunResult
+from gsum_assets.runner.run import OnStep, RunReport, refresh
+from gsum_resources.messages.progress import reporter
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.checkpoints import learnt_hash
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
+
+_WAIT_S = 2.0
+_MODELS = [table_of(key.path) for key in MODEL_KEYS]
+
+
+@dataclass
+class ForgetReport:
+    """Report on a removed document: what was removed, and what could not be.
+
+    Attributes
+    ----------
+    report : report of the run that recomputed everything else without it.
+    problem : why that run failed; the tables that it left out of date were removed.
+    removed : number of these partitions; the next run recomputes them.
+    n_replies : number of removed replies of language models that depended on it.
+    n_sentences : number of its sentences that were searched for afterwards.
+    leftovers : files and databases that still contain one of these sentences.
+    unsearched : storages of Dagster that cannot be searched.
+    questions : ids of questions that name the document; they stay in the folder.
+    trained : methods whose weights were trained when it existed, and are kept.
+    """
+
+    report: RunReport = field(default_factory=RunReport)
+    problem: str | None = None
+    removed: int = 0
+    n_replies: int = 0
+    n_sentences: int = 0
+    leftovers: Sequence[Leftover] = ()
+    unsearched: Sequence[str] = ()
+    questions: Sequence[str] = ()
+    trained: Sequence[str] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything was searched and nothing was found."""
+        return not (self.leftovers or self.unsearched)
+
+
+def forget(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    document_id: str,
+    retrain: bool = False,
+    on_start: OnStart = lambda *_: None,
+    on_end: Callable[[RunResult], None] = lambda _: None,
+    on_wait: Callable[[str], None] = lambda _: None,
+    on_step: OnStep = lambda *_: None,
+) -> ForgetReport:
+    """Remove a document from its corpus folder, and everything that depends on it from the home.
+
+    Parameters
+    ----------
+    retrain : whether to retrain the networks that were trained with it.
+    on_start, on_end, on_wait, on_step : callbacks, see `refresh`.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus has no such document, or no other document.
+    """
+    text, others = _texts(pipeline, corpus, document_id)
+    sentences = sentences_of(text, others)
+    _remove(pipeline, corpus, document_id)
+    done = ForgetReport(
+        n_sentences=len(sentences), questions=_naming(pipeline, corpus, document_id)
+    )
+    models = models_with(pipeline.store, corpus, document_id)
+    if retrain:
+        for table, model in models:
+            pipeline.store.delete(table, model)
+    else:
+        done.trained = [model.method or table.name.partition(".")[0] for table, model in models]
+    watch = on_start, on_end, on_wait
+    done.report = refresh(
+        pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step
+    )
+    done.problem = next(iter(done.report.errors), None)
+    done.removed = _remove_stale(pipeline, instance, corpus)
+    while pipeline.forgetting.deletions.observe(corpus).deleted:
+        forgotten = pipeline.forgetting.forget_deleted(instance, at_once=True)
+        if forgotten is None:
+            on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
+            time.sleep(_WAIT_S)
+            continue
+        done.n_replies += forgotten.n_replies
+    _search(done, pipeline, instance, corpus, sentences)
+    return done
+
+
+def check_forgotten(
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    document_id: str,
+    original: Path,
+) -> ForgetReport:
+    """Search the home for sentences of a document that was deleted before; delete nothing.
+
+    Parameters
+    ----------
+    original : the document's file, or a file of records that has it, `documents.jsonl`. Its
+        sentences are read from there, since none of them is stored any more.
+
+    Raises
+    ------
+    CorpusError
+        If the document is still in the corpus folder, the file cannot be read, or it has no
+        sentence to search for.
+    """
+    folder = find_corpus(pipeline.home.corpora, corpus)
+    settings = load_settings(folder)
+    limits = settings.documents
+    present = read_records(folder, limits.max_bytes, None, limits.columns)
+    if any(record.document_id == document_id for record in present):
+        raise CorpusError(
+            f"document '{document_id}' is still in the folder of corpus '{corpus}'; delete it by "
+            f"`gsum forget {corpus} {document_id}`, then check"
+        )
+    _, others = _texts(pipeline, corpus, document_id)
+    sentences = sentences_of(_text_in(original, document_id, settings), others)
+    if not sentences:
+        raise CorpusError(
+            f"{original}: no sentence of five words or more that no other document of corpus "
+            f"'{corpus}' has, so nothing can be searched for; give the original of '{document_id}'"
+        )
+    done = ForgetReport(n_sentences=len(sentences))
+    _search(done, pipeline, instance, corpus, sentences)
+    return done
+
+
+def _text_in(original: Path, document_id: str, settings: CorpusSettings) -> str:
+    """Return the text of a document in a file outside the corpus folder."""
+    if is_table(original.name):
+        limits, prefix = settings.documents, document_id.rpartition(":")[0]
+        found = records_of(original, original.name, limits.max_bytes, limits.columns, prefix)
+        records = [record for record in found if record.document_id == document_id]
+    else:
+        content, suffix = original.read_bytes(), original.suffix.lower()
+        converter = suffix if suffix in FORMATS else ""
+        text = None if converter else content
+        name = original.name
+        records = [Record(document_id, name, 0, content, text=text, converter=converter)]
+    with Converter() as process:
+        taken = take_records(records, settings, lambda r: process.convert(r.converter, r.content))
+    if not taken.documents:
+        reasons = [one.reason for one in taken.rejected] or [f"no document '{document_id}'"]
+        raise CorpusError(f"{original}: {reasons[0]}")
+    return taken.documents[0].text
+
+
+def _search(
+    done: ForgetReport,
+    pipeline: Pipeline,
+    instance: dg.DagsterInstance,
+    corpus: str,
+    sentences: Sequence[str],
+) -> None:
+    """Report in `done` where sentences are left, and which storages cannot be searched."""
+    from gsum_resources.dagster_io.instance_storage import storage_of  # slow: migrations
+
+    storage = storage_of(instance)
+    on_file = reporter("searching all files", lambda _: None)
+    done.leftovers = find_leftovers(pipeline.home, corpus, sentences, storage, on_file)
+    done.unsearched = storage.unknown
+
+
+def _texts(pipeline: Pipeline, corpus: str, document_id: str) -> tuple[str, list[str]]:
+    """Return the stored text of the document, and those of the other documents."""
+    table = TABLES["documents"]
+    rows, _ = pipeline.store.read(table, pipeline.store.partitions(table, corpus))
+    texts = dict(zip(rows["document_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    return texts.pop(document_id, ""), list(texts.values())
+
+
+def require_document(pipeline: Pipeline, corpus: str, document_id: str) -> Sequence[Record]:
+    """Return the records of a document in its folder, if it can be forgotten.
+
+    A document that is already deleted from the folder is no error: tables may still contain it.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such corpus, or it has no such document, or no other document.
+    """
+    folder = find_corpus(pipeline.home.corpora, corpus)
+    settings = load_settings(folder)
+    limits = settings.documents
+    records = list(read_records(folder, limits.max_bytes, None, limits.columns))
+    found = [record for record in records if record.document_id == document_id]
+    observed = pipeline.forgetting.deletions.observe(corpus)
+    if not found and document_id not in {*observed.documents, *observed.deleted}:
+        known = sorted({record.document_id for record in records})
+        raise CorpusError(
+            f"corpus '{corpus}' has no document '{document_id}'{did_you_mean(document_id, known)}"
+        )
+    if len(found) == len(records):
+        raise CorpusError(
+            f"'{document_id}' is the only document of corpus '{corpus}'; delete the folder "
+            f"{folder}, and the next `gsum run` of any corpus, or the daemon, removes the rest"
+        )
+    return found
+
+
+def _remove(pipeline: Pipeline, corpus: str, document_id: str) -> None:
+    """Delete the document from the corpus folder."""
+    records = require_document(pipeline, corpus, document_id)
+    folder = pipeline.home.corpora / corpus
+    take_out(folder, load_settings(folder), records)
+
+
+def models_with(
+    store: ParquetStore, corpus: str, document_id: str
+) -> list[tuple[Table, Partition]]:
+    """Return the models that may have been trained with a document, which is still in the tables.
+
+    Those that learnt from it, and those that learnt from a document that no longer exists: it may
+    be this one under an earlier name.
+    """
+    documents = TABLES["documents"]
+    rows, _ = store.read(documents, store.partitions(documents, corpus), ["document_id"])
+    others = {learnt_hash(other) for other in rows["document_id"].to_pylist()}
+    others.discard(learnt_hash(document_id))
+    found = []
+    for table in _MODELS:
+        for model in store.partitions(table, corpus):
+            rows, _ = store.read(table, [model], ["learnt_from"])
+            if any(set(hashes) - others for hashes in rows["learnt_from"].to_pylist()):
+                found.append((table, model))
+    return found
+
+
+def _naming(pipeline: Pipeline, corpus: str, document_id: str) -> list[str]:
+    """Return the ids of questions in the folder that name the document."""
+    file = pipeline.home.corpora / corpus / QUERIES_FILE
+    if not file.is_file():
+        return []
+    named = json.dumps(document_id)
+    lines = file.read_text("utf-8", "replace").splitlines()
+    return [_query_id(line, n) for n, line in enumerate(lines, start=1) if named in line]
+
+
+def _query_id(line: str, number: int) -> str:
+    try:
+        return str(json.loads(line)["query_id"])
+    except (ValueError, TypeError, KeyError):
+        return f"line {number}"
+
+
+def _remove_stale(pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str) -> int:
+    """Delete partitions that could not be recomputed, and so may still contain the document."""
+    snapshot = pipeline.new_snapshot(instance)
+    stale: list[tuple[dg.AssetKey, Partition]] = [
+        (key, partition)
+        for key in snapshot.nodes
+        for partition in snapshot.unsettled(key, corpus)
+        if snapshot.lineage.exists(snapshot.nodes[key].table.name, partition)
+    ]
+    for key, partition in stale:
+        pipeline.store.delete(snapshot.nodes[key].table, partition)
+    return len(stale)

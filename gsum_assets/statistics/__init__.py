@@ -1,0 +1,1 @@
+"""Statistics of methods that answered the same questions; `gsum.statistics` makes them public."""

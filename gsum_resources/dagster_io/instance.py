@@ -1,0 +1,114 @@
+"""Dagster's instance in the home folder, with gsum's configuration and without telemetry."""
+
+import logging
+import os
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+
+import dagster as dg
+
+from gsum_resources.settings.home import Home
+from gsum_resources.settings.settings import SETTINGS_FILE
+from gsum_resources.state.database import lost_connection
+
+CONFIG_FILE = "dagster.yaml"
+_IS_DEV = "DAGSTER_IS_DEV_CLI"  # set by `dagster dev` for its processes
+_TEMPORARY = ".tmp_dagster_home_"  # prefix of the folder of a temporary instance
+_LOG = logging.getLogger(__name__)
+PREVIEW = "preview"  # metadata label of events that show rows of a table
+
+
+class InstanceError(ValueError):
+    """Dagster's storage cannot be used; the message names the file and the remedy."""
+
+
+def prepare(home: Home) -> Path:
+    """Create the home folders of gsum and Dagster, with default settings if there are none.
+
+    Sets `DAGSTER_HOME` and returns Dagster's home folder.
+    """
+    folder = home.dagster
+    _ship(CONFIG_FILE, folder)
+    write_settings(home)
+    os.environ["DAGSTER_HOME"] = str(folder)
+    return folder
+
+
+def open_instance(home: Home) -> dg.DagsterInstance:
+    """Return the instance, which the UI and the daemon use as well.
+
+    Raises
+    ------
+    InstanceError
+        If its database does not answer.
+    """
+    folder = prepare(home)
+    try:
+        return dg.DagsterInstance.from_config(str(folder))
+    except Exception as error:
+        if reason := lost_connection(error):
+            raise InstanceError(
+                f"storage in {folder / CONFIG_FILE}: {reason}; start the server or correct the "
+                "address"
+            ) from error
+        raise
+
+
+def refuse_temporary_instance(home: Home) -> None:
+    """Raise `InstanceError` in the code location of a `dagster dev` that has no home of Dagster.
+
+    Such a server works in a temporary instance without the pools and the run monitoring of
+    `dagster.yaml`; what it writes into the warehouse, no other server knows. Without a
+    `dagster.yaml` in a home that was named, a warning is logged.
+    """
+    if not os.environ.get(_IS_DEV):
+        return
+    if not os.environ.get("DAGSTER_HOME"):
+        raise InstanceError(_temporary(home.dagster))
+    if not (home.dagster / CONFIG_FILE).exists():
+        _LOG.warning(
+            "%s has no %s, so that neither pools nor run monitoring are configured; type `gsum ui` "
+            "once, which writes it",
+            home.dagster,
+            CONFIG_FILE,
+        )
+
+
+def refuse_run_in_temporary_instance(instance: dg.DagsterInstance, home: Home) -> None:
+    """Raise `InstanceError` if an instance is one that Dagster's commands remove at their end."""
+    if not instance.is_ephemeral and Path(instance.root_directory).name.startswith(_TEMPORARY):
+        raise InstanceError(_temporary(home.dagster))
+
+
+def _temporary(folder: Path) -> str:
+    return (
+        "DAGSTER_HOME is not set, so that Dagster works in a temporary instance without pools and "
+        "run monitoring; type `gsum ui`, or after the first `gsum run` "
+        f"`DAGSTER_HOME={quote(str(folder))} dagster dev -w workspace.yaml`"
+    )
+
+
+def workspace_file() -> Path:
+    """Return the path of the workspace file with gsum's code location, equal to the project's."""
+    return Path(str(files("gsum_resources").joinpath("workspace.yaml")))
+
+
+def write_settings(home: Home) -> bool:
+    """Write the commented `gsum.toml` of a home that has none; return whether it was written.
+
+    A file at a URL is the operator's.
+    """
+    return not home.settings_url and _ship(SETTINGS_FILE, home.root)
+
+
+def _ship(name: str, folder: Path) -> bool:
+    """Copy a default settings file into a folder that has no file of this name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / name
+    is_new = not target.exists()
+    if is_new:
+        temporary = target.with_suffix(f".{os.getpid()}.part")
+        temporary.write_text(files("gsum_resources").joinpath(name).read_text())
+        temporary.replace(target)
+    return is_new

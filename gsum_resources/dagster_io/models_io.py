@@ -1,0 +1,81 @@
+"""Dagster IO manager of the models: gives them to assets with memo and ledger."""
+
+from collections.abc import Callable
+from functools import partial
+
+import dagster as dg
+
+from gsum_resources.dagster_io.warehouse_io import partition_of, step_of
+from gsum_resources.embedding.embedding_ledger import EmbeddingLedger
+from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel
+from gsum_resources.messages.progress import reporter
+from gsum_resources.models.models import Models
+from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.lineage import Reads, Step
+from gsum_resources.store.table import Table
+
+
+class ModelsIO(dg.IOManager):
+    """Gives observed model assets to the assets that use them, and records that use.
+
+    Parameters
+    ----------
+    work_of : returns the kind of work of an asset, which may have a language model of its own.
+    """
+
+    def __init__(
+        self,
+        models: Models,
+        reads: Reads,
+        embedding_table: Table,
+        work_of: Callable[[str], str] = lambda _: "language_model",
+    ) -> None:
+        self.models = models
+        self._work_of = work_of
+        self._reads = reads
+        self._embedding_table = embedding_table
+
+    def load_input(self, context: dg.InputContext) -> Lazy:
+        """Return a `Lazy` of a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
+        asset = context.step_context.step.key.replace("__", "/")  # as on the command line
+        info = context.log.info if context.log else print
+        name = context.asset_key.path[-1]
+        return self.model(step_of(context), asset, name, _corpus_of(context), info)
+
+    def model(
+        self, step: Step, asset: str, name: str, corpus: str, info: Callable[[str], None]
+    ) -> Lazy:
+        """Return the same for a step, recording its calls for an asset and corpus."""
+
+        def read() -> LedgeredModel | MemoizedEmbedder | MemoizedScorer:
+            model = self._work_of(asset) if name == "language_model" else name
+            self._reads.other(step, InputKey("model", name), self.models.version(model))
+            batches = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
+            failed = partial(self._reads.failure, step)
+            if name == "embedding_model":
+                on_progress = reporter(f"{asset}: texts embedded", info)
+                return self.models.embedder.reporting(on_progress, batches.enter)
+            if name == "passage_scorer":
+                on_progress = reporter(f"{asset}: passages scored", info)
+                return self.models.scorer.reporting(on_progress, batches.enter, failed)
+            store, table = self.models.store, self.models.ledger_table
+            calls = Ledger(store, table, corpus, asset, run_id=step[0])
+            answered = reporter(f"{asset}: requests answered", info)
+            filtered = partial(self._reads.filter, step)
+            return self.models.language_model(calls, answered, failed, model, filtered)
+
+        return Lazy(read)
+
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        """Raise an error: models are observed, never written."""
+        raise NotImplementedError(f"{context.asset_key}: a model is observed, not materialized")
+
+
+def _corpus_of(context: dg.InputContext) -> str:
+    """Return the corpus of the partition that the step writes."""
+    step = context.step_context
+    return partition_of(step.partition_key_range.start).corpus

@@ -1,0 +1,199 @@
+"""Metadata of tables, and of each file written, for Dagster's UI."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+
+from gsum_resources.dagster_io.instance import PREVIEW
+from gsum_resources.store.catalogue import duckdb_type
+from gsum_resources.store.parquet_store import FILE_NAME, ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Table
+
+_DIMENSIONS = {
+    "corpus": "the corpus, a folder under `corpora`",
+    "bucket": "share of the corpus's documents, by a stable hash of their ids",
+    "method": "the variant of the method that computed the row",
+}
+_CORPORA_SHOWN = 10  # bounds the footers read for a summary, and the size of its event
+_PREVIEW_ROWS = 5
+_PREVIEW_CHARACTERS = 240  # per cell; the UI shows tables of long texts in a separate window
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$>])")
+Headline = Callable[[pa.Table], str]
+"""Returns the main figure of a corpus from its rows, one line, without quoting documents."""
+
+
+def of_table(table: Table) -> dict[str, Any]:
+    """Return the metadata of an asset's definition: columns, name, query, file pattern."""
+    levels = "/".join(f"{name}=*" for name in table.dimensions)
+    return {
+        "dagster/table_name": table.name,
+        "dagster/column_schema": column_schema(table),
+        "sql": dg.MetadataValue.md(_command(table, dict.fromkeys(table.dimensions, "…"))),
+        "files": f"{table.name}/{levels}/{FILE_NAME}",
+    }
+
+
+def column_schema(table: Table) -> dg.TableSchema:
+    """Return the columns as in SQL: the partition dimensions first."""
+    dimensions = [
+        dg.TableColumn(
+            name,
+            "VARCHAR",
+            _DIMENSIONS[name],
+            dg.TableColumnConstraints(nullable=False, other=["partition"]),
+        )
+        for name in table.dimensions
+    ]
+    columns = [
+        dg.TableColumn(
+            column.name,
+            duckdb_type(column.type),
+            column.meaning,
+            dg.TableColumnConstraints(
+                nullable=column.nullable,
+                unique=table.key == (column.name,),
+                other=_marks(table, column.name),
+            ),
+        )
+        for column in table.columns
+    ]
+    return dg.TableSchema([*dimensions, *columns])
+
+
+def of_file(
+    store: ParquetStore,
+    table: Table,
+    partition: Partition,
+    sample: pa.Table,
+    written: Provenance,
+    n_rows: int,
+) -> dict[str, Any]:
+    """Return the metadata of a materialized partition: its rows, its file, a query.
+
+    A document-level table is counted as a whole: its buckets only concern storage.
+
+    Parameters
+    ----------
+    n_rows : number of rows, in all buckets of the corpus.
+    sample : rows of the same corpus for the preview, which is left out if there are none.
+    """
+    path = store.path(table, partition)
+    where = {"corpus": partition.corpus, "method": partition.method}
+    metadata = {
+        "dagster/row_count": n_rows,
+        "dagster/partition_row_count": written.rows,
+        "dagster/size_bytes": store.size(table, partition),
+        "sql": dg.MetadataValue.md(_command(table, where)),
+        "file": dg.MetadataValue.path(path if store.is_local else store.fs.unstrip_protocol(path)),
+    }
+    if sample.num_rows:
+        metadata[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
+    if written.written < written.rows:  # the others are in the base
+        metadata["rows_written"] = written.written
+    missing = {"failed_requests": written.failed, "filtered_requests": written.filtered}
+    return metadata | {name: n for name, n in missing.items() if n}
+
+
+def head(rows: pa.Table) -> pa.Table:
+    """Return a copy of the rows that a preview shows, which does not keep the others in memory."""
+    few = rows.slice(0, _PREVIEW_ROWS)  # `take` of a large table costs seconds
+    return few.take(pa.array(range(few.num_rows), pa.int64()))
+
+
+def of_all_corpora(
+    store: ParquetStore,
+    table: Table,
+    written: Mapping[Partition, Provenance],
+    others: Mapping[Partition, object],
+    headline: Headline | None = None,
+) -> dict[str, Any]:
+    """Return a summary of a table, one row per corpus: rows, methods or buckets, main figure.
+
+    Only footers are read, except for the main figure. Of many corpora the alphabetically first ones
+    are shown, and always those just written.
+
+    Parameters
+    ----------
+    written : the partitions just written; where several assets share a table, only rows of their
+        asset are summarized.
+    others : the partitions that had a file before, with their stamps.
+    headline : computes the main figure, for tables that have one.
+    """
+    assets = {footer.asset for footer in written.values()}
+    present = {partition.corpus for partition in written}
+    corpora = sorted(present | {partition.corpus for partition in others})
+    remaining = [corpus for corpus in corpora if corpus not in present]
+    chosen = present | set(remaining[: max(0, _CORPORA_SHOWN - len(present))])
+    unread = {p: s for p, s in others.items() if p.corpus in chosen and p not in written}
+    footers = {**written, **store.footers(table, unread)}
+    of_corpora: dict[str, dict[Partition, Provenance]] = {}
+    for partition in sorted(footers):
+        if footers[partition].asset in assets:
+            of_corpora.setdefault(partition.corpus, {})[partition] = footers[partition]
+    records = []
+    for corpus, found in of_corpora.items():
+        # left of the other columns: the page cuts wide tables off
+        figure = {"main figure": headline(store.read(table, list(found))[0])} if headline else {}
+        records.append(dg.TableRecord({"corpus": corpus, **figure, **_extent(table, found)}))
+    is_cut = len(chosen) < len(corpora)
+    label = f"all_corpora (showing {len(chosen)} of {len(corpora)})" if is_cut else "all_corpora"
+    return {label: dg.MetadataValue.table(records)}
+
+
+def _extent(table: Table, found: Mapping[Partition, Provenance]) -> dict[str, int | str]:
+    """Return the size of a table for one corpus."""
+    filled = [partition for partition, footer in found.items() if footer.rows]
+    extent: dict[str, int | str] = {"rows": sum(footer.rows for footer in found.values())}
+    if "bucket" in table.dimensions:
+        extent["buckets with rows"] = f"{len(filled)} of {len(found)}"
+    if "method" in table.dimensions:
+        extent["methods with rows"] = ", ".join(p.method or "" for p in filled) or "none"
+    last = max(footer.time for footer in found.values())
+    extent["written (UTC)"] = last[:16].replace("T", " ")
+    return extent | {"failed requests": sum(footer.failed for footer in found.values())}
+
+
+def _marks(table: Table, column: str) -> list[str]:
+    """Return properties of a column besides its type: part of the key, measured."""
+    marks = ["key"] if column in table.key else []
+    return marks + (["measured"] if column in table.measured else [])
+
+
+def _command(table: Table, where: Mapping[str, str | None]) -> str:
+    """Return a shell command, as Markdown, that shows the first rows, without a bucket."""
+    conditions = " and ".join(
+        f"{name} = '{value}'" for name, value in where.items() if value and name != "bucket"
+    )
+    query = f"select * from {table.name}\n where {conditions}\n limit {_PREVIEW_ROWS}"
+    return f'```shell\ngsum sql "{query}"\n```'
+
+
+def _preview(table: Table, rows: pa.Table) -> str:
+    """Return the first rows as a Markdown table with truncated values."""
+    names = [
+        name
+        for name in rows.column_names
+        if name not in table.dimensions and not _is_unreadable(rows[name].type)
+    ]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
+        lines.append("| " + " | ".join(_cell(value) for value in row.values()) + " |")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    """Return a value as escaped Markdown: a document may contain links and images."""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = " ".join(
+        text[: 4 * _PREVIEW_CHARACTERS].split()
+    )  # avoids splitting all of a long document
+    cut = text if len(text) <= _PREVIEW_CHARACTERS else text[: _PREVIEW_CHARACTERS - 1] + "…"
+    return _MARKUP.sub(r"\\\1", cut).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _is_unreadable(kind: pa.DataType) -> bool:
+    """Return whether a type, such as a vector, is unreadable in a preview."""
+    return pa.types.is_fixed_size_list(kind) or pa.types.is_binary(kind)

@@ -1,0 +1,58 @@
+"""Progress as text: beside a terminal's bar, or as a line when output is piped."""
+
+from dataclasses import dataclass, field
+
+from gsum_resources.messages.progress import duration
+
+
+@dataclass
+class Stage:
+    """The current work: label, start time and, if known, how much of it is done.
+
+    Attributes
+    ----------
+    label : description of the work.
+    began : start in seconds, by the same clock as `now`.
+    position : such as "step 4 of about 13".
+    detail : further information, such as tokens a second.
+    """
+
+    label: str
+    began: float
+    position: str = ""
+    done: int = 0
+    total: int = 0
+    detail: str = ""
+    _counted_from: tuple[float, int] | None = field(default=None, repr=False)
+
+    def advance(self, done: int, total: int, now: float, detail: str = "") -> None:
+        """Note how much is done; the rate is measured from the first note on."""
+        if self._counted_from is None or done < self.done:
+            self._counted_from = (now, done) if done < total else (self.began, 0)
+        self.done, self.total, self.detail = done, total, detail
+
+    def rate(self, now: float) -> float:
+        """Return how much is done per second; 0 if unknown."""
+        since, first = self._counted_from or (now, self.done)
+        if self.done == first:  # the first note may have come after much work
+            since, first = self.began, 0
+        return (self.done - first) / (now - since) if now > since else 0.0
+
+    def amount(self, now: float) -> str:
+        """Return `120 of 400, 12.3 a second, about 23 s left`, or `20 s` if nothing is counted."""
+        if not self.total:
+            return duration(now - self.began)
+        words = [f"{self.done:,} of {self.total:,}"]
+        rate = self.rate(now)
+        if rate:
+            words.append(f"{rate:.1f} a second" if rate >= 1 else f"{1 / rate:.1f} s each")
+            if self.done < self.total:
+                words.append(f"about {duration((self.total - self.done) / rate)} left")
+        return ", ".join([*words, self.detail] if self.detail else words)
+
+    def line(self, now: float) -> str:
+        """Return position, label and amount as one line."""
+        before = f"{self.position}, " if self.position else ""
+        still = "" if self.total else "still at "
+        between = ": " if self.total else ", "
+        return f"{before}{still}{self.label}{between}{self.amount(now)}"

@@ -1,0 +1,282 @@
+"""The models that serve each kind of work, created on first use."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import sqlalchemy as sa
+
+from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
+from gsum_resources.llm.ledger import Ledger
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
+from gsum_resources.llm.tokens import Window, most_tokens, window_of
+from gsum_resources.protocols.protocols import Embedder, LanguageModel, PassageScorer
+from gsum_resources.scoring.memoized import MemoizedScorer
+from gsum_resources.settings.settings import (
+    EmbeddingSettings,
+    LlmSettings,
+    ScorerSettings,
+    Settings,
+    WorkSettings,
+)
+from gsum_resources.state.database import REPLIES, insert_new, reply_row, state_of
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.table import Table
+
+if TYPE_CHECKING:
+    from gsum_resources.endpoint import Endpoint
+
+
+LANGUAGE_MODELS = ("language_model", "judge_model")  # names of their assets
+WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
+_LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
+ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
+
+
+CONTEXTS = "contexts"  # kind of the rows of `REPLIES` with the length that a server has stated
+
+
+class ModelError(ValueError):
+    """A model name that is unknown; the message names it."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """The language model, the embedder and the passage scorer of one process.
+
+    `overrides` replaces a model by its asset name, for tests and notebooks. `quick` embeds without
+    torch where the local model supports it: for a process that answers one question and ends.
+    """
+
+    settings: Settings
+    store: ParquetStore
+    ledger_table: Table
+    overrides: dict[str, LanguageModel | Embedder | PassageScorer] = field(default_factory=dict)
+    quick: bool = False
+
+    _bare: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _windows: dict[str, Window] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _endpoints: dict[ServerSettings, "Endpoint"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def identity(self, name: str) -> str:
+        """Return the identity of a model by the name of its asset or kind of work."""
+        return self.bare(name).identity
+
+    def version(self, name: str) -> str:
+        """Return the version for lineage: the identity, and the settings that limit its prompts."""
+        identity = self.identity(name)
+        if name not in _LANGUAGE_MODELS:
+            return identity
+        settings = self.settings_of(name)
+        context = f"context={settings.context_tokens}" if settings.context_tokens else ""
+        filtered = f"filter={settings.filter_version}" if settings.filter_version else ""
+        return "/".join(filter(None, [identity, context, settings.tokenizer, filtered]))
+
+    def settings_of(self, name: str) -> LlmSettings:
+        """Return the settings of a language model, its own or those of [llm]."""
+        own = self.settings.judge if name == "judge_model" else None
+        if name in WORK:
+            own = getattr(self.settings.models, name)
+        return self.settings.llm if own is None or own.backend == "same" else own
+
+    def window(self, name: str = "language_model") -> Window:
+        """Return the context window of a language model, as far as it is known."""
+        name = self._named(name)
+        if name not in self._windows:
+            self._windows[name] = self._new_window(name)
+        return self._windows[name]
+
+    def bare(self, name: str) -> Any:
+        """Return a model without memo and ledger, by the name of its asset or kind of work."""
+        name = self._named(name)
+        if name not in self._bare:
+            self._bare[name] = self.overrides.get(name) or self._new(name)
+        return self._bare[name]
+
+    def check(self, names: Collection[str] | None = None) -> None:
+        """Send one cheap request to each server in use, so that a wrong key is reported early.
+
+        Parameters
+        ----------
+        names : models whose servers are checked; None: all.
+
+        Raises
+        ------
+        SettingsError
+            If the environment variable of a key is not set.
+        ModelUnavailableError
+            If a server refuses the key or cannot be reached.
+        """
+        for name, settings in self._served.items():
+            if name not in self.overrides and (names is None or name in names):
+                self._endpoint(settings).check()
+
+    @property
+    def _served(self) -> dict[str, ServerSettings]:
+        """Settings of the models that a server provides, by asset name."""
+        all_models: dict[str, ServerSettings] = {
+            "language_model": self.settings.llm,
+            "judge_model": self.settings.judge,
+            **{work: own for work in WORK if (own := getattr(self.settings.models, work))},
+            "embedding_model": self.settings.embedding,
+            "passage_scorer": self.settings.scorer,
+        }
+        return {name: s for name, s in all_models.items() if s.backend == "openai_compatible"}
+
+    @cached_property
+    def embedder(self) -> MemoizedEmbedder:
+        """The embedder of chunks and queries."""
+        return MemoizedEmbedder(self.bare("embedding_model"), self.store, self.engine)
+
+    @cached_property
+    def scorer(self) -> MemoizedScorer:
+        """The scorer of how well one passage predicts another."""
+        return MemoizedScorer(self.bare("passage_scorer"), self.store, self.engine)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Where blocks of heavy work are computed: for one question, in this process."""
+        return LOCAL if self.quick else engine_of(self.settings.engine)
+
+    def language_model(
+        self,
+        ledger: Ledger,
+        on_progress: OnProgress | None = None,
+        on_failure: Callable[[str], None] | None = None,
+        name: str = "language_model",
+        on_filtered: Callable[[str], None] | None = None,
+    ) -> LedgeredModel:
+        """Return a language model that records its calls in `ledger`.
+
+        Parameters
+        ----------
+        on_failure : called with the document id of each request that got no valid reply.
+        on_filtered : called instead where a content filter rejects the request.
+        name : `language_model`, `judge_model`, or a kind of work.
+        """
+        model, window = self._language_model(name), partial(self.window, name)
+        calls = on_progress, on_failure, window, on_filtered
+        return LedgeredModel(model, self.store, ledger, *calls)
+
+    def _language_model(self, name: str) -> LanguageModel:
+        return self.bare(name)
+
+    def _named(self, name: str) -> str:
+        """Return the name of the model that serves `name`: itself, or "language_model"."""
+        if name not in _LANGUAGE_MODELS or name in self.overrides:
+            return name
+        return "language_model" if self.settings_of(name) is self.settings.llm else name
+
+    def _new(self, name: str) -> LanguageModel | Embedder | PassageScorer:
+        if name in _LANGUAGE_MODELS:
+            return self._new_language_model(name)
+        if name == "embedding_model":
+            return self._new_embedder()
+        if name == "passage_scorer":
+            return self._new_scorer()
+        known = (*_LANGUAGE_MODELS, "embedding_model", "passage_scorer")
+        raise ModelError(f"unknown model '{name}'; known: {', '.join(known)}")
+
+    def _new_window(self, name: str) -> Window:
+        settings = self.settings_of(name)
+        if name in self.overrides or settings.backend == "extractive":
+            return Window(settings.model, most_tokens)  # needs no server and has no limit
+        model = self._language_model(name)
+        folder = Path(settings.model).expanduser()
+        local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
+        own = getattr(model, "window", None)
+        if own:
+            return own
+        window = window_of(settings, lambda: self._endpoint(settings), local)
+        return self._as_learnt(settings, window)
+
+    def _as_learnt(self, settings: LlmSettings, window: Window) -> Window:
+        """Return the window of the length that a server has stated; a setting takes precedence."""
+        kind, key = _stated_by(settings), b"context"
+        stored = state_of(self.store).replies(CONTEXTS, kind, [key])
+        if settings.context_tokens or key not in stored:
+            return window
+        stated = int(stored[key])
+        return replace(window, context=min(stated, window.context or stated))
+
+    def _learn_context(self, name: str, context: int) -> None:
+        """Store the context length that a model's server states when it rejects a request."""
+        settings = self.settings_of(name)
+        row = reply_row(CONTEXTS, _stated_by(settings), b"context", str(context).encode())
+
+        def store(connection: Any, is_repeated: bool) -> None:
+            same = (REPLIES.c[name] == row[name] for name in ("kind", "model", "key"))
+            connection.execute(sa.delete(REPLIES).where(*same))
+            insert_new(connection, REPLIES, [row])
+
+        state_of(self.store).repeat(store)
+        if window := self._windows.get(self._named(name)):
+            self._windows[self._named(name)] = replace(window, context=context)
+
+    def _new_language_model(self, name: str) -> LanguageModel:
+        settings = self.settings_of(name)
+        if settings.backend == "openai_compatible":
+            from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
+
+            window, learn = partial(self.window, name), partial(self._learn_context, name)
+            return OpenAICompatibleModel(settings, self._endpoint(settings), window, learn)
+        if settings.backend in ("transformers_local", "packaged"):
+            from gsum_resources.llm.spread import SpreadModel
+            from gsum_resources.llm.transformers_local import TransformersModel
+
+            model = TransformersModel(settings)
+            spreads = self.engine.spreads
+            return cast(LanguageModel, SpreadModel(model, self.engine) if spreads else model)
+        from gsum_resources.llm.extractive import ExtractiveModel
+
+        # a fixed embedder, so that its answers do not depend on the corpus's embedding model
+        return ExtractiveModel(
+            MemoizedEmbedder(self._local_embedder(EmbeddingSettings()), self.store, self.engine)
+        )
+
+    def _new_embedder(self) -> Embedder:
+        settings = self.settings.embedding
+        if settings.backend == "openai_compatible":
+            from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
+
+            return OpenAICompatibleEmbedder(settings, self._endpoint(settings))
+        return self._local_embedder(settings)
+
+    def _local_embedder(self, settings: EmbeddingSettings) -> Embedder:
+        from gsum_resources.embedding.embedder import LocalEmbedder
+
+        embedder = LocalEmbedder(settings.model, precision=settings.precision)
+        if self.quick and embedder.runs_in_numpy:
+            embedder = replace(embedder, runtime="numpy")
+        return cast(Embedder, embedder)
+
+    def _new_scorer(self) -> PassageScorer:
+        settings = self.settings.scorer
+        if settings.backend == "openai_compatible":
+            from gsum_resources.scoring.prompt_logprobs import ServedScorer
+
+            return ServedScorer(settings, self._endpoint(settings))
+        if settings.backend in ("transformers_local", "packaged"):
+            from gsum_resources.scoring.causal_scorer import CausalScorer
+
+            return CausalScorer(settings)
+        from gsum_resources.scoring.unigram import UnigramScorer
+
+        return UnigramScorer(settings.mu)
+
+    def _endpoint(self, settings: ServerSettings) -> "Endpoint":
+        """Return the client of a table of `gsum.toml`; each has its own limits."""
+        if settings not in self._endpoints:
+            from gsum_resources.endpoint import Endpoint
+
+            self._endpoints[settings] = Endpoint(settings, self.store)
+        return self._endpoints[settings]
+
+
+def _stated_by(settings: LlmSettings) -> str:
+    return f"{settings.model} at {settings.base_url}"

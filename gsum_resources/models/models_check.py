@@ -1,0 +1,111 @@
+"""Check of the configured models: each gets a tiny request, without memo."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gsum_resources.models.models import LANGUAGE_MODELS, WORK, Models
+from gsum_resources.protocols.protocols import (
+    CompletionError,
+    ModelUnavailableError,
+    PassageScorer,
+    Request,
+)
+from gsum_resources.protocols.results import Score
+from gsum_resources.settings.settings import EmbeddingSettings, LlmSettings, ScorerSettings
+
+_PASSAGE = "The ferry to Halfway leaves at nine in the morning and takes forty minutes."
+_QUESTION = "When does the ferry leave, and how long does it take?"
+_RATED = Request(
+    "score",
+    "Rate from 1 (unrelated) to 10 (answers it) how much the passage helps to answer the question.",
+    _QUESTION,
+    (_PASSAGE,),
+    max_words=5,
+    schema=Score,
+)
+_ANSWERED = Request(
+    "answer", "Answer the question in one short sentence.", _QUESTION, (_PASSAGE,), max_words=20
+)
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """Result of checking one model.
+
+    Attributes
+    ----------
+    table : table of `gsum.toml` that configures the model.
+    context_tokens : maximum number of tokens of prompt and reply; None: unknown or unlimited.
+    tokens_per_s : tokens per second of a short reply, prompt included; None: it writes no text.
+    structure : how structured replies are obtained; empty: not supported, or it writes no text.
+    usd : price per million tokens, in and out, US dollars; empty: free.
+    failure : reason why it does not answer; empty if it does.
+    """
+
+    table: str
+    backend: str
+    model: str
+    context_tokens: int | None = None
+    tokens_per_s: float | None = None
+    structure: str = ""
+    usd: tuple[float, ...] = ()
+    failure: str = ""
+
+
+def check_models(models: Models) -> Iterator[CheckedModel]:
+    """Send a request to every configured model; those that share the model of [llm] are skipped."""
+    for name in (*LANGUAGE_MODELS, *WORK):
+        if name == "language_model" or models.settings_of(name) is not models.settings.llm:
+            yield _language_model(models, name)
+    yield _embedder_or_scorer(models, "embedding_model", models.settings.embedding)
+    yield _embedder_or_scorer(models, "passage_scorer", models.settings.scorer)
+
+
+def _language_model(models: Models, name: str) -> CheckedModel:
+    settings = models.settings_of(name)
+    checked = CheckedModel(settings.table, settings.backend, settings.model, usd=_prices(settings))
+    try:
+        models.check([name])  # at once, and with the remedy; a request would be retried first
+        model = models.bare(name)
+        (rated,) = model.complete([_RATED])  # first request, so that loading is not timed below
+        started = time.perf_counter()
+        (answered,) = model.complete([_ANSWERED])
+        seconds = time.perf_counter() - started
+        context = models.window(name).context
+    except (ModelUnavailableError, ValueError) as error:
+        return replace(checked, failure=str(error))
+    failures = [reply.message for reply in (rated, answered) if isinstance(reply, CompletionError)]
+    return replace(
+        checked,
+        model=answered.model,
+        context_tokens=context,
+        tokens_per_s=answered.tokens_out / seconds if answered.tokens_out else None,
+        structure="" if isinstance(rated, CompletionError) else getattr(model, "structure", ""),
+        failure=failures[0] if failures else "",
+    )
+
+
+def _prices(settings: LlmSettings) -> tuple[float, ...]:
+    if settings.backend != "openai_compatible":
+        return ()
+    return settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
+
+
+def _embedder_or_scorer(
+    models: Models, name: str, settings: EmbeddingSettings | ScorerSettings
+) -> CheckedModel:
+    checked = CheckedModel(settings.table, settings.backend, settings.model)
+    if settings.backend == "openai_compatible":
+        price = (settings.usd_per_million_tokens,)
+        checked = replace(checked, context_tokens=settings.max_tokens, usd=price)
+    try:
+        models.check([name])
+        model = models.bare(name)
+        if isinstance(model, PassageScorer):
+            model.score([_PASSAGE], [[_QUESTION]])
+        else:
+            model.embed([_PASSAGE])
+    except (ModelUnavailableError, ValueError, OSError) as error:
+        return replace(checked, failure=str(error))
+    return checked

@@ -1,0 +1,422 @@
+"""The DuckDB file: one view per table of the warehouse, written to a temporary file and renamed.
+
+A view of a table that may have changes merges them with their bases, whether there are any or not,
+so that it need not be redefined when they come or go. It gives the rows of a base first, then the
+new ones. DuckDB opens a file several times in a query, which fails if the file is replaced in
+between, and should then be repeated; the store's own readers never fail so.
+"""
+
+import io
+import re
+import shutil
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fsspec import AbstractFileSystem
+from fsspec.utils import glob_translate
+
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.parquet_store import CHANGES_NAME, FILE_NAME, FOOTER_KEY, ParquetStore
+from gsum_resources.store.row_changes import GONE, ROW
+from gsum_resources.store.table import Table
+
+_CODE_VERSION = (
+    "3"  # raise it with every change of a view's SQL, so that existing files are rebuilt
+)
+_APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
+_CHANGES_OF_BASE = f"""footers AS changes
+    ON changes.footer->>'base' = base.footer->>'file'
+    AND changes.file = replace(base.file, '/{FILE_NAME}', '/{CHANGES_NAME}')"""
+
+
+@dataclass(frozen=True)
+class View:
+    """A view over tables, or over views that are defined before it.
+
+    Attributes
+    ----------
+    name : name in SQL, for example `graphrag_compat.entities`.
+    row : completes the sentence "One row per …".
+    select : SQL query of the view.
+    """
+
+    name: str
+    row: str
+    select: str
+
+
+def build_catalogue(
+    store: ParquetStore, tables: Iterable[Table], path: Path, views: Iterable[View] = ()
+) -> None:
+    """Write the catalogue of `tables` and `views` to `path`, replacing an existing file.
+
+    Sessions that have the old file open keep it; new sessions open the new one. If the declarations
+    are unchanged, only views are redefined whose table got its first file or lost its last. If
+    several processes write at once, the last one to rename has seen the files of all. This is not
+    so over an object store, where a listing is a request; there the next run corrects it.
+    """
+    tables, views = list(tables), list(views)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if store.lists_at_once:
+        _replace(store, tables, path, views)
+        return
+    seen = None
+    while seen is None or seen != _with_files(store, tables):
+        seen = _replace(store, tables, path, views)
+
+
+def _replace(
+    store: ParquetStore, tables: Sequence[Table], path: Path, views: Sequence[View]
+) -> set[str]:
+    """Replace the catalogue; return the names of the tables that had files at that time."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    declared = _declared(store, tables, views)
+    try:
+        connection, known = _copied(path, temporary, declared)
+        with connection:
+            seen = define_views(connection, store, tables, views, known)
+            if not store.is_local:
+                connection.execute(_how_to_read(store.url))
+            connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return seen
+
+
+def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View]) -> str:
+    """Return a hash of everything that the views depend on, except which tables have files."""
+    definitions = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
+    return hash_texts([_CODE_VERSION, *definitions, *map(repr, views)])
+
+
+def _copied(
+    path: Path, temporary: Path, declared: str
+) -> tuple[duckdb.DuckDBPyConnection, Mapping[str, bool]]:
+    """Copy the catalogue; return a connection to the copy and which tables have files.
+
+    The copy is empty if there is no catalogue, or a damaged one, or one with other declarations.
+    """
+    with suppress(FileNotFoundError, duckdb.Error):
+        shutil.copyfile(path, temporary)
+        connection = duckdb.connect(str(temporary))
+        rows = connection.sql(
+            "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
+        ).fetchall()
+        if any(name == "provenance" and comment == declared for _, name, _, comment in rows):
+            return connection, {
+                name if schema == "main" else f"{schema}.{name}": "read_parquet" in sql
+                for schema, name, sql, _ in rows
+            }
+        connection.close()
+    temporary.unlink(missing_ok=True)
+    return duckdb.connect(str(temporary)), {}
+
+
+def define_views(
+    connection: duckdb.DuckDBPyConnection,
+    store: ParquetStore,
+    tables: Iterable[Table],
+    views: Iterable[View] = (),
+    known: Mapping[str, bool] | None = None,
+) -> set[str]:
+    """Create a view for each table, typed and empty where it has no file, then `views`.
+
+    The tables of `provenance` and `views` must be among `tables`. Returns the names of the tables
+    that have files.
+
+    Parameters
+    ----------
+    known : tables whose views exist already, and whether those views read files.
+    """
+    tables = list(tables)
+    seen = _with_files(store, tables)
+    if not store.lists_at_once:
+        if not store.is_local:
+            connection.register_filesystem(store.fs)
+        _define_views(connection, store, tables, views, known or {}, seen)
+        return seen
+    declared = DeclaredFiles(store, tables)
+    connection.register_filesystem(declared)
+    try:
+        _define_views(connection, store, tables, views, known or {}, seen)
+    finally:
+        connection.unregister_filesystem(_scheme(store))
+    connection.register_filesystem(ListedFiles(store))
+    return seen
+
+
+def _define_views(
+    connection: duckdb.DuckDBPyConnection,
+    store: ParquetStore,
+    tables: Sequence[Table],
+    views: Iterable[View],
+    known: Mapping[str, bool],
+    seen: Collection[str],
+) -> None:
+    """Create the views, with `seen` the names of the tables that have files."""
+    filled = []
+    for table in tables:
+        found = table.name in seen
+        if found and table.name not in _APPENDED:
+            filled.append(_pattern(store, table, table.has_changes))
+        if known.get(table.name) == found:
+            continue
+        view = View(table.name, table.row, _select(store, table) if found else _empty(table))
+        try:
+            _create(connection, view)
+        except duckdb.BinderException:  # old files lack a column that was added since
+            _create(connection, replace(view, select=_select(store, table, columns="*")))
+    connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
+    for view in views:
+        if view.name in known:
+            continue
+        with suppress(
+            duckdb.BinderException
+        ):  # a view on such a table is missing until its next run
+            _create(connection, view)
+
+
+class DeclaredFiles(AbstractFileSystem):
+    """An empty file of the declared columns for each table, in place of an object store.
+
+    DuckDB reads every file of a view that is created, to know the types of its columns. Here they
+    are declared, so that of an object store nothing is requested until a view is queried.
+    """
+
+    cachable = False
+
+    def __init__(self, store: ParquetStore, tables: Iterable[Table]) -> None:
+        super().__init__()
+        self.protocol = _scheme(store)
+        self._root = store.root
+        self._tables = {table.name: table for table in tables}
+
+    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
+        """Return one path that matches a pattern of a table's files."""
+        return [path.partition("://")[2].replace("*", "0")]
+
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+        """Return an empty Parquet file of the table that a path is of."""
+        name = path.partition("://")[2].removeprefix(self._root).strip("/").partition("/")[0]
+        content = io.BytesIO()
+        pq.write_table(self._tables[name].empty(), content)
+        content.seek(0)
+        return content
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return name, type and size of a file."""
+        size = self.open(path).getbuffer().nbytes
+        return {"name": path, "type": "file", "size": size}
+
+    def modified(self, path: str) -> datetime:
+        """Return a fixed time."""
+        return datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class ListedFiles(AbstractFileSystem):
+    """An object store in which DuckDB finds the files of a pattern by one listing."""
+
+    cachable = False
+
+    def __init__(self, store: ParquetStore) -> None:
+        super().__init__()
+        self.protocol = _scheme(store)
+        self._fs = store.fs
+
+    def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
+        """Return the files whose path matches a pattern, in order."""
+        pattern = path.partition("://")[2].lstrip("/")
+        folder = pattern.partition("*")[0].rpartition("/")[0]
+        matches = re.compile(glob_translate(pattern)).match
+        return sorted(found for found in self._fs.find(folder) if matches(found.lstrip("/")))
+
+    def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+        """Open a file for reading."""
+        return self._fs.open(path, mode)
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Return information on a file."""
+        return self._fs.info(path)
+
+    def modified(self, path: str) -> datetime:
+        """Return the time of the last modification."""
+        return self._fs.modified(path)
+
+    def isdir(self, path: str) -> bool:
+        """Return whether a path is a folder; DuckDB reads files only."""
+        return False
+
+
+def _how_to_read(url: str) -> str:
+    """Return the SQL of a view that says how to query an object store; it holds no credentials."""
+    scheme = url.partition("://")[0]
+    kind = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}.get(scheme)
+    lines = [f"the tables are under {url}; this file holds views on them and no credentials"]
+    if kind:
+        lines += [
+            "INSTALL httpfs; LOAD httpfs;",
+            f"CREATE SECRET (TYPE {kind}, KEY_ID '…', SECRET '…', REGION '…');",
+            "for a server of your own add to the secret: ENDPOINT 'host:port', URL_STYLE 'path', "
+            "USE_SSL false",
+        ]
+    lines += [
+        "in Python without an extension: "
+        f"connection.register_filesystem(fsspec.filesystem('{scheme}'))",
+        'or without DuckDB: gsum sql "…", and in Python gsum.open().sql("…")',
+    ]
+    rows = ", ".join(f"({i}, {_quote(line)})" for i, line in enumerate(lines, start=1))
+    return f"CREATE OR REPLACE VIEW how_to_read AS SELECT * FROM (VALUES {rows}) AS t(step, how)"
+
+
+def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
+    """Return the names of the tables that have files; most have no folder in a new warehouse."""
+    if store.lists_at_once:
+        tables = list(tables)
+        folder = tables[0].name if len(tables) == 1 else ""
+        return store.list_files(folder).tables & {table.name for table in tables}
+    try:
+        folders = {Path(path).name for path in store.fs.ls(store.root, detail=False)}
+    except FileNotFoundError:
+        return set()
+    return {t.name for t in tables if t.name in folders and store.fs.glob(_pattern(store, t))}
+
+
+def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    identifiers = [f'"{identifier}"' for identifier in view.name.split(".")]
+    if len(identifiers) > 1:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifiers[0]}")
+    name = ".".join(identifiers)
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {view.select}")
+    connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {view.row}')}")
+
+
+def _pattern(store: ParquetStore, table: Table, with_changes: bool = False) -> str:
+    levels = "/".join(f"{name}=*" for name in table.dimensions)
+    is_any = with_changes or table.name in _APPENDED
+    return f"{store.root}/{table.name}/{levels}/{'*.parquet' if is_any else FILE_NAME}"
+
+
+def _source(store: ParquetStore, pattern: str) -> str:
+    return _quote(pattern if store.is_local else f"{_scheme(store)}://{pattern}")
+
+
+def _scheme(store: ParquetStore) -> str:
+    return store.url.partition("://")[0]
+
+
+def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
+    """Return the SQL of a table's view.
+
+    Parameters
+    ----------
+    columns : the columns to select; "": the declared ones.
+    """
+    names = ", ".join(f'"{name}"' for name in (*table.dimensions, *table.schema.names))
+    if table.has_changes and table.name not in _APPENDED:
+        merged = f"({_merged(store, table)})"
+        added = f"* EXCLUDE (file_row_number, filename, {ROW}, {GONE})"
+        return f"SELECT {added if columns == '*' else names} FROM {merged}"
+    return f"SELECT {columns or names} FROM {_files(store, table)}"
+
+
+def _files(store: ParquetStore, table: Table, with_changes: bool = False, *options: str) -> str:
+    """Return the SQL of all rows in a table's files."""
+    types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
+    source = _source(store, _pattern(store, table, with_changes))
+    how = ["hive_partitioning", f"hive_types = {{{types}}}", "union_by_name", *options]
+    named = ", ".join(one if "=" in one else f"{one} = true" for one in how)
+    return f"read_parquet({source}, {named})"
+
+
+def _merged(store: ParquetStore, table: Table) -> str:
+    """Return the SQL of the rows of a table about whole corpora, its changes merged.
+
+    There is at most one file of changes for each corpus. Its columns `_row` and `_gone` are named
+    apart from the files, since no file may have them.
+    """
+    source = _source(store, _pattern(store, table, with_changes=True))
+    return f"""
+        WITH footers AS ({_footers(source)}),
+        changes AS (
+            SELECT NULL::BIGINT AS {ROW}, NULL::BIGINT[] AS {GONE}, '' AS filename WHERE false
+            UNION ALL BY NAME
+            SELECT * FROM {_files(store, table, True, "filename")}
+            WHERE filename LIKE '%/{CHANGES_NAME}'
+              AND filename IN (SELECT changes.file FROM footers AS base JOIN {_CHANGES_OF_BASE})
+        ),
+        gone AS (SELECT corpus, unnest({GONE}) AS row FROM changes)
+        SELECT * FROM {_files(store, table, False, "file_row_number")} AS base
+        WHERE NOT EXISTS (
+            FROM gone WHERE gone.row = base.file_row_number AND gone.corpus = base.corpus
+        )
+        UNION ALL BY NAME
+        SELECT * FROM changes WHERE {ROW} IS NOT NULL
+    """
+
+
+def _empty(table: Table) -> str:
+    fields = [(name, "VARCHAR") for name in table.dimensions]
+    fields += [(f.name, duckdb_type(f.type)) for f in table.schema]
+    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in fields)
+    return f"SELECT {columns} WHERE false"
+
+
+def duckdb_type(kind: pa.DataType) -> str:
+    """Return the DuckDB type of a column, for example `VARCHAR[]` for a list of strings."""
+    if pa.types.is_list(kind):
+        return f"{duckdb_type(kind.value_type)}[]"
+    names = {
+        pa.string(): "VARCHAR",
+        pa.bool_(): "BOOLEAN",
+        pa.binary(): "BLOB",
+        pa.int32(): "INTEGER",
+        pa.int64(): "BIGINT",
+        pa.float32(): "FLOAT",
+        pa.float64(): "DOUBLE",
+        pa.timestamp("us", "UTC"): "TIMESTAMPTZ",
+    }
+    return names[kind]
+
+
+def _provenance(store: ParquetStore, patterns: list[str]) -> str:
+    """Return the SQL of the view with one row per partition: the fields of its newest footer."""
+    text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
+    columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
+    if not patterns:
+        empty = ", ".join(f"NULL::VARCHAR AS {name}" for name in ("file", *text_fields))
+        return (
+            f"SELECT {empty}, NULL::BIGINT AS row_count, NULL::BIGINT AS failed, "
+            "NULL::TIMESTAMPTZ AS written, NULL::MAP(VARCHAR, VARCHAR) AS inputs WHERE false"
+        )
+    files = ", ".join(_source(store, pattern) for pattern in patterns)
+    return f"""
+        WITH footers AS ({_footers(f"[{files}]")})
+        SELECT file, {columns}, (footer->>'rows')::BIGINT AS row_count,
+               coalesce((footer->>'failed')::BIGINT, 0) AS failed,
+               nullif(footer->>'time', '')::TIMESTAMPTZ AS written,
+               (footer->'inputs')::MAP(VARCHAR, VARCHAR) AS inputs
+        FROM (SELECT base.file, coalesce(changes.footer, base.footer) AS footer
+              FROM footers AS base LEFT JOIN {_CHANGES_OF_BASE}
+              WHERE base.file LIKE '%/{FILE_NAME}')
+    """
+
+
+def _footers(source: str) -> str:
+    """Return the SQL of the provenance in the footer of each file."""
+    return f"""
+        SELECT file_name AS file, decode(value)::JSON AS footer
+        FROM parquet_kv_metadata({source}) WHERE decode(key) = '{FOOTER_KEY.decode()}'
+    """
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,116 @@
+"""An input that is read on demand."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.parquet_store import ParquetStore, Partition, version_of
+from gsum_resources.store.table import Table
+
+
+class Lazy:
+    """An input that is read, and recorded as an input, only when `get` or `columns` is called.
+
+    Parameters
+    ----------
+    read : returns the input.
+    read_columns : returns some columns of a table without reading the others; None: they are
+        selected from the whole.
+    find_parts : returns the parts of a table, each with rows that others lack; None: it has one.
+    read_rows_with : returns the rows of a table whose value of a column is one of an array; None:
+        they are selected from the whole.
+    read_version : returns a hash of a table's content; None: it is not known.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Any],
+        read_columns: Callable[[Sequence[str]], Any] | None = None,
+        find_parts: Callable[[], Sequence["Lazy"]] | None = None,
+        read_rows_with: Callable[[str, pa.Array], Any] | None = None,
+        read_version: Callable[[], str] | None = None,
+    ) -> None:
+        self._read = read
+        self._read_columns = read_columns
+        self._find_parts = find_parts
+        self._read_rows_with = read_rows_with
+        self._read_version = read_version
+
+    @classmethod
+    def of(cls, value: Any) -> "Lazy":
+        """Return an input that is in memory."""
+        return cls(lambda: value)
+
+    def get(self) -> Any:
+        """Read the input."""
+        return self._read()
+
+    def columns(self, names: Sequence[str]) -> Any:
+        """Read some columns of a table; the whole table is recorded as an input."""
+        if self._read_columns is None:
+            return self._read().select(list(names))
+        return self._read_columns(names)
+
+    def parts(self) -> Sequence["Lazy"]:
+        """Return the parts of a table, so that one at a time need be in memory."""
+        return self._find_parts() if self._find_parts else [self]
+
+    def rows_with(self, column: str, values: Sequence[str]) -> Any:
+        """Return the rows of a table whose text in a column is one of `values`."""
+        wanted = pa.array(values, pa.string())
+        if self._read_rows_with is None:
+            return _rows_with(self._read(), column, wanted)
+        return self._read_rows_with(column, wanted)
+
+    def version(self) -> str | None:
+        """Return a hash of a table's content, which is recorded as an input; None: not known."""
+        return self._read_version() if self._read_version else None
+
+
+def lazy_rows(
+    store: ParquetStore,
+    table: Table,
+    partitions: Sequence[Partition],
+    as_dictionaries: Sequence[str] = (),
+    note: Callable[[Mapping[Partition, str]], None] = lambda _: None,
+) -> Lazy:
+    """Return the rows of some partitions, read on demand.
+
+    Parameters
+    ----------
+    as_dictionaries : columns of texts to read as dictionaries.
+    note : called with the content hash of each partition that is read, or whose version is.
+    """
+
+    def read(
+        columns: Sequence[str] | None = None, some: Sequence[Partition] = partitions
+    ) -> pa.Table:
+        rows, hashes = store.read(table, some, columns, as_dictionaries)
+        note(hashes)
+        return rows
+
+    def parts() -> list[Lazy]:
+        return [lazy_rows(store, table, [one], as_dictionaries, note) for one in partitions]
+
+    def rows_with(column: str, values: pa.Array) -> pa.Table:
+        """Read the other columns only of partitions that have such a row."""
+        found = [
+            _rows_with(read(some=[partition]), column, values)
+            for partition in partitions
+            if _rows_with(read([column], [partition]), column, values).num_rows
+        ]
+        return pa.concat_tables(found) if found else read(some=[])
+
+    def version() -> str:
+        footers = store.footers(table, partitions)
+        hashes = {partition: footer.content_hash for partition, footer in footers.items()}
+        note(hashes)
+        return version_of(hashes)
+
+    return Lazy(read, lambda names: read(names).select(list(names)), parts, rows_with, version)
+
+
+def _rows_with(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows[column], value_set=values))

@@ -1,0 +1,216 @@
+"""Lineage: recorded inputs of tables, and the single rule that decides whether they are current.
+
+Everything that an asset reads has a key and a version. The versions are stored in the footer of the
+files that it writes; a partition is out of date if one of them differs from the present version.
+The automation condition, the command line and the check `lineage_is_current` all use
+`Lineage.changes`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.parquet_store import (
+    Listing,
+    ParquetStore,
+    Partition,
+    Provenance,
+    version_of,
+)
+from gsum_resources.store.table import Table
+
+Step = tuple[str, str]  # run id, step key
+
+
+class LineageError(RuntimeError):
+    """A partition does not become current by being written; the message names the input."""
+
+
+@dataclass
+class Reads:
+    """Inputs that each running step has read so far, and its model requests without a reply.
+
+    Attributes
+    ----------
+    tables : versions of the partitions read, by table.
+    partitions : which of them were read as those of a family of methods, by table and family.
+    """
+
+    tables: dict[Step, dict[str, dict[Partition, str]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    partitions: dict[Step, dict[tuple[Table, str | None], set[Partition]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(set))
+    )
+    others: dict[Step, dict[InputKey, str]] = field(default_factory=lambda: defaultdict(dict))
+    failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
+    filtered: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def table(
+        self, step: Step, table: Table, hashes: Mapping[Partition, str], family: str | None = None
+    ) -> None:
+        """Record that `step` read these partitions of a table, all that there are of a family."""
+        self.tables[step][table.name].update(hashes)
+        self.partitions[step][table, family].update(hashes)
+
+    def other(self, step: Step, key: InputKey, version: str) -> None:
+        """Record that `step` used a model or a setting, or counted rows."""
+        self.others[step][key] = version
+
+    def failure(self, step: Step, document_id: str) -> None:
+        """Record that a model gave `step` no valid reply on a document, "" for the whole corpus."""
+        self.failures[step].append(document_id)
+
+    def filter(self, step: Step, document_id: str) -> None:
+        """Record that a content filter rejected a request on a document, "" for the corpus."""
+        self.filtered[step].append(document_id)
+
+    def inputs_of(self, step: Step, partition: Partition) -> dict[str, str]:
+        """Return the inputs that `step` read and that `partition` of its output depends on."""
+        inputs = {
+            str(key): version
+            for key, version in self.others[step].items()
+            if key.corpus in (None, partition.corpus)
+        }
+        for (table, family), partitions in self.partitions[step].items():
+            hashes = self.tables[step][table.name]
+            matching = {p: hashes[p] for p in partitions if feeds(p, partition)}
+            shared = {d: getattr(partition, d) for d in table.dimensions}
+            # a result of one method depends on the same method's partitions only
+            of = family if "method" in shared and partition.method is None else None
+            inputs[str(InputKey("table", table.name, **shared, family=of))] = version_of(matching)
+        return inputs
+
+
+def feeds(source: Partition, target: Partition) -> bool:
+    """Return whether `source` feeds `target`: equal in every dimension that both have."""
+    return all(
+        a is None or b is None or a == b
+        for a, b in (
+            (source.corpus, target.corpus),
+            (source.bucket, target.bucket),
+            (source.method, target.method),
+        )
+    )
+
+
+def code_version_of(table: Table, asset_version: str | None) -> str:
+    """Return the code version of a file: the version of the asset and that of the columns."""
+    return f"{asset_version or ''}/{table.fingerprint}"
+
+
+class Lineage:
+    """Compares recorded versions with present ones, and caches what it read.
+
+    An instance is a snapshot of the warehouse: create a new one for each comparison.
+
+    Parameters
+    ----------
+    store : the warehouse.
+    tables : declared tables by name.
+    other_version : returns the present version of an input that is no table; None if it is
+        unknown, which counts as unchanged.
+    families : the methods of each family.
+    """
+
+    def __init__(
+        self,
+        store: ParquetStore,
+        tables: Mapping[str, Table],
+        other_version: Callable[[InputKey], str | None],
+        families: Mapping[str, Collection[str]] = MappingProxyType({}),
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._other_version = other_version
+        self._families = families
+        self._present: dict[InputKey, str | None] = {}
+        self._listed: dict[tuple[str, str], dict[Partition, Provenance]] = {}
+
+    def provenances(self, table: str, corpus: str) -> dict[Partition, Provenance]:
+        """Return the footers of all files of a table and corpus."""
+        key = (table, corpus)
+        if key not in self._listed:
+            declared = self._tables[table]
+            if self._store.lists_at_once:
+                present = self._files.partitions(declared, corpus)
+                self._listed[key] = self._store.footers(declared, present)
+            else:
+                found = (
+                    (partition, self._store.provenance(declared, partition))
+                    for partition in self._store.partitions(declared, corpus)
+                )
+                self._listed[key] = {partition: p for partition, p in found if p is not None}
+        return self._listed[key]
+
+    @cached_property
+    def _files(self) -> Listing:
+        """All files of an object store, from one listing."""
+        return self._store.list_files()
+
+    def exists(self, table: str, partition: Partition) -> bool:
+        """Return whether the partition has a file."""
+        return partition in self.provenances(table, partition.corpus)
+
+    def present_version(self, key: InputKey) -> str | None:
+        """Return the present version of `key`; without files that of an empty set."""
+        if key not in self._present:
+            is_table = key.kind == "table"
+            self._present[key] = self._table_version(key) if is_table else self._other_version(key)
+        return self._present[key]
+
+    def _table_version(self, key: InputKey) -> str:
+        if key.name not in self._tables:
+            return "gone"
+        return version_of({p: v.content_hash for p, v in self._files_of(key).items()})
+
+    def _files_of(self, key: InputKey) -> dict[Partition, Provenance]:
+        """Return the footers of the files of a table that a key names."""
+        wanted = Partition(key.corpus or "", key.bucket, key.method)
+        methods = None if key.family is None else self._families.get(key.family, ())
+        return {
+            partition: footer
+            for partition, footer in self.provenances(key.name, wanted.corpus).items()
+            if feeds(partition, wanted) and (methods is None or partition.method in methods)
+        }
+
+    def changes(self, table: str, partition: Partition, code_version: str | None) -> list[str]:
+        """Return the inputs whose version differs from the recorded one; [] if current.
+
+        A partition without a file has no recorded inputs: it is missing, not out of date.
+        """
+        provenance = self.provenances(table, partition.corpus).get(partition)
+        if provenance is None:
+            return []
+        changed = [
+            key
+            for key, version in provenance.inputs.items()
+            if self.present_version(InputKey.parse(key, provenance.asset)) not in (version, None)
+        ]
+        if provenance.code_version != code_version_of(self._tables[table], code_version):
+            changed.append("code")
+        return changed
+
+    def unsettled(
+        self, table: str, partition: Partition, code_version: str | None, before: Provenance
+    ) -> list[str]:
+        """Return the inputs for which a partition stays out of date, however often it is written.
+
+        To be called for a partition that was written again from inputs of the same versions. An
+        input that was itself written since the earlier time is left out: it may only be newer.
+
+        Parameters
+        ----------
+        before : its footer before it was written again.
+        """
+        changed = self.changes(table, partition, code_version)
+        return [text for text in changed if not self._was_written_since(text, before)]
+
+    def _was_written_since(self, text: str, before: Provenance) -> bool:
+        key = InputKey.parse(text)
+        if key.kind != "table":  # a repetition of failed requests may coincide with another change
+            return bool(before.failed)
+        return any(footer.time > before.time for footer in self._files_of(key).values())

@@ -1,0 +1,214 @@
+"""Content-addressed memos: vectors and scores, stored by the hash of their inputs.
+
+A memo is a folder in the store, `<root>/_memo/<kind>/<identity>/`, with one folder per shard: the
+keys that share their first four bits. A shard holds immutable segments, Parquet files sorted by
+key, each written in one step. When there are many, those of similar size are merged, so that a
+value is rewritten once for each class of sizes. A look-up reads only the row groups
+that hold requested keys, so that a process never holds the whole memo in memory. Several processes
+can write at the same time, and each finds the values of the others.
+"""
+
+import hashlib
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.parquet_store import ParquetStore
+
+_MERGE_AT = 16  # number of segments in a shard from which some are merged
+_ALIKE = 8  # so many segments of one class of sizes become one; classes grow by this factor
+_GROUP_ROWS = 1024  # rows per row group; 1.5 MiB of 384-dimensional vectors
+_RECENT_BYTES = 2**26  # values kept in memory by a process
+
+
+def memo_folder(store: ParquetStore, kind: str, identity: str) -> str:
+    """Return the folder of a model's memo."""
+    return f"{store.root}/_memo/{kind}/{hash_texts([identity], 8)}"
+
+
+class Memo:
+    """Bytes by key. Keys are 16-byte hashes; the caller encodes values."""
+
+    def __init__(self, store: ParquetStore, kind: str, identity: str) -> None:
+        self._store = store
+        self._folder = memo_folder(store, kind, identity)
+        self._keys: dict[str, np.ndarray] = {}  # of known segments, ascending, by path
+        self._recent = _Recent()
+        self._merge_at: dict[str, int] = {}  # number of segments, by shard
+        self._lock = threading.RLock()
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Return the stored values of `keys`."""
+        with self._lock:
+            wanted = list(dict.fromkeys(keys))
+            found = self._recent.get(wanted)
+            missing = _by_shard(k for k in wanted if k not in found)
+            segments = self._segments(missing)
+            for shard, keys_of_shard in missing.items():
+                found |= self._look_up(shard, keys_of_shard, segments[shard])
+            self._recent.add(found)
+        return found
+
+    def put(self, items: Mapping[bytes, bytes]) -> None:
+        """Store `items`; they are on disk when this returns."""
+        with self._lock:
+            by_shard = _by_shard(items)
+            for shard, keys in by_shard.items():
+                write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
+            for shard, paths in self._segments(by_shard).items():
+                if len(paths) >= self._merge_at.get(shard, _MERGE_AT):
+                    n_merged = self._merge_alike(shard, paths)
+                    self._merge_at[shard] = max(_MERGE_AT, len(paths) - n_merged + _ALIKE)
+            self._recent.add(items)
+
+    def _segments(self, shards: Collection[str]) -> dict[str, list[str]]:
+        """Return the paths of the segments of each shard; of an object store by one listing."""
+        fs, root = self._store.fs, self._folder
+        if self._store.lists_at_once:
+            folder = root if len(shards) > 1 else f"{root}/{''.join(shards)}"
+            found = [str(path) for path in fs.find(folder)] if shards else []
+        else:
+            found = [path for shard in shards for path in fs.glob(f"{root}/{shard}/*.parquet")]
+        return {
+            shard: sorted(path for path in found if path.startswith(f"{root}/{shard}/"))
+            for shard in shards
+        }
+
+    def _look_up(
+        self, shard: str, keys: Collection[bytes], segments: Sequence[str]
+    ) -> dict[bytes, bytes]:
+        """Return values in a shard; if another process merged segments, they are listed again."""
+        found: dict[bytes, bytes] = {}
+        left = set(keys)
+        while True:
+            try:
+                for path in segments:
+                    if not left:
+                        break
+                    found |= self._read(path, left)
+                    left -= found.keys()
+            except FileNotFoundError:
+                segments = self._segments([shard])[shard]
+                continue
+            return found
+
+    def _read(self, path: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return the values of keys in a segment, reading only row groups that hold any of them."""
+        if path in self._keys and not _rows_of(self._keys[path], keys):
+            return {}
+        with self._store.open_file(path) as source:
+            file = pq.ParquetFile(source)
+            if path not in self._keys:
+                self._keys[path] = _keys_of(file.read(["key"])["key"])
+            rows = _rows_of(self._keys[path], keys)
+            found: dict[bytes, bytes] = {}
+            for group in sorted({row // _GROUP_ROWS for row in rows}):
+                at = [row - group * _GROUP_ROWS for row in rows if row // _GROUP_ROWS == group]
+                found |= _items(file.read_row_group(group).take(at))
+        return found
+
+    def _merge_alike(self, shard: str, paths: Sequence[str]) -> int:
+        """Merge the segments of each class of sizes that has many, and return how many they were.
+
+        Classes are merged from the smallest on; what they become is left alone until next time.
+        """
+        classes: dict[int, list[str]] = {}
+        with suppress(FileNotFoundError):  # another process merges
+            for path in paths:
+                size = max(1, self._store.fs.size(path))
+                classes.setdefault(int(math.log(size, _ALIKE)), []).append(path)
+            for alike in (classes[c] for c in sorted(classes) if len(classes[c]) >= _ALIKE):
+                self._merge(shard, alike)
+        return sum(len(alike) - 1 for alike in classes.values() if len(alike) >= _ALIKE)
+
+    def _merge(self, shard: str, paths: Sequence[str]) -> None:
+        """Write segments as one, then remove them."""
+        items: dict[bytes, bytes] = {}
+        for path in paths:
+            items |= read_segment(self._store, path)
+        merged = write_segment(self._store, f"{self._folder}/{shard}", items)
+        for path in set(paths) - {merged}:
+            self._keys.pop(path, None)
+            with suppress(FileNotFoundError):
+                self._store.fs.rm_file(path)
+
+
+class _Recent:
+    """The most recently used values, up to `_RECENT_BYTES`."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[bytes, bytes] = OrderedDict()
+        self._n_bytes = 0
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        return {key: self._values[key] for key in keys if key in self._values}
+
+    def add(self, items: Mapping[bytes, bytes]) -> None:
+        for key, value in items.items():
+            self._n_bytes += len(value) - len(self._values.pop(key, b""))
+            self._values[key] = value
+        while self._n_bytes > _RECENT_BYTES:
+            self._n_bytes -= len(self._values.popitem(last=False)[1])
+
+
+def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
+    """Return keys grouped by their first hexadecimal digit."""
+    shards: dict[str, list[bytes]] = {}
+    for key in keys:
+        shards.setdefault(f"{key[0] >> 4:x}", []).append(key)
+    return shards
+
+
+def _keys_of(column: pa.ChunkedArray) -> np.ndarray:
+    """Return keys as 16 bytes each, `(n,)`."""
+    whole = column.combine_chunks()
+    buffer = whole.buffers()[1]
+    return np.frombuffer(buffer, "S16")[whole.offset : whole.offset + len(whole)]
+
+
+def _rows_of(segment: np.ndarray, keys: Collection[bytes]) -> list[int]:
+    """Return the rows of a segment that hold one of the keys, by binary search."""
+    wanted = np.array(sorted(keys), "S16")
+    rows = np.searchsorted(segment, wanted)
+    is_there = rows < len(segment)
+    is_there[is_there] = segment[rows[is_there]] == wanted[is_there]
+    return rows[is_there].tolist()
+
+
+def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> str:
+    """Write values as a file named by the hash of its keys; writing it twice is idempotent."""
+    keys = sorted(items)
+    digest = hashlib.blake2b(b"".join(keys), digest_size=12)
+    path = f"{folder}/{digest.hexdigest()}.parquet"
+    values = pa.array([items[key] for key in keys], pa.large_binary())
+    table = pa.table({"key": pa.array(keys, pa.binary(16)), "value": values})
+    how = {"compression": "zstd", "use_dictionary": False, "row_group_size": _GROUP_ROWS}
+    store.write_file(path, table, **how)
+    return path
+
+
+def read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
+    """Read the values of a segment by key."""
+    with store.open_file(path) as source:
+        return _items(pq.read_table(source))
+
+
+def _items(rows: pa.Table) -> dict[bytes, bytes]:
+    return dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
+
+def shard_segments(store: ParquetStore, folder: str) -> None:
+    """Move segments that an older gsum wrote directly into a memo's folder into shards."""
+    for path in store.fs.glob(f"{folder}/*.parquet"):
+        with suppress(FileNotFoundError):  # another process does the same
+            items = read_segment(store, path)
+            for shard, keys in _by_shard(items).items():
+                write_segment(store, f"{folder}/{shard}", {key: items[key] for key in keys})
+            store.fs.rm_file(path)

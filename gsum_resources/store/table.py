@@ -1,0 +1,71 @@
+"""Declaration of a table: named, typed, documented columns and its partition dimensions."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from gsum_resources.store.content_hash import hash_texts
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its Arrow type, a one-line description, whether it may be null.
+
+    A `measured` column (latency, time) is excluded from the content hash, and may differ after a
+    rebuild.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+    measured: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the warehouse.
+
+    Attributes
+    ----------
+    name : name in SQL, `documents` or `gor.record_edges`.
+    row : completes the sentence "One row per …".
+    columns : columns in the file; the partition dimensions are in its path.
+    dimensions : the hive dimensions, a subset of corpus, bucket, method, in that order.
+    key : columns that identify a row within a partition.
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    dimensions: tuple[str, ...] = ("corpus",)
+    key: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of a file."""
+        return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the columns' names, types and nullability."""
+        return hash_texts([str(self.schema)], 4)
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """Names of the measured columns."""
+        return frozenset(c.name for c in self.columns if c.measured)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether changed rows may be stored beside the file: tables about a whole corpus.
+
+        Others follow an edit by their partitions. The texts of documents, which are in these
+        others, are thus replaced as soon as they change.
+        """
+        return self.dimensions == ("corpus",)
+
+    def empty(self) -> pa.Table:
+        """Return an empty table with the full schema."""
+        # `Schema.empty_table` would import pandas, which the definitions do not need
+        return pa.table([pa.nulls(0, column.type) for column in self.columns], schema=self.schema)

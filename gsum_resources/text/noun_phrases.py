@@ -1,0 +1,171 @@
+"""Noun phrases without a tagger: the word before a run of content words indicates its class.
+
+After a determiner or a preposition follows a noun phrase; after "to", a modal or a subject pronoun
+follows a verb, which is removed so that its object remains.
+"""
+
+import re
+from dataclasses import dataclass
+
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, stem, word_set
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-.&/'’][^\W_]+)*|[^\w\s]")
+_ADJECTIVE = re.compile(
+    r"[a-z]{3}(?:est|able|ible|ful|ous|less|ed)$|^(?:willing|simple|slight|absolute)$"
+)
+_BEFORE_NOUN = word_set(
+    """
+    the a an this these those our your their my his her its of with for some any no every
+    each all both two three four five six seven eight nine ten many more most several
+    another such about in on into from by between without against under over through per
+    """
+)
+_BEFORE_VERB = word_set(
+    """
+    to i we you they he she it who that can could will would should may might must not don't
+    didn't doesn't won't can't couldn't wouldn't shouldn't i'll we'll you'll they'll it'll
+    he'll she'll i'd we'd you'd they'd let's please never always just gonna
+    """
+)
+_DETERMINERS = word_set(
+    """
+    the a an this that these those our your their my his her its
+    """
+)
+_VERBS = word_set(
+    """
+    need want agree ask call come decide do find feel follow happen have hear help hope
+    include involve keep leave let like look mean mention move open pay put read remember
+    run say see seem send set show sit speak spend stand start stay stop talk tell thank try
+    turn understand wait walk watch wonder work write bring buy begin believe build change
+    check choose consider continue cost create cut deal die eat expect explain fall fit
+    focus give grow hold imagine know learn live lose love meet offer play press prefer push
+    reach realize receive recognize remain require return save sell sort suggest suppose
+    think use win worry add allow apply appear assume base become discuss enjoy draw drive
+    break agreed asked called came decided found felt followed happened heard kept left
+    looked meant moved paid ran sat sent showed shown spoke stood started stopped talked
+    told tried turned waited walked wanted worked wrote written brought bought began built
+    changed chose considered dealt ate fell gave held knew learned lived lost met offered
+    played pressed pulled pushed reached realized required returned sold suggested supposed
+    thought understood wondered added based cried replied nodded smiled shouted whispered
+    answered muttered laughed grinned shrugged sighed snapped shook picked threw caught
+    became spent driven taken been being having doing saying trying talking looking making
+    taking coming using thinking working putting giving according regarding concerning
+    sounds sound makes looks gives takes seems means says goes comes wants needs thinks
+    works uses shows
+    """
+)
+_NUMBERS = word_set("two three four five six seven eight nine ten to too very more")
+_WEAK = word_set(
+    """
+    good great nice big small little new old different same able possible important
+    interesting easy hard fine true sure bad better best whole certain clear full high low
+    long short real ready happy sorry okay main other next last first second third only
+    easier cheaper minute minutes hour hours day days week weeks month months year years
+    time times today tomorrow yesterday moment way ways thing things lot lots bit people
+    person man men woman women guy guys point points idea ideas question questions problem
+    problems example case fact kind sort part parts place side end course number numbers
+    bunch couple everybody sense word words one two three four five six seven eight nine ten
+    hundred thousand million percent half mister mrs miss sir hello bye morning afternoon
+    """
+)
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """A phrase as written, `core` without its determiner, `start` in characters.
+
+    `evidence` is 1 after a determiner or a preposition, or for a capital inside a sentence, else 0.
+    """
+
+    text: str
+    core: str
+    start: int
+    evidence: int
+
+    @property
+    def key(self) -> str:
+        """Stemmed lower-case form, equal for `the Rubber Cases` and `a rubber case`."""
+        return " ".join(stem(w.lower()) for w in re.findall(r"[^\W_]+", self.core))
+
+    @property
+    def proper(self) -> bool:
+        """Whether every word is capitalized or a number, as names are."""
+        return all(w[0].isupper() or w[0].isdigit() for w in self.core.split())
+
+
+def noun_phrases(sentence: str, max_length: int = 4) -> list[NounPhrase]:
+    """Return the noun phrases of a sentence, in order, without those of vague words only."""
+    tokens = [(m[0], m.start()) for m in _TOKEN.finditer(sentence)]
+    found, run = [], []
+    for index, (token, _) in enumerate([*tokens, (".", len(sentence))]):
+        joins_name = token in ("of", "the") and _between_names(tokens, index, run)
+        if joins_name or _is_content(token):
+            run.append(index)
+            continue
+        if run:
+            found += _phrase(sentence, tokens, run, max_length)
+        run = []
+    return found
+
+
+def _between_names(tokens: list[tuple[str, int]], index: int, run: list[int]) -> bool:
+    """Return whether the token is an `of` between names, as in `Bank of England`."""
+    if tokens[index][0] != "of" or not run or index + 1 >= len(tokens):
+        return False
+    return all(tokens[i][0][0].isupper() for i in (run[-1], index + 1))
+
+
+def _is_content(token: str) -> bool:
+    lower = token.lower()
+    if not token[0].isalnum() or re.search(r"n['’]t$|['’](?:ll|re|ve|d|m)$", lower):
+        return False
+    lower = re.sub(r"['’]s$", "", lower)
+    adverb = lower.endswith("ly") and len(lower) > 4 and not token[0].isupper()
+    return lower not in FUNCTION_WORDS and not adverb and (len(lower) > 1 or token.isdigit())
+
+
+def _capital(tokens: list[tuple[str, int]], index: int) -> bool:
+    return tokens[index][0][0].isupper()
+
+
+def _is_verb(tokens: list[tuple[str, int]], index: int, inside: bool) -> bool:
+    """Return whether a token is a verb: `costs` before a number, `raised` after a noun."""
+    word = tokens[index][0].lower()
+    if word in _VERBS or (inside and re.search(r"[a-z]{3}ed$", word)):
+        return True
+    after = tokens[index + 1][0].lower() if index + 1 < len(tokens) else ""
+    singular = word.endswith("s") and word[:-1] in _VERBS
+    return inside and singular and (after in _DETERMINERS or after in _NUMBERS or after.isdigit())
+
+
+def _phrase(
+    sentence: str, tokens: list[tuple[str, int]], run: list[int], max_length: int
+) -> list[NounPhrase]:
+    before = tokens[run[0] - 1][0].lower() if run[0] else ""
+    named = run[0] > 0 and tokens[run[0]][0][0].isupper()
+    if before in _BEFORE_VERB and not named and before not in _DETERMINERS:
+        run, before = run[1:], "verb"
+    while run and (
+        tokens[run[0]][0].lower() in _VERBS
+        or (run[0] == 0 and len(run) > 1 and tokens[0][0].lower().endswith("ing"))
+    ):
+        run, before = run[1:], "verb"
+    for position, index in enumerate(run):  # a verb inside ends the phrase
+        name_follows = position and tokens[index][0][0].isupper() and not _capital(tokens, run[0])
+        if name_follows or _is_verb(tokens, index, inside=position > 0):
+            run = run[:position]
+            break
+    while run and re.sub(r"['’]s$", "", tokens[run[-1]][0].lower()) in _VERBS:
+        run = run[:-1]
+    while run and _ADJECTIVE.search(tokens[run[-1]][0]):  # an adjective without a noun
+        run = run[:-1]
+    run = run[-max_length:]
+    lowered = [tokens[i][0].lower() for i in run]
+    if not run or all(w in _WEAK or w.isdigit() for w in lowered):
+        return []
+    start, last = tokens[run[0]][1], tokens[run[-1]]
+    core = re.sub(r"['’]s$", "", sentence[start : last[1] + len(last[0])])
+    evidence = int(before in _BEFORE_NOUN or (named and core[0].isupper()))
+    article = before if before in ("the", "a", "an") and tokens[run[0] - 1][1] < start else ""
+    return [NounPhrase(f"{article} {core}".strip(), core, start, evidence)]

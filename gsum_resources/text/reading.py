@@ -1,0 +1,90 @@
+"""Common input of the tasks: the sentences of a request with their vectors, and its question."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from gsum_resources.text.sentences import Sentence
+from gsum_resources.text.vocabulary import (
+    FUNCTION_WORDS,
+    content_stems,
+    stem,
+    word_set,
+    words,
+)
+
+# A question of these words only requests a summary of everything: it has no search terms.
+CONTENTLESS = frozenset(
+    stem(word)
+    for word in word_set(
+        """
+        summarize summarise summary summarization sum recap overview outline brief
+        briefly short concise describe explain discuss discussed discussion discussions
+        talk talked meeting meetings conversation conversations transcript transcripts
+        story stories tale narrative novel book chapter plot document documents text
+        texts article articles report reports paper papers passage passages chunk chunks
+        content contents context corpus collection main key important central major
+        focus topic topics theme themes point points gist essence resolutions conclusion
+        conclusions outcome outcomes happen happens happened occur occurs events event
+        entire overall general complete write provide give generate present please
+        answer question following words sentences paragraph
+        """
+    )
+)
+
+_FACT = re.compile(
+    r"(?:who|whom|whose|when|where|which|how (?:many|much|long|old|far|often))\b", re.IGNORECASE
+)
+_FURTHER = re.compile(r",|;|\b(?:and|or|why|how)\b|\?\s*\S", re.IGNORECASE)
+_LONGEST_FACT = 40  # words of an answer: one or two sentences
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Input of the classical tasks for one request.
+
+    Attributes
+    ----------
+    sentences : in document order as far as the passages determine it.
+    vectors : unit vectors of the sentences, `(n_sentences, dim)`.
+    question : the original question.
+    aspects : unit vectors of the question's aspects, `(n_aspects, dim)`; no rows for a question
+        without content words, which requests everything.
+    """
+
+    sentences: list[Sentence]
+    vectors: np.ndarray
+    question: str
+    aspects: np.ndarray
+
+    @property
+    def text(self) -> str:
+        """All sentences, without speakers."""
+        return " ".join(sentence.text for sentence in self.sentences)
+
+
+def question_aspects(question: str) -> list[str]:
+    """Return the searchable sections of a question; none if it only says "summarize".
+
+    A question may contain a list of topics, one per line or separated by semicolons; each is a
+    separate aspect, so that a summary can cover all of them.
+    """
+    sections = [p.strip() for p in re.split(r"[\n;•]|(?<=[.?!])\s", question)]
+    return [section for section in sections if _searchable(section)]
+
+
+def words_of_answer(question: str, max_words: int) -> int:
+    """Return the length of an answer, in words: that of a single fact is short.
+
+    "Who was made responsible?" requests a fact; "Who was made responsible, and why?" does not.
+    """
+    text = question.strip()
+    begins = _FACT.match(text)
+    is_fact = begins is not None and not _FURTHER.search(text, begins.end())
+    return min(max_words, _LONGEST_FACT) if is_fact else max_words
+
+
+def _searchable(section: str) -> bool:
+    content = {stem(w) for w in words(section) if w not in FUNCTION_WORDS}
+    return bool(content - CONTENTLESS) and bool(content_stems(section))

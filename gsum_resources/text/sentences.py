@@ -1,0 +1,155 @@
+"""Sentences of a text: prose, dialogue, hard-wrapped lines, lists, and speech with its turns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gsum_resources.text.passages import join_overlapping
+from gsum_resources.text.speech import (
+    is_spoken,
+    join_interrupted,
+    speaker_labels,
+    tidy_spacing,
+    trim_speech,
+    turns,
+)
+from gsum_resources.text.vocabulary import word_set
+
+_ABBREVIATIONS = word_set(
+    """
+    mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt cmdr adm gov sen rep pres messrs
+    vs etc eg ie cf al approx no nos vol fig figs eq sec ch p pp ed eds inc ltd co corp dept
+    univ est ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec
+    """
+)
+ENDS = ".!?…؟۔।॥።。！？｡"  # also of Arabic, Indic and Ethiopic scripts, Chinese and Japanese
+_FIRST = "A-Z0-9À-ÞΑ-ЯЁ\u0590-\u1dff\u2e80-\uffff"  # the last two: scripts without capitals
+_OPENS = "[\"'“‘(\\[「『]*"
+_CLOSES = "\"'”’)\\]」』）"
+_BOUNDARY = re.compile(
+    rf"([{ENDS}]+)([{_CLOSES}]*)\s+(?={_OPENS}[{_FIRST}£$€—])|[。！？｡]+[{_CLOSES}]*(?=.)"
+)
+_BREAK = re.compile(rf"\n\s*\n|\n(?=[ \t]*(?:[-*•#]|\d{{1,2}}[.)])[ \t])|(?<=[:\"”{ENDS}])[ \t]*\n")
+_HEADING = re.compile(r"^([ \t]*#{1,6}[ \t].*)$", re.MULTILINE)
+_MARKUP = re.compile(r"^(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")
+_CLAUSE = re.compile(r"(?:;|,) (?=(?:and|but|so|because|cuz|then|which means|or) \w)|; ")
+# A transcript may break off a sentence without a mark; the next one begins with a capital.
+_RESTART = re.compile(
+    r"(?<=[a-z]) (?=(?:So|And|But|It|It's|We|We're|The|That|That's|You|They|This|There|If"
+    r"|What|Or|He|She|Because|My|Our|Maybe|Yeah|Okay|Well|Oh|Then|Now|How|When|Also)[, ][ a-z])"
+)
+LONG = 40  # words; longer spoken sentences are split at clauses
+SHORT = 7  # words; minimum length of a clause that is split off
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence prepared for output.
+
+    Attributes
+    ----------
+    text : trimmed, without its speaker.
+    speaker : name of the speaker; "" for prose.
+    run : index of its run of joined passages.
+    whole : False if a passage's border cuts its beginning or end.
+    """
+
+    text: str
+    speaker: str
+    run: int
+    whole: bool = True
+
+
+def read_sentences(passages: Sequence[str]) -> list[Sentence]:
+    """Return the distinct sentences of all passages, in document order as far as known.
+
+    Parameters
+    ----------
+    passages : best first; overlapping ones are joined.
+
+    Returns
+    -------
+    list of Sentence
+        Spoken sentences without disfluencies; those that consist of noise are left out.
+    """
+    runs = join_overlapping(passages)
+    labels = speaker_labels(runs)
+    spoken = bool(labels) or is_spoken(" ".join(runs))
+    found: dict[str, Sentence] = {}
+    for index, run in enumerate(runs):
+        for sentence in _read_run(run, index, labels, spoken):
+            found.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
+    return list(found.values())
+
+
+def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> list[Sentence]:
+    talk = turns(run, labels)
+    sentences: list[Sentence] = []
+    for position, turn in enumerate(join_interrupted(talk) if spoken else talk):
+        pieces = split_sentences(turn.text)
+        for k, piece in enumerate(pieces):
+            opens = position == 0 and k == 0 and not turn.speaker
+            # A passage that begins inside a sentence begins with a lower-case letter.
+            whole = not (opens and not re.match(rf"{_OPENS}[{_FIRST}]", piece))
+            whole &= bool(re.search(rf"[{ENDS}:][{_CLOSES}]*$", piece))
+            for text, complete in _spoken(piece) if spoken else [(_written(piece), True)]:
+                if text:
+                    sentences.append(Sentence(text, turn.speaker, index, whole and complete))
+    return sentences
+
+
+def _spoken(piece: str) -> list[tuple[str, bool]]:
+    """Return trimmed statements of a spoken sentence; False marks one that was broken off."""
+    starts = _RESTART.split(tidy_spacing(piece))
+    return [
+        (trim_speech(clause), start is starts[-1])
+        for start in starts
+        for clause in split_clauses(start)
+    ]
+
+
+def _written(piece: str) -> str:
+    """Return a sentence of prose, with the missing quotation mark of a split quotation added."""
+    text = piece
+    if text.count('"') % 2:
+        text = f'"{text}' if text.endswith('"') else f'{text}"' if text[0] == '"' else text
+    return text
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split at sentence ends, but not at abbreviations, initials or in quoted speech.
+
+    Line breaks end a sentence at blank lines, before list items and headings, and after closing
+    punctuation; otherwise they are line wrapping.
+    """
+    sentences = []
+    for block in _BREAK.split(_HEADING.sub(r"\1\n", text)):  # a heading ends with its line
+        block = re.sub(r"\s+", " ", _MARKUP.sub("", (block or "").strip())).strip()
+        start = 0
+        for match in _BOUNDARY.finditer(block):
+            if not _is_abbreviation(block[start : match.start()], match[1]):
+                sentences.append(block[start : match.end()].strip())
+                start = match.end()
+        sentences.append(block[start:].strip())
+    return [s for s in sentences if s]
+
+
+def _is_abbreviation(before: str, mark: str) -> bool:
+    if mark != ".":
+        return False
+    word = re.split(r"[\s(\[\"'“‘]", before)[-1]
+    initial = re.fullmatch(r"(?:[A-Z]\.)*[A-Z]", word) is not None and word != "I"
+    return initial or (word.replace(".", "").lower() in _ABBREVIATIONS and word[:1] != "")
+
+
+def split_clauses(sentence: str, long: int = LONG, short: int = SHORT) -> list[str]:
+    """Split a long spoken sentence before conjunctions, into pieces of `short` or more words."""
+    if len(sentence.split()) <= long:
+        return [sentence]
+    pieces = [""]
+    for clause in _CLAUSE.split(sentence):
+        if pieces[-1] and len(pieces[-1].split()) >= short and len(clause.split()) >= short:
+            pieces.append(clause)
+        else:
+            pieces[-1] = f"{pieces[-1]}, {clause}" if pieces[-1] else clause
+    return pieces

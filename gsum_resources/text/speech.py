@@ -1,0 +1,259 @@
+"""Transcribed speech: its speakers, and its text without noise.
+
+Words are only deleted or joined, never replaced, so that a trimmed sentence contains only words of
+its speaker.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
+
+_LABEL = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?([^\W\d_][^\n:?!;()\"“”]{0,47}?)"  # a name, also of a list's item,
+    r"(?: \([^\n()]{1,80}(?:\([^\n()]*\)[^\n()]*)?\))?"  # an optional office in brackets,
+    r"[ \t]*:[ \t]+(?=\S)",
+    re.MULTILINE,
+)
+# A line that does not continue a turn: blank, a heading, an item, or of an unknown speaker.
+_NOT_CONTINUED = re.compile(r"^(?:[ \t]*$|[ \t]*(?:#|[-–*•][ \t])|.*:[ \t]*$)")
+_NO_NAMES = word_set(
+    """
+    note notes nb warning figure fig table example source date subject re from to cc todo summary
+    """
+)
+_NAME_WORDS = word_set(
+    """
+    of the and de van von der la le du
+    """
+)
+_UNIT = r"[^\W\d_]+(?:['’\-][^\W\d_]+)*"
+_REPEAT = re.compile(rf"\b({_UNIT}(?: {_UNIT}){{0,3}})(?:[ ,—-]+\1\b)+(?!['’-])", re.IGNORECASE)
+_TRUE_DOUBLES = frozenset(("that", "had", "very", "really", "no", "bye", "never"))
+_FILLER = r"(?:u[hm]+|umm+|erm*|a+h+|eh|hm+|mm+|mm[- ]?hmm+|uh[- ]huh|huh|oh|ooh)"
+_FILLERS = re.compile(
+    rf"(?:[ ,]*(?<!['’\w-])(?-i:(?!ER\b|HM\b)){_FILLER}(?!['’\w-]))+(?=[ ,.?!;—-]|$)[ ]*,?", re.I
+)
+_ASIDE = r"(?:you know|i mean|i guess|i suppose|let's say|let's see|if you like|as i said|you see)"
+_SET_OFF = re.compile(
+    rf"(?:^|[ ]*[,—])[ ]*(?:{_ASIDE}|like|well|so|okay|right|basically|actually|yeah|sort of"
+    rf"|kind of|obviously)[ ]*,",
+    re.I,
+)
+_LOOSE = re.compile(
+    r"(?<!do )(?<!did )(?<!if )(?<!as )(?<!that )(?<!what )\byou know\b(?! (?:what|that|how|if|"
+    r"who|why|where|when|whether|about|the|it|him|her|them|me|us)\b)[ ,]*"
+    r"|(?<!what )(?<!do )(?<!think )(?<!that )\bi mean\b[ ,]+"
+    r"|(?<!the )(?<!this )(?<!that )(?<!what )(?<!some )(?<!any )(?<!a )(?<!one )(?<!same )"
+    r"(?<!which )(?<!of )(?<!right )(?<!other )\b(?:sort|kind) of (?=[a-z])",
+    re.I,
+)
+# Inside a sentence these are fillers. "Just", "really" and "I think" have a meaning.
+_HEDGE = re.compile(r"(?<=\w )(?:actually|basically|obviously) (?=\w)", re.IGNORECASE)
+# "No", "sorry" and "because" have a meaning, and so has "so" in "so many" or "so do I".
+_OPENER = re.compile(
+    r"^(?:(?:(?:ok|okay|o\.k\.|yes|yeah|yep|yup|right|alright|all right|well|so|sure|fine"
+    r"|exactly|good|great|cool|anyway|now|then|also|i mean|you know"
+    r"|i guess|but|and|or|like|actually|basically)"
+    r"(?:[ ]*[,.—-]+[ ]*))|(?:and then|so then|but then|and|but|okay|yeah|then|or"
+    r"|(?:and )?so(?! (?:many|much|far|long|few|little|do|does|did|is|was|are|be|will|would)\b)"
+    r") (?=\w))+",
+    re.I,
+)
+# A repeated beginning of a word ("th the", "wan- want"), but no word ("in into", "car carried").
+_BEGUN = re.compile(
+    r"(?<!['’\w-])([^\W\d_](?:[^\W\d_]|-)*?)([-—–]?)[ ,]+(?=\1['’\w-])", re.IGNORECASE
+)
+_LONGEST_BEGUN = 2  # letters, without a dash and with a vowel
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Text of one speaker without interruption; `speaker` is "" if the text names none."""
+
+    speaker: str
+    text: str
+
+
+def is_speech(speakers: Sequence[str]) -> bool:
+    """Return whether a quarter or more of some sentences have a speaker; "" for none.
+
+    At least 46% have one in each of QMSum's train meetings, and none in SQuALITY's stories.
+    """
+    return 4 * sum(map(bool, speakers)) >= max(1, len(speakers))
+
+
+def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
+    """Return the line beginnings of the form "Name:" that name speakers.
+
+    They do if one recurs, or if most lines of the texts begin with one, so that a single "Note:" in
+    a story does not count. Then all count, as one may speak a single time.
+    """
+    counts: Counter[str] = Counter()
+    lines = 0
+    for text in texts:
+        lines += sum(1 for line in text.splitlines() if line.strip())
+        counts.update(m[1] for m in _LABEL.finditer(text) if _name_like(m[1]))
+    recurs = max(counts.values(), default=0) > 1
+    return frozenset(counts) if recurs or sum(counts.values()) >= max(1, lines) / 2 else frozenset()
+
+
+def names_speaker(text: str) -> bool:
+    """Return whether a line of a text begins with "Name:"."""
+    return any(_name_like(match[1]) for match in _LABEL.finditer(text))
+
+
+def without_names(text: str) -> str:
+    """Return a text on one line, without the names and marks at the beginning of its lines."""
+    lines = re.sub(r"^[ \t]*– ", "", text, flags=re.MULTILINE)
+    named = _LABEL.sub(lambda match: "" if _name_like(match[1]) else match[0], lines)
+    return " ".join(named.split())
+
+
+def _name_like(label: str) -> bool:
+    words = label.split()
+    capitals = all(w[0].isupper() or w[0].isdigit() or w in _NAME_WORDS for w in words)
+    is_name = capitals and label.casefold() not in _NO_NAMES
+    return len(words) <= 6 and is_name and not label.endswith((".", ",", "-"))
+
+
+def turns(text: str, labels: frozenset[str]) -> list[Turn]:
+    """Split a text at its speaker labels; words before the first label have no known speaker.
+
+    Neither have those after a blank line, in a heading or an item of a list, up to the next label,
+    and those after "– ": summaries show such sentences this way (`rendering.py`), and are used as
+    passages. A passage may begin inside a label ("C: I think" of "Postdoc C: I think"): the label
+    is completed if only one speaker matches.
+    """
+    if not labels:
+        return [Turn("", text.strip())] if text.strip() else []
+    speaker, text = _cut_label(text, labels)
+    found = [(speaker, "")]
+    for line in text.splitlines():
+        match = _LABEL.match(line)
+        if match and match[1] in labels:
+            found.append((match[1], line[match.end() :]))
+        elif _NOT_CONTINUED.match(line):
+            found.append(("", re.sub(r"^[ \t]*– ", "", line)))
+        else:
+            found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
+    speaker, last = found[-1]
+    found[-1] = (speaker, _without_cut_label(last, labels))
+    return [Turn(name, said.strip()) for name, said in found if said.strip()]
+
+
+def _cut_label(text: str, labels: frozenset[str]) -> tuple[str, str]:
+    """Return the speaker whose label is cut by the beginning of a text, and the text after it."""
+    cut = re.match(r"[^\n:]{0,40}:[ \t]", text)
+    tail = cut[0].rstrip(": \t") if cut else ""
+    whole = [label for label in labels if label.endswith(tail)]
+    if not cut or tail in labels or not whole:
+        return "", text
+    return whole[0] if len(whole) == 1 else "", text[cut.end() :]
+
+
+def _without_cut_label(text: str, labels: frozenset[str]) -> str:
+    """Return the last turn without the truncated label at its end, if any."""
+    body, _, last = text.rpartition("\n")
+    last = last.strip().rstrip(":")
+    cut = last and any(label.startswith(last) for label in labels)
+    return (body if cut else text).strip()
+
+
+def is_spoken(text: str, share: float = 0.01) -> bool:
+    """Return whether the share of fillers among the words indicates speech."""
+    fillers = len(_FILLERS.findall(text)) + len(_LOOSE.findall(text))
+    return fillers > share * len(text.split())
+
+
+def join_interrupted(talk: list[Turn]) -> list[Turn]:
+    """Join a turn that stops inside a sentence with its continuation after an interjection.
+
+    "A: rechargeable batteries and / B: Mm-hmm. / A: a stand." is one statement of A.
+    """
+    joined: list[Turn] = []
+    for turn in talk:
+        if joined and turn.speaker and joined[-1].speaker == turn.speaker:
+            joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
+            continue
+        previous = joined[-2] if len(joined) > 1 else None
+        resumes = previous and previous.speaker == turn.speaker and _open_ended(previous.text)
+        if previous and turn.speaker and resumes and len(joined[-1].text.split()) <= 3:
+            joined.pop()
+            joined[-1] = Turn(turn.speaker, f"{previous.text} {turn.text}")
+            continue
+        joined.append(turn)
+    return joined
+
+
+def _open_ended(text: str) -> bool:
+    return text.rstrip()[-1:] not in (".", "?", "!", "…", '"', "”")
+
+
+def tidy_spacing(text: str) -> str:
+    """Undo tokenized spacing: `I 'm` to `I'm`, ` ,` to `,`, `user - friendly` to one word."""
+    text = re.sub(r"\s+", " ", text)
+    tokenized = re.search(r"\w [,.?!](?: |$)| '(?:s|m|re|ve|ll|d)\b", text) is not None
+    if not tokenized:
+        return text.strip()
+    text = re.sub(r"(?<=\w) - (?=\w)", "-", text)
+    text = re.sub(r"(?<=\w) (?=(?:['’](?:s|m|re|ve|ll|d|t)|n['’]t)\b)", "", text)
+    text = re.sub(r" +(?=[,.;:?!%)](?:\W|$))", "", text)
+    return re.sub(r"\$ (?=\d)", "$", text).strip()
+
+
+_ENDED = re.compile(r"[.?!…:\"”'][)\]]*$")
+
+
+@lru_cache(maxsize=2**16)  # methods share sentences in their contexts; about 20 MB
+def trim_speech(sentence: str) -> str:
+    """Remove fillers, openers, false starts and repetitions from one spoken sentence."""
+    text = tidy_spacing(sentence)
+    ending = text[-1:] if text[-1:] in ".?!" else ""
+    for _ in range(2):  # removing a filler can join two halves of a repetition
+        text = _FILLERS.sub(" ", text)
+        text = _SET_OFF.sub(_keep_comma, text)
+        text = _HEDGE.sub("", _LOOSE.sub("", text))
+        text = _BEGUN.sub(_unless_word, text)
+        text = re.sub(r" {2,}", " ", text).strip()
+        text = _REPEAT.sub(_once, text)
+        text = _OPENER.sub("", text.lstrip(" ,.;—-"))
+    text = re.sub(r" +(?=[,.;?!])", "", text)
+    text = re.sub(r"(?:, ?){2,}", ", ", text)
+    text = re.sub(r"[ ,;—-]+$", "", re.sub(r"[ ,;—-]+([.?!]+)$", r"\1", text.strip(" ,;—-")))
+    text = re.sub(
+        r"(?:,?[ ](?:and|but|or)|,[ ](?:right|okay|yeah|you know|i mean))(?=[.?!]?$)", "", text
+    )
+    if not re.search(r"\w", text):
+        return ""
+    if not _ENDED.search(text):  # a heading keeps its colon, so that it is not a statement
+        text += ending or "."
+    return text[0].upper() + text[1:]
+
+
+def _unless_word(match: re.Match[str]) -> str:
+    word, dash = match[1].lower(), match[2]
+    is_long = len(word) > _LONGEST_BEGUN and re.search("[aeiouy]", word) is not None
+    whole = word in FUNCTION_WORDS or word in ("i", "a") or is_long
+    again = match.string[match.end() + len(word) :][:1] in ("'", "’")  # "they they've"
+    return match[0] if whole and not again and not dash else ""
+
+
+def _keep_comma(match: re.Match[str]) -> str:
+    conjunction = re.match(r" *(?:and|but|so|because|which|or)\b", match.string[match.end() :])
+    return ", " if match.start() and conjunction else " "
+
+
+def _once(match: re.Match[str]) -> str:
+    unit = match[1]
+    following = match.string[match.end() :].split(maxsplit=1)
+    if " " in unit and following and following[0].strip(",.") == unit.split()[0]:
+        return match[0]  # "coast to coast to coast" is intended
+    return (
+        match[0]
+        if unit.lower() in _TRUE_DOUBLES or (len(unit) == 1 and unit not in "IAa")
+        else unit
+    )
