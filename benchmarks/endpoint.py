@@ -21,8 +21,8 @@ from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_process
 

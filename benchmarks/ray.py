@@ -28,7 +28,7 @@ from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings.settings import EngineSettings, ScorerSettings
+from gsum_resources.settings.schema import EngineSettings, ScorerSettings
 from gsum_resources.store.parquet_store import ParquetStore
 
 ALONE = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")

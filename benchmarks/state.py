@@ -21,7 +21,7 @@ from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.state.database import REPLIES, insert_new, reply_row, state_of
 from gsum_resources.store.parquet_store import ParquetStore
 

@@ -43,7 +43,7 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "evaluation": ("Evaluation", ("gsum_assets.evaluation",)),
     "models": (
         "Models",
-        ("gsum_resources.protocols.protocols", "gsum_resources.llm", "gsum_resources.embedding"),
+        ("gsum_resources.protocols.models", "gsum_resources.llm", "gsum_resources.embedding"),
     ),
     "warehouse": (
         "Warehouse",
@@ -140,7 +140,7 @@ def settings_page() -> str:
 
 def home_sections() -> dict[str, type[BaseModel]]:
     """Return the tables of `gsum.toml` with their models."""
-    from gsum_resources.settings.settings import Settings
+    from gsum_resources.settings.schema import Settings
 
     return _sections("", Settings)
 

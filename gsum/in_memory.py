@@ -29,7 +29,7 @@ from gsum_assets.pipeline.work import work_of
 from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.messages.progress import reporter
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import Partition, conform
 from gsum_resources.store.table import Table

@@ -19,9 +19,9 @@ from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 from gsum_assets.pipeline.corpus_settings import checked_settings as checked_corpus_settings
 from gsum_assets.pipeline.method import MODELS, Method
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.models.models import Models
-from gsum_resources.settings.settings import Settings
-from gsum_resources.settings.settings import checked_settings as checked_model_settings
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.schema import Settings
+from gsum_resources.settings.schema import checked_settings as checked_model_settings
 from gsum_resources.state.layered import memory_store
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
     settings : tables of `gsum.toml` and `corpus.toml` by name, as
         `{"llm": {"backend": "openai_compatible", "model": "…"}, "chunking": {"max_tokens": 128}}`.
     models : objects that stand in for models, by `language_model`, `judge_model`,
-        `embedding_model` or `passage_scorer`, see `gsum_resources.protocols.protocols`.
+        `embedding_model` or `passage_scorer`, see `gsum_resources.protocols.models`.
     progress : whether the progress of long work is shown, also that of tables made later.
 
     Raises

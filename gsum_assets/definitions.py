@@ -46,7 +46,7 @@ from gsum_resources.dagster_io.instance import (
 from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.settings_io import SettingsIO, section_version
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.leases import Leases
 from gsum_resources.store.input_key import InputKey

@@ -18,11 +18,11 @@ from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import LanguageModel, PassageScorer
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import LanguageModel, PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import Settings
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.fast_runs import keep_plans, read_migrations_once, tables_only, without_records
 from tests.models import FirstWords, HashEmbedder

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 
 
 class HashEmbedder:

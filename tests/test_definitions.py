@@ -14,7 +14,7 @@ from gsum_assets.automation.retrain import TRAINED
 from gsum_assets.definitions import FAMILIES, defs
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.pipeline.work import _WORK_OF, work_of
-from gsum_resources.models.models import WORK
+from gsum_resources.models.by_work import WORK
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {

@@ -20,7 +20,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES
 from gsum_assets.registry.views import VIEWS
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_resources.settings.settings import Settings
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore
 

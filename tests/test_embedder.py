@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gsum_resources.embedding.embedder import LocalEmbedder, bfloat16_supported, physical_cores
-from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.protocols.models import Embedder
 
 SENTENCES = [
     "The committee met on Tuesday.",

@@ -296,7 +296,7 @@ def _index(methods: Sequence[str], is_hashed: bool) -> None:
     from gsum_assets.runner.run import refresh
     from gsum_resources.dagster_io.instance import open_instance
     from gsum_resources.llm.extractive import ExtractiveModel
-    from gsum_resources.models.models import Models
+    from gsum_resources.models.by_work import Models
 
     home = Home.from_environment()
     vectors = WordVectors()

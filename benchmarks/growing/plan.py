@@ -27,9 +27,9 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.plan import plan
 from gsum_assets.runner.run import refresh
 from gsum_resources.dagster_io.instance import open_instance
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import Settings
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.extractive import extractive_says

@@ -297,7 +297,7 @@ def _refresh(packaged: bool, methods: Sequence[str]) -> None:
     from gsum_assets.pipeline.tables import TABLES, table_of
     from gsum_assets.runner.run import refresh
     from gsum_resources.dagster_io.instance import open_instance
-    from gsum_resources.models.models import Models
+    from gsum_resources.models.by_work import Models
     from gsum_resources.settings.home import Home
     from gsum_resources.store.appended import read_appended
     from gsum_resources.store.parquet_store import ParquetStore

@@ -12,7 +12,7 @@ from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, overrides, prompt_text
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import ParquetStore
 

@@ -11,7 +11,7 @@ from gsum_resources.dagster_io.dagster_private import (
     build_asset_job,
     get_asset_graph_for_job,
 )
-from gsum_resources.settings.settings import AutomationSettings
+from gsum_resources.settings.schema import AutomationSettings
 
 OBSERVE_SOURCES = "observe_sources"
 REINDEX_EVERYTHING = "reindex_everything"

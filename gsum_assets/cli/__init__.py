@@ -1,0 +1,1 @@
+"""The command `gsum`: arguments, progress and tables on the terminal."""

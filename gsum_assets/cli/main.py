@@ -24,7 +24,7 @@ class _Shown(click.Group):
     """A group that shows an error that the user can fix as one message, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from gsum_resources.protocols.protocols import ModelUnavailableError
+        from gsum_resources.protocols.models import ModelUnavailableError
 
         try:
             return super().invoke(ctx)
@@ -245,9 +245,10 @@ def models() -> None:
 
     The exit status is 1 if a model does not answer.
     """
+    from gsum_resources.models.by_work_check import check_models
+
     from gsum_assets.answering.workspace import open_workspace
     from gsum_assets.cli.terminal import print_models
-    from gsum_resources.models.models_check import check_models
 
     checked = list(check_models(open_workspace(Home.from_environment()).models))
     print_models(checked)

@@ -1,0 +1,1 @@
+"""Steps and models as Dagster assets, their partitions, and their asset checks."""

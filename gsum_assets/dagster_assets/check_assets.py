@@ -10,7 +10,7 @@ from gsum_assets.pipeline.check_inputs import Subject
 from gsum_assets.pipeline.tables import table_of
 from gsum_assets.registry.checks import checks_for
 from gsum_resources.dagster_io.warehouse_io import partition_of
-from gsum_resources.models.models import LANGUAGE_MODELS
+from gsum_resources.models.by_work import LANGUAGE_MODELS
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 

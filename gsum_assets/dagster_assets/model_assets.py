@@ -4,7 +4,7 @@ import dagster as dg
 
 from gsum_assets.dagster_assets.presentation import kind_tags
 from gsum_resources.dagster_io.models_io import ModelsIO
-from gsum_resources.models.models import WORK
+from gsum_resources.models.by_work import WORK
 from gsum_resources.store.content_hash import hash_texts
 
 _MEANING = {

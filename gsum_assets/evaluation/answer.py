@@ -19,7 +19,7 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.tokens import Window
-from gsum_resources.protocols.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
 from gsum_resources.store.arrow import pc
 
 NOTHING_FOUND = "The documents do not say."

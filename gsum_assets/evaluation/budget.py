@@ -15,7 +15,7 @@ import numpy as np
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_resources.llm.structure import schema_in_full
 from gsum_resources.llm.tokens import Window
-from gsum_resources.protocols.protocols import LanguageModel, Request
+from gsum_resources.protocols.models import LanguageModel, Request
 
 _AMPLE = 4  # maximum number of tokens per word piece, for a text with many numbers
 MOST_MARKED = 1000  # passages of a prompt whose marks are measured

@@ -16,7 +16,7 @@ from gsum_assets.evaluation.question_prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.vocabulary import content_stems
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gsum_resources.protocols.protocols import CompletionError, Reply
+from gsum_resources.protocols.models import CompletionError, Reply
 
 
 def why(reply: Reply) -> str:

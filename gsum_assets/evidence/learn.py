@@ -18,7 +18,7 @@ from gsum_assets.evidence.weights import packed
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
-from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.protocols.models import Embedder
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.content_hash import hash_texts

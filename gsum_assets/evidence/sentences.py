@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.protocols.models import Embedder
 from gsum_resources.text.sentences import read_sentences
 
 

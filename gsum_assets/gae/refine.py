@@ -18,7 +18,7 @@ from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
 
 _PROMPTS: Mapping[Fate, str] = {"edited": "edit", "condensed": "condense", "reduced": "reduce"}
 _NOTHING = re.compile(rf"[\W_]*{NOTHING}[\W_]*", re.IGNORECASE)

@@ -9,7 +9,7 @@ from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.protocols.results import Score
 
 _MAX_WORDS = 5  # of a number

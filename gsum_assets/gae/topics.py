@@ -14,7 +14,7 @@ from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.protocols.results import TopicScore
 
 _MAX_WORDS = 12  # of a topic

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.protocols.models import Embedder
 
 
 def record_graph(

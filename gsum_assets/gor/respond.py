@@ -17,7 +17,7 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
-from gsum_resources.protocols.protocols import Completion, Embedder, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, Embedder, LanguageModel, Request
 from gsum_resources.store.content_hash import hash_texts
 
 # 60 words are 75 tokens, and use 3.6 of the 6 nodes on average. On 32 training meetings of QMSum,

@@ -20,7 +20,7 @@ from gsum_assets.gor.question_filter import (
     question_in,
 )
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
 from gsum_resources.protocols.results import Score
 from gsum_resources.store.content_hash import hash_texts
 

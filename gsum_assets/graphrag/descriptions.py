@@ -10,7 +10,7 @@ from gsum_assets.graphrag.packs import packs
 from gsum_assets.graphrag.prompts import MERGED_THING, PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.text.rendering import flat_text, join_texts
 
 

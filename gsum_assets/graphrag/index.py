@@ -27,7 +27,7 @@ from gsum_assets.pipeline.method import Inputs, Step
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.protocols.models import LanguageModel
 
 _Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 

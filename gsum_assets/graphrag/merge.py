@@ -14,7 +14,7 @@ from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.content_hash import hash_texts
 
 

@@ -9,7 +9,7 @@ from gsum_assets.jerr.schemas import Keywords
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
 _MOST = 10
 _MAX_WORDS = 40  # of a reply

@@ -14,7 +14,7 @@ from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
 SHORT_FORMS = ("synopsis", "gist")  # kinds of passages that summarize a longer text
 _MAX_WORDS = 20  # of a reply

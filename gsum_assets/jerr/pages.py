@@ -20,7 +20,7 @@ from gsum_assets.jerr.settings import PageSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
 
 _BORDERS = (
     re.compile(r"\n\s*\n"),  # of paragraphs,

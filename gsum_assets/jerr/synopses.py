@@ -11,7 +11,7 @@ from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
-from gsum_resources.protocols.protocols import Completion, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
 _LEAST = 20  # words of a synopsis
 

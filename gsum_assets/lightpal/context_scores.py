@@ -8,7 +8,7 @@ import pyarrow as pa
 from gsum_assets.lightpal.lists import CandidateLists, Lists, lists_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.protocols.protocols import PassageScorer
+from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.store.arrow import as_lists, repeated
 
 _PASSAGES_AT_ONCE = 2**16  # whose candidates are scored by one call

@@ -17,7 +17,7 @@ from gsum_assets.lightpal.published import with_context
 from gsum_assets.lightpal.settings import PromptRankSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Retriever, Scores
-from gsum_resources.protocols.protocols import PassageScorer
+from gsum_resources.protocols.models import PassageScorer
 
 Path = tuple[int, ...]
 _BETWEEN = "\n\n"

@@ -1,0 +1,1 @@
+"""What is declared once, without Dagster: steps, methods, their inputs, tables, prompts, checks."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from gsum_resources.protocols.protocols import Embedder
+from gsum_resources.protocols.models import Embedder
 
 
 def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:

@@ -1,0 +1,1 @@
+"""Everything that is declared, united: families of methods, steps, views and checks by name."""

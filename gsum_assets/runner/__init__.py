@@ -1,0 +1,1 @@
+"""`gsum run`, `gsum plan` and `gsum forget`: work that is requested by a command."""

@@ -18,7 +18,7 @@ from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import table_of
 from gsum_resources.dagster_io.dagster_private import InMemoryJob, core_execute_in_process
 from gsum_resources.dagster_io.warehouse_io import partition_of
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     EmbedderUnavailableError,
     JudgeUnavailableError,
     ModelUnavailableError,

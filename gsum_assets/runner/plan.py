@@ -39,10 +39,10 @@ from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.settings_io import SettingsReader
 from gsum_resources.dagster_io.warehouse_io import family_of
 from gsum_resources.llm.stub_model import Recalled
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.models.stub_models import DryRunModels, stub_models
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.state.database import MEMORY
 from gsum_resources.state.layered import store_over
 from gsum_resources.store.appended import read_appended

@@ -16,7 +16,7 @@ import pyarrow as pa
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.packaged import PACKAGED, PACKAGED_NAME
 from gsum_resources.llm.stub_model import STUB, Recalled
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition

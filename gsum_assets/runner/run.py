@@ -34,7 +34,7 @@ from gsum_assets.runner.execute import EMBEDDING_MODEL, OnStart, RunResult, obse
 from gsum_assets.runner.submit import Runs, runs_for
 from gsum_resources.dagster_io.dagster_private import AssetGraph
 from gsum_resources.llm.ledger import export_calls
-from gsum_resources.protocols.protocols import ModelUnavailableError
+from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import lost_connection
 from gsum_resources.state.leases import HeldLease, Leases
 from gsum_resources.store.appended import unite_appended

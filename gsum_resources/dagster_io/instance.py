@@ -9,7 +9,7 @@ from shlex import quote
 import dagster as dg
 
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import SETTINGS_FILE
+from gsum_resources.settings.schema import SETTINGS_FILE
 from gsum_resources.state.database import lost_connection
 
 CONFIG_FILE = "dagster.yaml"

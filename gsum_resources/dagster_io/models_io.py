@@ -11,7 +11,7 @@ from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.messages.progress import reporter
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.lazy import Lazy

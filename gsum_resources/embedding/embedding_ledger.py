@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from gsum_resources.protocols.protocols import Embedder, Metered, PassageScorer
+from gsum_resources.protocols.models import Embedder, Metered, PassageScorer
 from gsum_resources.store.appended import path_of
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table

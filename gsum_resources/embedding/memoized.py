@@ -9,7 +9,7 @@ import numpy as np
 from gsum_resources.embedding.embedding_ledger import Meter, OnBatch
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
 from gsum_resources.messages.progress import reporter
-from gsum_resources.protocols.protocols import Embedder, Gradual, Streaming
+from gsum_resources.protocols.models import Embedder, Gradual, Streaming
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore

@@ -9,8 +9,8 @@ import numpy as np
 
 from gsum_resources.embedding.vectors import unit_length, weighted_means
 from gsum_resources.endpoint import Endpoint, EndpointError
-from gsum_resources.protocols.protocols import EmbedderUnavailableError
-from gsum_resources.settings.settings import EmbeddingSettings
+from gsum_resources.protocols.models import EmbedderUnavailableError
+from gsum_resources.settings.schema import EmbeddingSettings
 
 VERSION = "1"  # raise it with every change of how texts are cut or vectors combined
 

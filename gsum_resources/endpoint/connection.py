@@ -12,7 +12,7 @@ from gsum_resources.endpoint.failures import (
     failure_of,
 )
 from gsum_resources.endpoint.key import Key, read_key
-from gsum_resources.settings.settings import SettingsError
+from gsum_resources.settings.schema import SettingsError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping
 
 from gsum_resources.endpoint.key import is_keyless
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     EmbedderUnavailableError,
     JudgeUnavailableError,
     ModelUnavailableError,
     ScorerUnavailableError,
 )
-from gsum_resources.settings.settings import EmbeddingSettings, LlmSettings, ScorerSettings
+from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings, ScorerSettings
 
 Settings = LlmSettings | EmbeddingSettings | ScorerSettings
 _ERRORS = {  # by the table of settings

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from gsum_resources.settings.settings import EndpointSettings, SettingsError
+from gsum_resources.settings.schema import EndpointSettings, SettingsError
 
 HIDDEN = "[key]"
 _RUN = 6  # consecutive characters of the key that identify a word as a fragment of it

@@ -1,0 +1,1 @@
+"""Where heavy work is computed: in this process, in threads, or on a Ray cluster."""

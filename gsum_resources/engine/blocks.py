@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from gsum_resources.settings.settings import EngineSettings
+    from gsum_resources.settings.schema import EngineSettings
 
 Block = TypeVar("Block")
 Output = TypeVar("Output")

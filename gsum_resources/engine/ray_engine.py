@@ -19,7 +19,7 @@ from importlib.metadata import version
 from typing import Any
 
 from gsum_resources.engine.blocks import Block, BlockError, MakeFunction, Output
-from gsum_resources.settings.settings import EngineSettings, SettingsError, resources_of
+from gsum_resources.settings.schema import EngineSettings, SettingsError, resources_of
 
 _LOG = logging.getLogger(__name__)
 _AHEAD = 3  # blocks per actor that are computed, or wait, before their turn

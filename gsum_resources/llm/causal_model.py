@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gsum_resources.llm.causal_weights import CausalWeights
 from gsum_resources.llm.grammar import GrammarError, Grammars, Repetition
 from gsum_resources.llm.reasoning import delimits_reasoning, opens_reasoning
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 
 if TYPE_CHECKING:
     import torch

@@ -8,7 +8,7 @@ from typing import Any
 
 from gsum_resources.embedding.encoder import resolve_device, without_progress_bars
 from gsum_resources.embedding.model_files import model_digest, weight_files
-from gsum_resources.settings.settings import SettingsError
+from gsum_resources.settings.schema import SettingsError
 from gsum_resources.store.content_hash import hash_texts
 
 _DESCRIPTION_FILES = ("tokenizer_config.json", "chat_template.jinja", "generation_config.json")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gsum_resources.llm.grammar import bounded_schema
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 
 Format = Literal["json_schema", "json_object_schema", "guided_json", "json_object", "prompt"]
 

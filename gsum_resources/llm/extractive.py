@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     Embedder,

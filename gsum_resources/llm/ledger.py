@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
-from gsum_resources.protocols.protocols import CompletionError, Reply, Request
+from gsum_resources.protocols.models import CompletionError, Reply, Request
 from gsum_resources.state.database import CALLS, EXPORTS, REPLIES, batches_of, insert_new, state_of
 from gsum_resources.store.appended import path_of
 from gsum_resources.store.parquet_store import ParquetStore

@@ -10,7 +10,7 @@ from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.reply_writer import COMPLETIONS, FAILURES, ReplyWriter
 from gsum_resources.llm.structure import READING_VERSION
 from gsum_resources.llm.tokens import Window
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     LanguageModel,

@@ -13,7 +13,7 @@ from typing import Any
 
 from gsum_resources.embedding.model_files import file_digest
 from gsum_resources.llm.causal_weights import CausalWeights
-from gsum_resources.settings.settings import LlmSettings, ScorerSettings, SettingsError
+from gsum_resources.settings.schema import LlmSettings, ScorerSettings, SettingsError
 
 PACKAGED = "packaged"
 PACKAGED_NAME = "SmolLM2-135M-Instruct"

@@ -5,7 +5,7 @@ from functools import cache
 
 from pydantic import BaseModel
 
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from gsum_resources.store.content_hash import hash_texts
 
 

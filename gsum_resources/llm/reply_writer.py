@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.stored_reply import decode, decode_failure, storable, storable_failure
-from gsum_resources.protocols.protocols import Completion, CompletionError, Reply, Request
+from gsum_resources.protocols.models import Completion, CompletionError, Reply, Request
 from gsum_resources.state.database import reply_row
 
 COMPLETIONS, FAILURES = "completions", "failures"  # kinds of replies

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from gsum_resources.llm.coerce import coerced
 from gsum_resources.llm.stored_reply import well_formed
 from gsum_resources.llm.structure import blanks_of, whole_value, without_blanks
-from gsum_resources.protocols.protocols import Completion, Reply
+from gsum_resources.protocols.models import Completion, Reply
 
 Schema = TypeVar("Schema", bound=BaseModel)
 

@@ -9,7 +9,7 @@ from typing import Any
 from gsum_resources.engine.blocks import Engine
 from gsum_resources.llm.tokens import Window
 from gsum_resources.llm.transformers_local import TransformersModel
-from gsum_resources.protocols.protocols import Completion, OnReply, Reply, Request
+from gsum_resources.protocols.models import Completion, OnReply, Reply, Request
 
 Sent = tuple[Reply, dict[str, Any] | None]
 """A reply without `parsed`, and the values of that: its class may exist in one process only."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
-from gsum_resources.protocols.protocols import Completion, CompletionError, Reply
+from gsum_resources.protocols.models import Completion, CompletionError, Reply
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
 

@@ -13,7 +13,7 @@ from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens, opening
 from gsum_resources.llm.tokens import Window
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     LanguageModel,
@@ -21,7 +21,7 @@ from gsum_resources.protocols.protocols import (
     Reply,
     Request,
 )
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.parquet_store import ParquetStore
 
 STUB = "stub"

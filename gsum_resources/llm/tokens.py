@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gsum_resources.llm.structure import json_directions
-from gsum_resources.protocols.protocols import ModelUnavailableError, Request
-from gsum_resources.settings.settings import LlmSettings, SettingsError
+from gsum_resources.protocols.models import ModelUnavailableError, Request
+from gsum_resources.settings.schema import LlmSettings, SettingsError
 
 if TYPE_CHECKING:
     from gsum_resources.endpoint import Endpoint

@@ -31,8 +31,8 @@ from gsum_resources.llm.structure import (
     read,
 )
 from gsum_resources.llm.tokens import Window
-from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.settings.schema import LlmSettings
 
 VERSION = "3"  # raise it with every change of prompts or decoding, so that memos expire
 

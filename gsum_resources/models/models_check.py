@@ -4,15 +4,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gsum_resources.models.models import LANGUAGE_MODELS, WORK, Models
-from gsum_resources.protocols.protocols import (
+from gsum_resources.models.by_work import LANGUAGE_MODELS, WORK, Models
+from gsum_resources.protocols.models import (
     CompletionError,
     ModelUnavailableError,
     PassageScorer,
     Request,
 )
 from gsum_resources.protocols.results import Score
-from gsum_resources.settings.settings import EmbeddingSettings, LlmSettings, ScorerSettings
+from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings, ScorerSettings
 
 _PASSAGE = "The ferry to Halfway leaves at nine in the morning and takes forty minutes."
 _QUESTION = "When does the ferry leave, and how long does it take?"

@@ -18,9 +18,9 @@ from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.openai_compatible import estimated_tokens
 from gsum_resources.llm.stub_model import DryRunModel, Recalled, StubModel
 from gsum_resources.llm.tokens import Window, window_of
-from gsum_resources.models.models import LANGUAGE_MODELS, WORK, Models
-from gsum_resources.protocols.protocols import Embedder, LanguageModel, OnRow, PassageScorer
-from gsum_resources.settings.settings import ScorerSettings, Settings
+from gsum_resources.models.by_work import LANGUAGE_MODELS, WORK, Models
+from gsum_resources.protocols.models import Embedder, LanguageModel, OnRow, PassageScorer
+from gsum_resources.settings.schema import ScorerSettings, Settings
 from gsum_resources.state.database import state_of
 from gsum_resources.store.memo import memo_folder
 from gsum_resources.store.parquet_store import ParquetStore

@@ -1,0 +1,1 @@
+"""Protocols of the models that methods use, and the shapes of structured replies."""

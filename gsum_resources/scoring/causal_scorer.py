@@ -14,9 +14,9 @@ import numpy as np
 from gsum_resources.embedding.batches import equal_form_batches, filled_up
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool
 from gsum_resources.llm.packaged import causal_weights
-from gsum_resources.protocols.protocols import OnRow, ScorerUnavailableError
+from gsum_resources.protocols.models import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
-from gsum_resources.settings.settings import ScorerSettings
+from gsum_resources.settings.schema import ScorerSettings
 
 if TYPE_CHECKING:
     import torch

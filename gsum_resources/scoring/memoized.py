@@ -11,7 +11,7 @@ import numpy as np
 
 from gsum_resources.embedding.embedding_ledger import Batch, Meter, OnBatch
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
-from gsum_resources.protocols.protocols import OnRow, PassageScorer
+from gsum_resources.protocols.models import OnRow, PassageScorer
 from gsum_resources.store.content_hash import framed_text, hash_framed, hash_texts
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from gsum_resources.endpoint import Endpoint, EndpointError
-from gsum_resources.protocols.protocols import OnRow, ScorerUnavailableError
+from gsum_resources.protocols.models import OnRow, ScorerUnavailableError
 from gsum_resources.scoring import SEPARATOR
-from gsum_resources.settings.settings import ScorerSettings
+from gsum_resources.settings.schema import ScorerSettings
 
 VERSION = "1"  # raise it with every change of requests or counting, so that memos expire
 

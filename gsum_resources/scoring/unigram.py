@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gsum_resources.protocols.protocols import OnRow
+from gsum_resources.protocols.models import OnRow
 from gsum_resources.store.content_hash import hash_texts
 
 _WORD = re.compile(r"[^\W_]+")

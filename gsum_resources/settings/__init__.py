@@ -1,0 +1,1 @@
+"""The home folder, `gsum.toml`, and paths of files that users edit."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gsum_resources.settings.paths import path_at, read_if_exists
 
 if TYPE_CHECKING:
-    from gsum_resources.settings.settings import Settings
+    from gsum_resources.settings.schema import Settings
     from gsum_resources.store.parquet_store import ParquetStore
 
 
@@ -50,7 +50,7 @@ class Home:
         SettingsError
             If a setting is unknown or invalid, or `GSUM_SETTINGS` names no file.
         """
-        from gsum_resources.settings.settings import SettingsError, load_settings  # slow to import
+        from gsum_resources.settings.schema import SettingsError, load_settings  # slow to import
 
         if self.settings_url and read_if_exists(self.settings_file) is None:
             raise SettingsError(

@@ -1,0 +1,1 @@
+"""The state database: replies, calls, requests, limits, leases."""

@@ -1,0 +1,1 @@
+"""The warehouse: tables as Parquet files with provenance, memos, and the DuckDB catalogue."""

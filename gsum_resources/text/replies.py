@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from gsum_resources.protocols.results import Relationship
 from gsum_resources.text.element_relations import relate_elements
 from gsum_resources.text.entities import extract_entities

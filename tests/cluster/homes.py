@@ -10,7 +10,7 @@ import tomlkit
 import yaml
 
 from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
-from gsum_resources.settings.settings import SETTINGS_FILE
+from gsum_resources.settings.schema import SETTINGS_FILE
 from tests.conftest import House
 from tests.pipeline.homes import house_at
 

@@ -33,12 +33,12 @@ from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import Engine, engine_of
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import Reply, Request
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import Reply, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import EngineSettings, ScorerSettings, Settings
+from gsum_resources.settings.schema import EngineSettings, ScorerSettings, Settings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House

@@ -4,7 +4,7 @@ import time
 
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from tests.cluster.ray_trials import STEP
 from tests.models import HashEmbedder

@@ -16,7 +16,7 @@ from gsum_assets.corpus.init import commented_toml, corpus_name, init_corpus
 from gsum_assets.definitions import SETTINGS_TABLES
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import Settings
+from gsum_resources.settings.schema import Settings
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from gsum_assets.forgetting.folder import take_out
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.paths import is_remote, path_at
-from gsum_resources.settings.settings import SettingsError
+from gsum_resources.settings.schema import SettingsError
 
 SETTINGS = CorpusSettings()
 

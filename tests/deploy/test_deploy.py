@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from gsum_resources.settings.settings import load_settings
+from gsum_resources.settings.schema import load_settings
 
 ROOT = Path(__file__).parents[2]
 KUBERNETES = ROOT / "deploy" / "kubernetes"

@@ -18,8 +18,8 @@ from gsum_resources.embedding.openai_compatible import (
     cut,
 )
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.protocols.protocols import Embedder, Metered, ModelUnavailableError
-from gsum_resources.settings.settings import EmbeddingSettings
+from gsum_resources.protocols.models import Embedder, Metered, ModelUnavailableError
+from gsum_resources.settings.schema import EmbeddingSettings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.replies import embedding_of
 from tests.servers.scripted import scripted_server

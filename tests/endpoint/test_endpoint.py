@@ -17,8 +17,8 @@ import pytest
 
 from gsum_resources.endpoint import Endpoint, EndpointError
 from gsum_resources.endpoint.rate_limit import RateLimiter
-from gsum_resources.protocols.protocols import ModelUnavailableError
-from gsum_resources.settings.settings import LlmSettings, SettingsError
+from gsum_resources.protocols.models import ModelUnavailableError
+from gsum_resources.settings.schema import LlmSettings, SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_server
 

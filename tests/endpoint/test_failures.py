@@ -13,7 +13,7 @@ from gsum_resources.endpoint.failures import (
     retry_after,
     unavailable,
 )
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 
 SETTINGS = LlmSettings(backend="openai_compatible", model="m", api_key_env="MY_KEY")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_resources.endpoint.key import HIDDEN, Key, read_key
-from gsum_resources.settings.settings import LlmSettings, SettingsError
+from gsum_resources.settings.schema import LlmSettings, SettingsError
 
 VALUE = "sk-proj-Zq81MarkedKeyWxyz"
 KEY = Key("MY_KEY", VALUE)

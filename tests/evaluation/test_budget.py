@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import Room, allowances, cut_to_tokens, room_for
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 
 
 def test_all_requests_fit_with_tolerance() -> None:

@@ -19,7 +19,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.forget import ForgetReport, forget, models_with
 from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols.protocols import ModelUnavailableError
+from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.store import parquet_store
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.array_cache import ArrayCache

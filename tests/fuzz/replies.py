@@ -29,13 +29,13 @@ from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.llm.salvage import usable
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     ModelUnavailableError,
     Request,
 )
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from tests.servers.raw import Raw, chat, raw_server
 
 CHUNK = extraction_schema(("person", "place"), True)

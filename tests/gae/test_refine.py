@@ -13,7 +13,7 @@ from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.gae.topics import topics
 from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from tests.gae.toy_contexts import (
     BRIDGE,
     COOKING,

@@ -13,7 +13,7 @@ from gsum_assets.corpus.load import bucket_of
 from gsum_assets.gor.infer import load_encoder
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Completion, CompletionError, Request
+from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.store.checkpoints import Checkpoint, CheckpointError, unpack
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.checks.indexed import failing

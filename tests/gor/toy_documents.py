@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.pipeline.embed import vector_column
-from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.store.content_hash import hash_texts
 
 STORIES = (

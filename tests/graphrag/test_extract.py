@@ -19,7 +19,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.evaluation.judges.scripted_judges import judging
 from tests.graphrag.toys import tables_of

@@ -16,7 +16,7 @@ from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
 from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from tests.gae.toy_contexts import queries
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows

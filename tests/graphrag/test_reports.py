@@ -16,7 +16,7 @@ from gsum_assets.graphrag.reports import Reporter, report_text
 from gsum_assets.graphrag.settings import CommunitySettings, ReportSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import Graph, clique, graph, mapped, prompt_length

@@ -18,11 +18,11 @@ from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.runner.run import refresh
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import CompletionError, OnReply, Reply, Request
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import CompletionError, OnReply, Reply, Request
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import Settings
+from gsum_resources.settings.schema import Settings
 from gsum_resources.state import database as state
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition

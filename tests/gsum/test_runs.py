@@ -12,8 +12,8 @@ from gsum.wording import of_arguments
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.retrieval.contexts import top_contexts
-from gsum_resources.protocols.protocols import ModelUnavailableError
-from gsum_resources.settings.settings import SettingsError
+from gsum_resources.protocols.models import ModelUnavailableError
+from gsum_resources.settings.schema import SettingsError
 from tests.models import FirstWords, HashEmbedder
 from tests.toy.longest.method import METHOD
 

@@ -10,7 +10,7 @@ from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.sizes import rows_of_size
 from gsum_assets.pipeline.method import Inputs, run
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.lazy import Lazy
 from tests.gor.toy_documents import STORIES
 from tests.models import FirstWords, HashEmbedder

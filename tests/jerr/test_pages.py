@@ -14,7 +14,7 @@ from gsum_assets.jerr.settings import PageSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from tests.llm.embedders import WordEmbedder
 
 SMALL = PageSettings(min_words=4, max_words=12, gist_words=10)

@@ -11,7 +11,7 @@ import pytest
 
 from gsum_assets.answering.ask import ask
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_resources.protocols.protocols import OnRow
+from gsum_resources.protocols.models import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of

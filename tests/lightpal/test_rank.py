@@ -20,7 +20,7 @@ from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.retrieval.settings import DEFAULT_K
 from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
-from gsum_resources.protocols.protocols import PassageScorer
+from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.store.arrow import pc
 from tests.gor.toy_documents import shuffled

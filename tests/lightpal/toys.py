@@ -15,7 +15,7 @@ from gsum_assets.lightpal.passage_edges import passage_edges
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.ranking import Scores
-from gsum_resources.protocols.protocols import OnRow
+from gsum_resources.protocols.models import OnRow
 from gsum_resources.scoring.unigram import UnigramScorer
 from tests.gor.toy_documents import embedding_table
 

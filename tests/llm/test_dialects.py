@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.dialect import is_rejection, is_unexplained
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.protocols.protocols import Completion, ModelUnavailableError, Request
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.protocols.models import Completion, ModelUnavailableError, Request
+from gsum_resources.settings.schema import LlmSettings
 from tests.servers import rejections
 from tests.servers.replies import value_for, wanted_schema
 from tests.servers.scripted import scripted_server

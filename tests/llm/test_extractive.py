@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import results
-from gsum_resources.protocols.protocols import Completion, CompletionError, LanguageModel, Request
+from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
 from gsum_resources.text.reading import question_aspects, words_of_answer
 from tests.llm.embedders import WordEmbedder
 

@@ -10,9 +10,9 @@ from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entity, Relationship
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.text.element_relations import relate_elements
 from gsum_resources.text.pauses import least_alike
 from gsum_resources.text.sentences import read_sentences

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.dialect import Dialect, _schema_format
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     LanguageModel,
@@ -20,7 +20,7 @@ from gsum_resources.protocols.protocols import (
     Request,
 )
 from gsum_resources.protocols.results import Entities, Score
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server
 

@@ -11,9 +11,9 @@ from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_resources.llm import packaged
 from gsum_resources.llm.packaged import PackagedWeights
 from gsum_resources.llm.transformers_local import TransformersModel
-from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.scoring.causal_scorer import CausalScorer
-from gsum_resources.settings.settings import LlmSettings, ScorerSettings, SettingsError
+from gsum_resources.settings.schema import LlmSettings, ScorerSettings, SettingsError
 from tests.smollm import smollm_tokenizer
 
 PASSAGE = "Mara Quill sold the brass lamp to the bank of Thorne. Her brother Edwin runs the ferry."

@@ -14,10 +14,10 @@ from gsum_resources.endpoint.failures import EndpointError, TransientError, fail
 from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import Completion, CompletionError, Request
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.protocols.results import Score
-from gsum_resources.settings.settings import LlmSettings, Settings
+from gsum_resources.settings.schema import LlmSettings, Settings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import tokens_of

@@ -22,15 +22,15 @@ from gsum_resources.llm.dialect import Dialect
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.openai_compatible import opening
 from gsum_resources.llm.tokens import Window, _common_words, most_tokens, tokenizer_at
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import (
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     ModelUnavailableError,
     Request,
 )
 from gsum_resources.protocols.results import Entities
-from gsum_resources.settings.settings import Settings, SettingsError
+from gsum_resources.settings.schema import Settings, SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 from tests.smollm import smollm_tokenizer

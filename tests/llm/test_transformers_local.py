@@ -15,14 +15,14 @@ from pydantic import BaseModel
 
 from gsum_resources.llm.causal_model import _GumbelNoise
 from gsum_resources.llm.transformers_local import TransformersModel
-from gsum_resources.protocols.protocols import (
+from gsum_resources.protocols.models import (
     Completion,
     CompletionError,
     LanguageModel,
     Reply,
     Request,
 )
-from gsum_resources.settings.settings import LlmSettings, SettingsError
+from gsum_resources.settings.schema import LlmSettings, SettingsError
 
 END = "<|end|>"
 CONTEXT = 700

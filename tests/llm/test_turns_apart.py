@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict, Words
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entities, Facts
 from gsum_resources.text.rendering import flat_text, join_texts, render_sentences
 from gsum_resources.text.sentences import read_sentences

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from gsum_assets.gor import train
 from gsum_assets.gor.losses import Losses
 from gsum_resources.embedding import memoized
-from gsum_resources.protocols.protocols import Reply, Request
+from gsum_resources.protocols.models import Reply, Request
 from gsum_resources.settings.home import Home
 from gsum_resources.state.database import REPLIES, state_of
 from tests.conftest import House

@@ -8,8 +8,8 @@ import pytest
 from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
-from gsum_resources.models.models import Models
-from gsum_resources.settings.settings import JudgeSettings, LlmSettings, Settings
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.schema import JudgeSettings, LlmSettings, Settings
 from tests.checks.indexed import evaluations
 from tests.conftest import House
 from tests.evaluation.judges.scripted_judges import texts_of, verdict

@@ -17,10 +17,10 @@ from gsum_assets.runner.plan import Plan, plan
 from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
 from gsum_assets.runner.run import refresh
 from gsum_resources.llm.stub_model import STUB, Recalled
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.models.stub_models import LetterHashes
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import LlmSettings, Settings
+from gsum_resources.settings.schema import LlmSettings, Settings
 from gsum_resources.state.database import state_of
 from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House, document_in, keep_no_step_logs

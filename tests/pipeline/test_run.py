@@ -23,15 +23,15 @@ from gsum_assets.runner.run import (
     refresh,
 )
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import (
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import (
     EmbedderUnavailableError,
     ModelUnavailableError,
     OnReply,
     Reply,
     Request,
 )
-from gsum_resources.settings.settings import LlmSettings, Settings
+from gsum_resources.settings.schema import LlmSettings, Settings
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
 from tests.models import FirstWords, HashEmbedder

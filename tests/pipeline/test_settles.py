@@ -15,10 +15,10 @@ from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declar
 from gsum_assets.registry.families import FAMILIES
 from gsum_assets.runner.plan import plan
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.models.stub_models import LetterHashes
-from gsum_resources.protocols.protocols import Completion, CompletionError, OnReply, Reply, Request
-from gsum_resources.settings.settings import Settings
+from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
 from tests.conftest import CORPUS, House
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS

@@ -5,8 +5,8 @@ import pytest
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
-from gsum_resources.models.models import Models
-from gsum_resources.settings.settings import Settings
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
 from tests.conftest import House
 from tests.models import FirstWords

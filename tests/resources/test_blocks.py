@@ -19,10 +19,10 @@ from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.engine import ray_engine
 from gsum_resources.engine.blocks import LOCAL, engine_of
 from gsum_resources.llm.spread import SpreadModel
-from gsum_resources.models.models import Models
-from gsum_resources.protocols.protocols import Completion, Reply, Request
+from gsum_resources.models.by_work import Models
+from gsum_resources.protocols.models import Completion, Reply, Request
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings.settings import EngineSettings, Settings, SettingsError
+from gsum_resources.settings.schema import EngineSettings, Settings, SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords, HashEmbedder
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.models.models import Models
-from gsum_resources.settings.settings import Settings, SettingsError
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.schema import Settings, SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
 
 SERVED = {"backend": "openai_compatible", "model": "small"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gsum_resources.settings.settings import Settings, SettingsError, load_settings
+from gsum_resources.settings.schema import Settings, SettingsError, load_settings
 
 SHIPPED = files("gsum_resources").joinpath("gsum.toml").read_text()
 

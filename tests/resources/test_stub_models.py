@@ -13,12 +13,12 @@ from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.stub_model import STUB, DryRunModel, Recalled, StubModel
-from gsum_resources.models.models import Models
+from gsum_resources.models.by_work import Models
 from gsum_resources.models.stub_models import stub_models
-from gsum_resources.protocols.protocols import Completion, CompletionError, Request
+from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.protocols.results import Score
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
-from gsum_resources.settings.settings import (
+from gsum_resources.settings.schema import (
     EmbeddingSettings,
     LlmSettings,
     ScorerSettings,

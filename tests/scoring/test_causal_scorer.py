@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gsum_resources.protocols.protocols import PassageScorer
+from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.causal_scorer import CausalScorer
-from gsum_resources.settings.settings import ScorerSettings, SettingsError
+from gsum_resources.settings.schema import ScorerSettings, SettingsError
 from tests.scoring.tiny_models import CONTEXT, KINDS, Oracle, write_model
 
 CONTEXTS = ["The boat met the lamp at the river. " * 3, "雪 falls.", "x"]

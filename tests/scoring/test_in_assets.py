@@ -11,8 +11,8 @@ from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.warehouse_io import Lazy
-from gsum_resources.models.models import Models
-from gsum_resources.settings.settings import Settings
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.lineage import Reads

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_resources.embedding.embedding_ledger import Batch
-from gsum_resources.protocols.protocols import ModelUnavailableError, OnRow, PassageScorer
+from gsum_resources.protocols.models import ModelUnavailableError, OnRow, PassageScorer
 from gsum_resources.scoring import memoized
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.store.parquet_store import ParquetStore

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from gsum_resources.endpoint import Endpoint
-from gsum_resources.protocols.protocols import Metered, ModelUnavailableError, PassageScorer
+from gsum_resources.protocols.models import Metered, ModelUnavailableError, PassageScorer
 from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
-from gsum_resources.settings.settings import ScorerSettings
+from gsum_resources.settings.schema import ScorerSettings
 from tests.scoring.tiny_models import Oracle, write_model
 from tests.servers.replies import logprobs_of, tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server

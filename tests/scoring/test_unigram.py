@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_resources.protocols.protocols import PassageScorer
+from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer, content_words
 
 # 4 texts, 8 words: boat 3, engine 2, budget 2, harbour 1. In texts: boat 3, engine 2, budget 1,

@@ -10,7 +10,7 @@ from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.protocols.protocols import Completion, Embedder, Request, Task
+from gsum_resources.protocols.models import Completion, Embedder, Request, Task
 from gsum_resources.protocols.results import PartialAnswer, Score, TopicScore
 
 _EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)

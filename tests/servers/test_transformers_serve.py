@@ -13,7 +13,7 @@ from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import win_rates
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from tests.conftest import document_in, keep_no_step_logs
 from tests.evaluation.judges import toys
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines

@@ -26,8 +26,8 @@ from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel, opening
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.protocols.protocols import Request
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.protocols.models import Request
+from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_process

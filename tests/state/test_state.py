@@ -16,9 +16,9 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger, export_calls, forget_replies
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from gsum_resources.settings.home import Home
-from gsum_resources.settings.settings import load_settings
+from gsum_resources.settings.schema import load_settings
 from gsum_resources.state.database import (
     CALLS,
     LEASES,

@@ -18,7 +18,7 @@ from gsum_resources.llm.ledger import Ledger, export_calls
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.stored_reply import storable
-from gsum_resources.protocols.protocols import Completion, Request
+from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.state import take_over as module
 from gsum_resources.state.database import TAKEN_OVER, state_of
 from gsum_resources.store.appended import read_appended

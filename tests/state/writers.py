@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
-from gsum_resources.protocols.protocols import Request
+from gsum_resources.protocols.models import Request
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 

@@ -17,7 +17,7 @@ from gsum_assets.evaluation.judges.verdicts import UNPARSED
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import LanguageModel, Reply
+from gsum_resources.protocols.models import LanguageModel, Reply
 
 _TABLE = TABLES["judgements"]
 

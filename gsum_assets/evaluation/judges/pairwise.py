@@ -17,7 +17,7 @@ from gsum_assets.evaluation.judges.verdicts import (
     verdict_in,
 )
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_resources.protocols.protocols import Reply, Request
+from gsum_resources.protocols.models import Reply, Request
 
 VALUES = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 _MAX_WORDS = 25  # per reason

@@ -27,7 +27,7 @@ from gsum_assets.evaluation.judges.verdicts import (
     verdict_in,
 )
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_resources.protocols.protocols import Reply, Request
+from gsum_resources.protocols.models import Reply, Request
 
 Schema = type[Rating] | type[StrictRating] | type[PermissiveRating]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
 
-from gsum_resources.protocols.protocols import Completion, Reply
+from gsum_resources.protocols.models import Completion, Reply
 
 _REASON = "What decides it, in one sentence of at most 25 words."
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.settings.settings import LlmSettings
+from gsum_resources.settings.schema import LlmSettings
 from tests.servers.replies import wanted_schema
 from tests.servers.scripted import ScriptedServer, scripted_server
 

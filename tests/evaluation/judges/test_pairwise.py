@@ -14,7 +14,7 @@ from gsum_assets.evaluation.judges.verdicts import CRITERIA
 from gsum_assets.evaluation.judges.win_rates import win_rates
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.protocols.protocols import LanguageModel, ModelUnavailableError
+from gsum_resources.protocols.models import LanguageModel, ModelUnavailableError
 from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import (

@@ -12,7 +12,7 @@ from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES
-from gsum_resources.protocols.protocols import LanguageModel
+from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
 from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict

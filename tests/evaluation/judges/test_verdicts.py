@@ -15,7 +15,7 @@ from gsum_assets.evaluation.judges.verdicts import (
     verdict_in,
 )
 from gsum_resources.llm.structure import StructureError, parse
-from gsum_resources.protocols.protocols import Completion, CompletionError
+from gsum_resources.protocols.models import Completion, CompletionError
 
 
 def pairwise(winner: object) -> str:

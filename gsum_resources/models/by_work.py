@@ -13,9 +13,9 @@ from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
 from gsum_resources.llm.tokens import Window, most_tokens, window_of
-from gsum_resources.protocols.protocols import Embedder, LanguageModel, PassageScorer
+from gsum_resources.protocols.models import Embedder, LanguageModel, PassageScorer
 from gsum_resources.scoring.memoized import MemoizedScorer
-from gsum_resources.settings.settings import (
+from gsum_resources.settings.schema import (
     EmbeddingSettings,
     LlmSettings,
     ScorerSettings,
