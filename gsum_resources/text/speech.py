@@ -23,6 +23,7 @@ _NOT_CONTINUED = re.compile(r"^(?:[ \t]*$|[ \t]*(?:#|[-–*•][ \t])|.*:[ \t]*$
 _NO_NAMES = word_set(
     """
     note notes nb warning figure fig table example source date subject re from to cc todo summary
+    chapter part section act scene volume book appendix step item question answer
     """
 )
 _NAME_WORDS = word_set(
@@ -89,16 +90,18 @@ def is_speech(speakers: Sequence[str]) -> bool:
 def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
     """Return the line beginnings of the form "Name:" that name speakers.
 
-    They do if one recurs, or if most lines of the texts begin with one, so that a single "Note:" in
-    a story does not count. Then all count, as one may speak a single time.
+    They do if one recurs, or if most lines of one of the texts begin with one, so that a single
+    "Anne:" in a story does not count. Then all count, as one may speak a single time.
     """
     counts: Counter[str] = Counter()
-    lines = 0
+    is_speech_in_one = False
     for text in texts:
-        lines += sum(1 for line in text.splitlines() if line.strip())
-        counts.update(m[1] for m in _LABEL.finditer(text) if _name_like(m[1]))
+        labels = [m[1] for m in _LABEL.finditer(text) if _name_like(m[1])]
+        lines = sum(1 for line in text.splitlines() if line.strip())
+        is_speech_in_one |= bool(labels) and 2 * len(labels) >= lines
+        counts.update(labels)
     recurs = max(counts.values(), default=0) > 1
-    return frozenset(counts) if recurs or sum(counts.values()) >= max(1, lines) / 2 else frozenset()
+    return frozenset(counts) if recurs or is_speech_in_one else frozenset()
 
 
 def names_speaker(text: str) -> bool:
@@ -116,7 +119,7 @@ def without_names(text: str) -> str:
 def _name_like(label: str) -> bool:
     words = label.split()
     capitals = all(w[0].isupper() or w[0].isdigit() or w in _NAME_WORDS for w in words)
-    is_name = capitals and label.casefold() not in _NO_NAMES
+    is_name = capitals and words[0].casefold() not in _NO_NAMES
     return len(words) <= 6 and is_name and not label.endswith((".", ",", "-"))
 
 

@@ -33,6 +33,13 @@ def test_who_speaks_once_among_others_is_a_speaker() -> None:
     assert said([f"{wrapped}Hanneke: I move\nthat we wait."])["I move that we wait."] == "Hanneke"
 
 
+def test_one_passage_of_speech_among_prose_keeps_its_speaker() -> None:
+    prose = [f"The boat number {i} left the quay at dawn.\nIt came back." for i in range(5)]
+    sentences = said([*prose, "Dov: The skipper is 21,600. We wait.", "Chapter One: The lamp."])
+    assert sentences["We wait."] == "Dov"
+    assert sentences["It came back."] == sentences["Chapter One: The lamp."] == ""
+
+
 @pytest.mark.parametrize("between", ["\n\n", "\n# The hatch\n", "\n– ", "\nDov (person):\n"])
 def test_what_follows_no_turn_directly_has_no_speaker(between: str) -> None:
     text = f"Dov: The rails are in.\nMarit: We wait.{between}The boat leaks."
