@@ -280,8 +280,8 @@ def test_settings_table_affects_only_the_assets_that_read_it(
 ) -> None:
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
     materialized = {
-        "contexts": (by_method, "1"),
-        "gor.model": (by_method, "3"),
+        "contexts": (by_method, "2"),
+        "gor.model": (by_method, "4"),
         "gor.historical_responses": (by_bucket, "2"),
     }
     with copy_of(indexed, tmp_path) as house, house.instance() as instance:

@@ -21,6 +21,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import refresh
 from gsum_resources.settings.home import Home
 from gsum_resources.store.catalogue import define_views
+from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House, document_in
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_process
@@ -67,17 +68,19 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         write_lines(house.folder / "queries.jsonl", [question | {"relevant_document_ids": [FIRST]}])
         (house.folder / "corpus.toml").write_text(SETTINGS)
         with house.instance() as instance:
-            report_old_materialization(instance, LATE, hours=40)
+            method = Partition(CORPUS, method="gor")
+            house.store.write(TABLES["scores"], method, TABLES["scores"].empty(), Provenance("", ""))
+            report_old_materialization(instance, LATE, f"{CORPUS}|gor", hours=40)
             (error,) = refresh(pipeline_for(house.home), instance, CORPUS).errors
         assert "unknown key 'wrong'" in error
         yield house
 
 
 def report_old_materialization(
-    instance: dg.DagsterInstance, key: dg.AssetKey, hours: float
+    instance: dg.DagsterInstance, key: dg.AssetKey, partition: str, hours: float
 ) -> None:
-    """Report that an asset was materialized so long ago."""
-    data = StepMaterializationData(dg.AssetMaterialization(key))
+    """Report that a partition of an asset was materialized so long ago."""
+    data = StepMaterializationData(dg.AssetMaterialization(key, partition=partition))
     event = DagsterEvent("ASSET_MATERIALIZATION", RUNLESS_JOB_NAME, event_specific_data=data)
     instance.report_dagster_event(event, RUNLESS_RUN_ID, timestamp=time.time() - hours * 3600)
 
