@@ -3,9 +3,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
-.PHONY: demo demo-llm test test-daemon test-servers test-runs test-methods test-graphrag \
-	test-library test-rest \
-	test-llm test-cluster lint docs ui bench clean
+.PHONY: demo demo-llm test test-slow fast-pipeline fast-rest slow-ui slow-pipeline slow-methods \
+	slow-rest test-llm test-cluster lint docs ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
@@ -13,41 +12,37 @@ demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their 
 demo-llm: .venv/.smollm2  ## run the pipeline on two sample stories with a real model, offline
 	$(BIN)/python -m benchmarks.packaged --demo data/demo-llm
 
-test: .venv/.dev  ## run the tests, in seven parts side by side: they wait a lot, for daemon and servers
-	@$(MAKE) --no-print-directory --jobs 7 --output-sync=target \
-		test-daemon test-servers test-runs test-methods test-graphrag test-library test-rest
+test: .venv/.dev  ## run the fast tests, in two parts side by side
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target fast-pipeline fast-rest
 
-DAEMON := tests/ui tests/llm
-SERVERS := tests/endpoint tests/jerr $(addprefix tests/pipeline/test_,endpoints.py concurrency.py interrupts.py)
-METHODS := tests/checks tests/gae tests/gor tests/lightpal
-CLUSTER := tests/cluster
-LIBRARY := tests/gsum tests/growing
-GRAPHRAG := tests/graphrag tests/pipeline/test_plan.py tests/forgetting
+test-slow: .venv/.dev  ## run the tests with real runs, daemons, servers, browsers and kills: they wait a lot
+	@$(MAKE) --no-print-directory --jobs 4 --output-sync=target slow-ui slow-pipeline slow-methods slow-rest
 
-test-daemon: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(DAEMON)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
+FAST := tests/pipeline tests/gsum tests/checks tests/gor tests/gae
+METHODS := tests/gae tests/gor tests/graphrag tests/jerr tests/lightpal tests/evidence
+SLOW := tests/ui tests/llm tests/pipeline $(METHODS)
 
-test-servers: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(SERVERS)
+fast-pipeline: .venv/.dev
+	$(PYTEST) -m "not slow" $(FAST)
 
-test-runs: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pipeline $(addprefix --ignore ,$(SERVERS) $(GRAPHRAG))
+fast-rest: .venv/.dev
+	$(PYTEST) -m "not slow" $(addprefix --ignore ,$(FAST) tests/cluster)
 
-test-methods: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(METHODS)
+slow-ui: .venv/.dev
+	$(PYTEST) -m slow tests/ui tests/llm
 
-test-graphrag: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(GRAPHRAG)
+slow-pipeline: .venv/.dev
+	$(PYTEST) -m slow tests/pipeline
 
-test-library: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(LIBRARY)
+slow-methods: .venv/.dev
+	$(PYTEST) -m slow $(METHODS)
 
-test-rest: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(addprefix --ignore ,tests/pipeline $(DAEMON) $(SERVERS) $(METHODS) $(GRAPHRAG) $(LIBRARY) \
-		$(CLUSTER))
+slow-rest: .venv/.dev
+	$(PYTEST) -m slow $(addprefix --ignore ,$(SLOW) tests/cluster)
 
 test-cluster: .venv/.cluster  ## run the tests over PostgreSQL, an S3 server and Ray, on loopback
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(CLUSTER)
+	$(PYTEST) tests/cluster
 
 test-llm: .venv/.dev  ## run all families of methods on three documents with a real model
 	$(BIN)/python -m benchmarks.packaged --store

@@ -25,6 +25,8 @@ from tests.conftest import CORPUS, House, document_in
 from tests.models import FirstWords
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of
 
+pytestmark = pytest.mark.slow
+
 ASKED_ABOUT = (document_in(0), document_in(3))
 RESULTS = ("rankings", "contexts", "summaries", "scores")
 GENERAL = {"schema", "ids_unique", "lineage_is_current"}

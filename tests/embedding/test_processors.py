@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-5  # of unit vectors; measured 2.3e-7 between AVX-512, AVX2 and neither
 PROGRAM = """
 import sys

@@ -10,6 +10,8 @@ from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
 NEW = document_in(5)
 METHODS = ["evidence", "evidence-no-graph", "evidence-gnn", "evidence-gbm", "evidence-fixed-k"]

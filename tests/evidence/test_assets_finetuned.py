@@ -30,7 +30,7 @@ learning_rate = 0.02
 least_questions = 4
 """
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 
 
 def write(house: House, split: str, settings: str = SETTINGS) -> None:

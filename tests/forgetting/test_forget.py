@@ -29,6 +29,8 @@ from tests.conftest import CORPUS, House, document_in, text_of
 from tests.conftest import furnish as furnish_tales
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, requests_by_asset
 
+pytestmark = pytest.mark.slow
+
 SECRET, OTHER = document_in(0), document_in(4)
 TEXT = (
     "Captain Brandt sold the boat of the clerk to the widow Caldera in winter.\n"

@@ -17,6 +17,8 @@ from tests.models import HashEmbedder
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 from tests.servers.replies import wanted_schema
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
 NEW = document_in(6)
 SETTINGS = f"""

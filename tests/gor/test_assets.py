@@ -23,6 +23,8 @@ from tests.pipeline.daemon import start
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lines
 from tests.pipeline.stalling_run import STALLED_EPOCH, kill_in
 
+pytestmark = pytest.mark.slow
+
 LONG, ONE_CHUNK = document_in(0), document_in(1)
 NEW, MUTE = document_in(5), document_in(5, 1)
 EPOCHS = STALLED_EPOCH + 1

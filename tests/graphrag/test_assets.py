@@ -30,6 +30,8 @@ from tests.pipeline.homes import (
 from tests.servers.replies import wanted_schema
 from tests.tales import PEOPLE, PLACES, tale
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [document_in(bucket) for bucket in range(5)]
 NEW = document_in(6)
 SETTINGS = f"""

@@ -15,6 +15,8 @@ from tests.growing.home import Chosen, HomeFolder, copy_given, due_assets, mater
 from tests.pipeline.homes import LEDGERS
 from tests.tales import tale
 
+pytestmark = pytest.mark.slow
+
 CORPUS = "tales"
 N_DOCUMENTS = 12
 VARIANTS = [variants[0] for variants in FAMILIES.values()]

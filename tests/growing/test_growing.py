@@ -14,6 +14,8 @@ from tests.growing.killed import killed_at
 from tests.growing.machine import BY_HAND, Growing
 from tests.tales import tale
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -16,7 +16,7 @@ from tests.conftest import House
 from tests.models import HashEmbedder
 from tests.pipeline.homes import house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 TEXTS = {
     "ferry": "The ferry broke its pump in March. Ann Marsh ordered a new pump from the yard at "
     "Quarry Landing. The yard asked for nine hundred pounds. Bob Teal paid the yard in April. "

@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 HEAVY = {"dagster", "torch", "matplotlib"}
 REPORT = """
 import json, sys, time

@@ -30,6 +30,8 @@ from tests.pipeline.homes import (
 from tests.servers.replies import wanted_schema
 from tests.tales import PEOPLE, PLACES, paragraphs
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [document_in(bucket) for bucket in range(4)]
 NEW = document_in(2, 1)
 SETTINGS = f"""

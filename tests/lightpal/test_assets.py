@@ -18,6 +18,8 @@ from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
 from tests.lightpal.toys import ends_of, pairs_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [document_in(bucket) for bucket in range(6)]
 NEW = document_in(6)
 SETTINGS = f"""

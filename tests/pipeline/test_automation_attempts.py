@@ -11,7 +11,7 @@ from tests.models import FirstWords
 from tests.pipeline.daemon import reindex, requested, start
 from tests.pipeline.homes import BAD, GOOD
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 SUMMARIES = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
 
 

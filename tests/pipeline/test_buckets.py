@@ -18,6 +18,8 @@ from tests.growing.daemon import Daemon
 from tests.pipeline.daemon import requested
 from tests.pipeline.homes import copy_of, furnish, house_at
 
+pytestmark = pytest.mark.slow
+
 MANY, N = "many", 32
 PER_RUN = 12
 CHUNKS = dg.AssetKey("chunks")

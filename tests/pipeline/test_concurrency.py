@@ -30,6 +30,8 @@ from tests.fast_runs import tables_only
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
 from tests.servers.scripted import ScriptedServer, scripted_server
 
+pytestmark = pytest.mark.slow
+
 TICK_S = 2.0  # the sensor ticks every 15 s; here a run takes less
 DOCUMENTS = [dg.AssetKey(name) for name in READ_TOGETHER]
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"

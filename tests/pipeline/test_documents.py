@@ -84,7 +84,10 @@ def test_mixed_folder_is_read_through_a_link_once_per_file(
         "page.html": "Signals",
     }
     line = stored_intake(house.store, CORPUS)
-    assert line.startswith("4 documents; 3 rejected: locked.pdf: encrypted: ")
+    assert line.startswith(
+        "4 documents; 4 rejected: deep/up/: a link to a folder that is read already"
+    )
+    assert "; locked.pdf: encrypted: " in line
     assert "; scan.pdf: no text on its 1 pages, probably a scan; " in line
     assert "; torn.docx: not readable as Word " in line
     assert "; not read: 1 .jpg (gsum reads " in line

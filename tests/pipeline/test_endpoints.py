@@ -31,6 +31,8 @@ from tests.pipeline.served_homes import (
 )
 from tests.servers.scripted import ScriptedServer, scripted_process
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 900.0  # a slow machine is no failure
 LATENCY_S = 0.4
 

@@ -16,7 +16,7 @@ from tests.conftest import READ_TOGETHER, House, document_in, furnish, materiali
 from tests.models import HashEmbedder
 from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
 RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
 BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # written in one step

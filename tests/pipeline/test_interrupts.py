@@ -16,6 +16,8 @@ from tests.conftest import CORPUS, House
 from tests.pipeline.homes import furnish, house_at
 from tests.servers.scripted import scripted_process
 
+pytestmark = pytest.mark.slow
+
 MODELS = "backend = 'openai_compatible'\nmodel = 'scripted'\napi_key_env = ''\nbase_url = '{}'\n"
 LINE = f"interrupted; finished tables are kept; `gsum run {CORPUS}` continues\n"
 ENDS = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)

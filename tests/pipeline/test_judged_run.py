@@ -19,6 +19,8 @@ from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of, house_at, write_lin
 from tests.servers.replies import text_for, wanted_schema
 from tests.servers.scripted import ScriptedServer, scripted_server
 
+pytestmark = pytest.mark.slow
+
 METHODS = ["bm25", "random"]
 SETTINGS = f"""
 {WITHOUT_BERTSCORE}[answer]

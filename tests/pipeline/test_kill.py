@@ -17,7 +17,7 @@ from tests.conftest import House, document_in
 from tests.pipeline.homes import LEDGERS, WITHOUT_BERTSCORE, contents, house_at, write_lines
 from tests.pipeline.stalling_run import N_ANSWERED, kill_in, run_again
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 STEPS = ("chunks", "chunk_embeddings", "summaries")
 METHODS = ["dense"]
 N_DOCUMENTS = 7

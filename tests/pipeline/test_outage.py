@@ -19,7 +19,7 @@ from tests.pipeline.served_homes import MARKED_KEY, served_by
 from tests.pipeline.short_pauses import MINUTE_S, shorten_pauses
 from tests.servers.scripted import Line, ScriptedServer, scripted_process
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 METHOD = "graphrag-c0"  # requests extractions, then reports, then partial answers, then answers
 CHATS, TEXTS = "/chat/completions", "/embeddings"
 N_REQUESTS, N_TOKENS = 12, 300  # a minute: of the language model, and to embed

@@ -29,7 +29,7 @@ from tests.pipeline.homes import BAD, WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.extractive import extractive_says
 from tests.servers.scripted import ScriptedServer, scripted_server
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 NEAR = 0.15
 METHODS_ASKED = ["gor", "gae", "graphrag-c0"]
 _SMALL = f"""{WITHOUT_BERTSCORE}

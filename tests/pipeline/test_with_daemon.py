@@ -26,7 +26,7 @@ from tests.pipeline.homes import GOOD
 from tests.pipeline.pooled_run import pooled
 from tests.pipeline.test_processes import queued
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 CORPUS_TABLES = {
     "documents",
     "rejected_documents",

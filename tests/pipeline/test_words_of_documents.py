@@ -13,7 +13,7 @@ from gsum_resources.models.stub_models import LetterHashes
 from tests.models import HashEmbedder
 from tests.pipeline.homes import house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 SAMPLES = Path(__file__).parents[2] / "data" / "corpora"
 CORPORA = ("sample-meetings", "sample-stories", "signs")
 N_QUESTIONS = 2  # of each sample

@@ -13,6 +13,8 @@ import pytest
 from gsum_assets.cli.ui import serve
 from tests.servers.transformers_serve import free_port, wait_for
 
+pytestmark = pytest.mark.slow
+
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

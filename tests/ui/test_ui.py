@@ -27,6 +27,8 @@ from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_process
 from tests.ui.served import eventually, served
 
+pytestmark = pytest.mark.slow
+
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
@@ -69,7 +71,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         (house.folder / "corpus.toml").write_text(SETTINGS)
         with house.instance() as instance:
             method = Partition(CORPUS, method="gor")
-            house.store.write(TABLES["scores"], method, TABLES["scores"].empty(), Provenance("", ""))
+            house.store.write(
+                TABLES["scores"], method, TABLES["scores"].empty(), Provenance("", "")
+            )
             report_old_materialization(instance, LATE, f"{CORPUS}|gor", hours=40)
             (error,) = refresh(pipeline_for(house.home), instance, CORPUS).errors
         assert "unknown key 'wrong'" in error

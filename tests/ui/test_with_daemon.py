@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.daemon_trials import busy_home, trials
+
+pytestmark = pytest.mark.slow
 
 
 def test_each_run_completes_everything_it_was_started_for(tmp_path: Path) -> None:
