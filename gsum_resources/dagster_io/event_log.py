@@ -54,7 +54,7 @@ class EventLog(SqliteEventLogStorage):
         return OrderedDict()
 
     @cached_property
-    def _found(self) -> set[tuple[str, str]]:
+    def _existing(self) -> set[tuple[str, str]]:
         """Tables and columns found in the index; cached, since they are never removed."""
         return set()
 
@@ -71,10 +71,10 @@ class EventLog(SqliteEventLogStorage):
     def _engine_of(self, shard: str) -> Engine:
         if shard not in self._engines:
             engine = engine_of(self.conn_string_for_shard(shard))
-            listen(engine, "connect", lambda one, _: one.execute("PRAGMA synchronous = NORMAL"))
+            listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA synchronous = NORMAL"))
             self._engines[shard] = engine
             if len(self._engines) > _KEPT:
-                oldest = next(kept for kept in self._engines if kept != _INDEX)
+                oldest = next(name for name in self._engines if name != _INDEX)
                 self._engines.pop(oldest).dispose()
         self._engines.move_to_end(shard)
         return self._engines[shard]
@@ -93,15 +93,16 @@ class EventLog(SqliteEventLogStorage):
     def has_table(self, table_name: str) -> bool:
         """Return whether the index has a table."""
         name = ("table", table_name)
-        if name not in self._found and super().has_table(table_name):
-            self._found.add(name)
-        return name in self._found
+        if name not in self._existing and super().has_table(table_name):
+            self._existing.add(name)
+        return name in self._existing
 
     def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
         name = ("asset_keys", column_name)
-        if name not in self._found and super()._has_asset_key_col_on_connection(conn, column_name):
-            self._found.add(name)
-        return name in self._found
+        is_known = name in self._existing
+        if not is_known and super()._has_asset_key_col_on_connection(conn, column_name):
+            self._existing.add(name)
+        return name in self._existing
 
     def wipe(self) -> None:
         """Remove all events and the files of runs."""
@@ -153,15 +154,6 @@ def _no_runs() -> Mapping[str, bytes]:
         return {name: (Path(folder) / name).read_bytes() for name in _DATABASES}
 
 
-def _lay_databases(base_dir: Path) -> None:
-    """Write each database that does not exist."""
-    for name in _DATABASES:
-        path = base_dir / name
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write_once(path, _no_runs()[name])
-
-
 class RunHistory(SqliteRunStorage):
     """Dagster's table of runs, with an engine that stays open."""
 
@@ -185,7 +177,11 @@ class InstanceStorage(DagsterSqliteStorage):
 
     def __init__(self, base_dir: str, inst_data: Any = None) -> None:
         self.base_dir = base_dir
-        _lay_databases(Path(base_dir))
+        for name in _DATABASES:
+            path = Path(base_dir) / name
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write_once(path, _no_runs()[name])
         history = Path(base_dir) / "history"
         self._run_storage = RunHistory.from_local(f"{history}/")
         self._event_log_storage = EventLog(f"{history}/runs/")

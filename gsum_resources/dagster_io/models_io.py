@@ -44,7 +44,8 @@ class ModelsIO(dg.IOManager):
         asset = context.step_context.step.key.replace("__", "/")  # as on the command line
         info = context.log.info if context.log else print
         name = context.asset_key.path[-1]
-        return self.model(step_of(context), asset, name, _corpus_of(context), info)
+        corpus = partition_of(context.step_context.partition_key_range.start).corpus
+        return self.model(step_of(context), asset, name, corpus, info)
 
     def model(
         self, step: Step, asset: str, name: str, corpus: str, info: Callable[[str], None]
@@ -73,9 +74,3 @@ class ModelsIO(dg.IOManager):
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
         """Raise an error: models are observed, never written."""
         raise NotImplementedError(f"{context.asset_key}: a model is observed, not materialized")
-
-
-def _corpus_of(context: dg.InputContext) -> str:
-    """Return the corpus of the partition that the step writes."""
-    step = context.step_context
-    return partition_of(step.partition_key_range.start).corpus

@@ -39,16 +39,6 @@ def as_dictionaries(*columns: str) -> dict[str, Sequence[str]]:
     return {"gsum/dictionaries": list(columns)}
 
 
-def _discard_captured_outputs(context: dg.OutputContext) -> None:
-    """Discard the outputs that an in-process run captures until it ends.
-
-    Nothing reads them, and the tables of all steps together may exceed the memory.
-    """
-    captured = context.step_context.output_capture
-    if isinstance(captured, dict):
-        captured.clear()
-
-
 def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) -> Partition:
     """Return the store's partition of one of Dagster's partition keys.
 
@@ -176,9 +166,9 @@ class WarehouseIO(dg.IOManager):
 
     def footers(self, step: Step, table: Table, corpus: str) -> dict[Partition, Provenance]:
         """Return the footers of a table's files of a corpus, recorded as inputs."""
-        found = self.store.footers(table, self.store.stamped(table, corpus))
-        self.reads.table(step, table, {p: f.content_hash for p, f in found.items()})
-        return found
+        footers = self.store.footers(table, self.store.stamped(table, corpus))
+        self.reads.table(step, table, {p: f.content_hash for p, f in footers.items()})
+        return footers
 
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance.
@@ -188,7 +178,11 @@ class WarehouseIO(dg.IOManager):
         LineageError
             If a partition would be written again and again.
         """
-        _discard_captured_outputs(context)
+        # Nothing reads the outputs that an in-process run captures until it ends, and those of all
+        # steps together may exceed the memory.
+        captured = context.step_context.output_capture
+        if isinstance(captured, dict):
+            captured.clear()
         table = self._table_of(context.asset_key.path)
         partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
         if not partitions:

@@ -12,7 +12,7 @@ _LENGTH_STEP = 8
 # Matrix libraries use different kernels for few rows, which round differently: the vector of a text
 # would depend on the other texts of its batch, and an incremental rebuild would differ from a full
 # one. A batch therefore has at least this many tokens per thread. A small input, such as one
-# question, runs on one thread, where `_fewest_tokens` are enough. From these sizes on, rows were
+# question, runs on one thread, where fewer are enough. From these sizes on, rows were
 # bitwise equal at every batch size tried: the packaged model, MKL and oneDNN with AVX2, AVX-512 and
 # AMX, one and two threads. A small input may not exceed 88 tokens: with AVX2, windows of 96 differ
 # between one thread and two.
@@ -80,15 +80,10 @@ def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> 
     """
     tokens = _TOKENS_PER_THREAD[precision] * threads
     if n_windows * run_length <= _SMALL_INPUT_TOKENS:
-        tokens, threads = _fewest_tokens(precision), 1
+        tokens, threads = _TOKENS_PER_THREAD[precision], 1
+        if precision == "float32":  # half of these tokens failed
+            tokens = 16 if mkl_has_avx512() else 64
     return max(n_windows, -(-tokens // run_length)), threads
-
-
-def _fewest_tokens(precision: str) -> int:
-    """Return the minimum number of tokens for one thread; half of these failed."""
-    if precision == "float32":
-        return 16 if mkl_has_avx512() else 64
-    return _TOKENS_PER_THREAD[precision]
 
 
 def _batches_of(

@@ -149,8 +149,10 @@ class LocalEmbedder:
         prefix: str,
         on_progress: OnProgress | None,
     ) -> np.ndarray:
+        if isinstance(texts, str):  # its characters would be taken for texts
+            raise TypeError("texts is one string; give a list of texts, [text] for a single one")
         vectors = np.empty((len(texts), encoder.settings.dimension), np.float32)
-        for first in _block_starts(texts):
+        for first in range(0, len(texts), _TEXTS_AT_ONCE):
             windows = self._cut(encoder, texts, first, prefix)
             n_block = min(_TEXTS_AT_ONCE, len(texts) - first)
             report = _batch_reporter(windows.owner, first, len(texts), on_progress)
@@ -204,19 +206,6 @@ class LocalEmbedder:
     def _query_prefix(self) -> str:
         declared = self._queries.settings.query_prefix
         return declared if self.query_prefix is None else self.query_prefix
-
-
-def _block_starts(texts: Sequence[str]) -> range:
-    """Return the index of the first text of each block.
-
-    Raises
-    ------
-    TypeError
-        If `texts` is a single string: its characters would be taken for texts.
-    """
-    if isinstance(texts, str):
-        raise TypeError("texts is one string; give a list of texts, [text] for a single one")
-    return range(0, len(texts), _TEXTS_AT_ONCE)
 
 
 def _batch_reporter(

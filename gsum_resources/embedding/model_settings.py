@@ -84,7 +84,10 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
         If the model has a module that is not supported, such as a dense layer.
     """
     config = read_json(transformer_folder(folder) / "config.json")
-    known = _known_model(name, str(config.get("_name_or_path", "")))
+    paths = (name, str(config.get("_name_or_path", "")))
+    segments = [path.rstrip("/").rpartition("/")[2].lower() for path in paths]
+    matches = (known for last in segments for known in KNOWN_MODELS if known.name.search(last))
+    known = next(matches, KnownModel(re.compile(""), "mean"))
     prompts = read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
     passage_prompt = next(
         (prompts[key] for key in ("document", "passage", "corpus") if prompts.get(key)), ""
@@ -108,19 +111,10 @@ def query_encoder_name(model: str) -> str:
     give plausible but useless rankings.
     """
     for passage_name, query_name in _QUERY_ENCODERS:
-        head, found, tail = model.rpartition(passage_name)
-        if found:
+        head, separator, tail = model.rpartition(passage_name)
+        if separator:
             return head + query_name + tail
     return model
-
-
-def _known_model(*names: str) -> KnownModel:
-    for name in names:
-        last = name.rstrip("/").rpartition("/")[2].lower()
-        for known in KNOWN_MODELS:
-            if known.name.search(last):
-                return known
-    return KnownModel(re.compile(""), "mean")
 
 
 def _declared_pooling(folder: Path, name: str) -> Pooling | None:

@@ -114,10 +114,10 @@ def pooled(hidden: np.ndarray, present: np.ndarray, pooling: str) -> np.ndarray:
         return hidden[:, 0]
     if pooling == "last":
         return hidden[np.arange(len(hidden)), present.sum(1) - 1]
-    kept = present[:, :, None]
+    is_token = present[:, :, None]
     if pooling == "max":
-        return np.where(kept, hidden, -np.inf).max(1)
-    return (hidden * kept).sum(1) / kept.sum(1)
+        return np.where(is_token, hidden, -np.inf).max(1)
+    return (hidden * is_token).sum(1) / is_token.sum(1)
 
 
 def _linear(weights: Weights, name: str, x: np.ndarray) -> np.ndarray:

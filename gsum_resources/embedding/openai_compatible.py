@@ -107,13 +107,13 @@ class OpenAICompatibleEmbedder:
         rows: dict[int, np.ndarray] = {}  # by window
         vectors: dict[int, np.ndarray] = {}  # by text
 
-        def on_batch(nth: int, found: np.ndarray) -> None:
-            rows.update(enumerate(found, bounds[nth]))
+        def on_batch(nth: int, received: np.ndarray) -> None:
+            rows.update(enumerate(received, bounds[nth]))
             for text in dict.fromkeys(owner[bounds[nth] : bounds[nth + 1]].tolist()):
                 of_text = range(first[text], first[text + 1])
                 if rows.keys() >= set(of_text):
-                    given = np.stack([rows[window] for window in of_text])
-                    vectors[text] = self._vector(given, n_bytes[of_text.start : of_text.stop])
+                    of_windows = np.stack([rows[window] for window in of_text])
+                    vectors[text] = self._vector(of_windows, n_bytes[of_text.start : of_text.stop])
                     on_vector(text, vectors[text])
 
         self._endpoint.map(self._embed_batch, [windows[a:b] for a, b in pairwise(bounds)], on_batch)

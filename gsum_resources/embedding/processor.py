@@ -25,7 +25,12 @@ def physical_cores() -> int:
     else:  # macOS and Windows have no affinity mask
         available = list(range(os.cpu_count() or 1))
     cores = {_core_of(cpu) for cpu in available}
-    return max(1, min(len(cores), _quota_cores()))
+    try:
+        quota, period = Path(_CPU_QUOTA).read_text().split()
+        granted = -(-int(quota) // int(period))
+    except (OSError, ValueError):  # no such file, or "max"
+        granted = len(cores)
+    return max(1, min(len(cores), granted))
 
 
 def _core_of(cpu: int) -> tuple[str, str]:
@@ -36,15 +41,6 @@ def _core_of(cpu: int) -> tuple[str, str]:
         return package, (folder / "core_id").read_text().strip()
     except OSError:
         return "", str(cpu)
-
-
-def _quota_cores() -> int:
-    """Return the cores granted by the control group, rounded up; very large without a limit."""
-    try:
-        quota, period = Path(_CPU_QUOTA).read_text().split()
-        return -(-int(quota) // int(period))
-    except (OSError, ValueError):  # no such file, or "max"
-        return 1 << 30
 
 
 @cache

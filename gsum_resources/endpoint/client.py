@@ -145,8 +145,8 @@ class Endpoint:
         future = self._background.start(self._work_off(work, items, ready))
         future.add_done_callback(lambda _: ready.put(None))
         try:
-            while found := ready.get():
-                index, value = found
+            while item := ready.get():
+                index, value = item
                 values[index] = value
                 if on_value:
                     on_value(index, value)
@@ -344,5 +344,5 @@ def _given_up(settings: Settings, failure: EndpointError, attempts: int) -> Endp
     """Return the error of a request that failed after so many attempts."""
     tried = f", tried {attempts} times" if attempts > 1 else ""
     message = f"no usable answer from {settings.base_url}: {failure}{tried}"
-    kept = {"body": failure.body, "is_filtered": failure.is_filtered}
-    return EndpointError(message, failure.status, attempts - 1, **kept)
+    details = {"body": failure.body, "is_filtered": failure.is_filtered}
+    return EndpointError(message, failure.status, attempts - 1, **details)

@@ -67,13 +67,9 @@ def is_keyless(settings: EndpointSettings, environment: Mapping[str, str] = os.e
     """
     variable = settings.api_key_env
     is_default = variable == type(settings).model_fields["api_key_env"].default
-    is_unset = not environment.get(variable, "").strip()
-    return is_default and is_unset and _is_private(settings.base_url)
-
-
-def _is_private(url: str) -> bool:
-    """Return whether a host is in no public network, by its name or address."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
+    if not is_default or environment.get(variable, "").strip():
+        return False
+    host = (urlsplit(settings.base_url).hostname or "").rstrip(".")
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -79,7 +79,7 @@ class RateLimiter:
         window_s: float = WINDOW_S + MARGIN_S,
     ) -> None:
         self._limits = requests_per_minute, tokens_per_minute
-        self._open_state, self._account = state or _in_memory(), account
+        self._open_state, self._account = state or lru_cache(lambda: State(MEMORY)), account
         self._given_clock, self._clock = clock, clock or time.monotonic
         self._window_s = window_s
         self._held_until = 0.0
@@ -147,7 +147,3 @@ class RateLimiter:
         inserted = connection.execute(sa.insert(ATTEMPTS).values(row)).inserted_primary_key
         assert inserted is not None
         return Attempt(inserted[0], tokens, now)
-
-
-def _in_memory() -> Callable[[], State]:
-    return lru_cache(lambda: State(MEMORY))

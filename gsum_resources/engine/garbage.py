@@ -18,7 +18,8 @@ def collected_rarely() -> Iterator[None]:
     loaded, a million objects: a quarter of the time of an edit. In a large process garbage is
     collected as usual: at a million passages its peak would be 3 GiB higher.
     """
-    if _peak_mib() > _LARGE_MIB:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB, on macOS bytes
+    if peak / (2**20 if sys.platform == "darwin" else 2**10) > _LARGE_MIB:
         yield
         return
     thresholds = gc.get_threshold()
@@ -29,9 +30,3 @@ def collected_rarely() -> Iterator[None]:
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
-
-
-def _peak_mib() -> float:
-    """Return the largest resident memory of the process so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

@@ -200,12 +200,12 @@ class _Call:
         ray = _ray()
         futures = [*self.running, *self.starting]
         patience = None if self.running else self.settings.start_timeout_s
-        found, _ = ray.wait(futures, timeout=patience) if futures else ([], [])
-        if not found and futures and _has_room(ray.nodes(), _needs(self.settings)):
+        finished, _ = ray.wait(futures, timeout=patience) if futures else ([], [])
+        if not finished and futures and _has_room(ray.nodes(), _needs(self.settings)):
             _LOG.warning("%s: other runs use the Ray cluster; waits for their end", self.step)
-        elif not found:
+        elif not finished:
             raise BlockError(self._no_actor())
-        for future in found:
+        for future in finished:
             if future in self.running:
                 self._on_result(future)
             else:

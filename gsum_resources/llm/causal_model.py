@@ -76,13 +76,15 @@ class CausalModel:
 
     def _greedy(self) -> None:
         """Override settings of the model's own generation configuration."""
-        own = self._model.generation_config
-        own.do_sample, own.num_beams, own.max_length = False, 1, None
-        own.temperature = own.top_p = own.top_k = None
-        ends = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
+        config = self._model.generation_config
+        config.do_sample, config.num_beams, config.max_length = False, 1, None
+        config.temperature = config.top_p = config.top_k = None
+        ends = config.eos_token_id
+        if ends is None:
+            ends = self._tokenizer.eos_token_id
         self._ends: list[int] = ends if isinstance(ends, list) else [] if ends is None else [ends]
-        own.eos_token_id = self._ends or None
-        own.pad_token_id = self._ends[0] if self._ends else 0  # no effect on a single prompt
+        config.eos_token_id = self._ends or None
+        config.pad_token_id = self._ends[0] if self._ends else 0  # no effect on a single prompt
 
     @cached_property
     def _special(self) -> list[str]:
@@ -131,8 +133,8 @@ class CausalModel:
             ) from None
         reply = whole[0, len(prompt) :].tolist()
         truncated = not reply or reply[-1] not in self._ends
-        said = reply[: len(reply) - loop.repeated]  # without the repetitions of a loop
-        text = self._decoded(said)
+        unrepeated = reply[: len(reply) - loop.repeated]  # without the repetitions of a loop
+        text = self._decoded(unrepeated)
         if not (request.schema and self._constrained):  # a grammar permits no reasoning
             text = opens_reasoning(self._tokenizer.decode(prompt[-_LONGEST_MARK:])) + text
         return Generated(text, len(prompt), len(reply), truncated)

@@ -144,11 +144,12 @@ class ExtractiveModel:
             if request.task == "question":
                 return Completion("", NAME, count_tokens(request.render()), 0, prepared.reading_s)
             return CompletionError(_nothing_to_read(request), NAME)
+        no_aspects = np.zeros((0, self._embedder.dimension), dtype=np.float32)
         reading = Reading(
             prepared.sentences,
             np.stack([vectors[s.text] for s in prepared.sentences]),
             request.question,
-            _stack([aspects[a] for a in prepared.aspects], self._embedder.dimension),
+            np.stack([aspects[a] for a in prepared.aspects]) if prepared.aspects else no_aspects,
         )
         try:
             text, parsed = self._write(request, Replies(request, reading, self._settings))
@@ -158,9 +159,9 @@ class ExtractiveModel:
                 "gsum_resources.protocols.results, or choose another language model",
                 NAME,
             )
-        own = prepared.reading_s + time.perf_counter() - started
+        own_s = prepared.reading_s + time.perf_counter() - started
         tokens_in = count_tokens(request.instructions) + count_tokens(request.render())
-        return Completion(text, NAME, tokens_in, count_tokens(text), own + share, parsed)
+        return Completion(text, NAME, tokens_in, count_tokens(text), own_s + share, parsed)
 
     def _write(self, request: Request, replies: Replies) -> tuple[str, BaseModel | None]:
         schema = request.schema or _SCHEMAS.get(request.task)
@@ -169,10 +170,6 @@ class ExtractiveModel:
             return text, None
         parsed = fill(schema, replies)
         return parsed.model_dump_json(), parsed if request.schema else None
-
-
-def _stack(rows: list[np.ndarray], dimension: int) -> np.ndarray:
-    return np.stack(rows) if rows else np.zeros((0, dimension), dtype=np.float32)
 
 
 def _nothing_to_read(request: Request) -> str:

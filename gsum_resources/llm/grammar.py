@@ -174,11 +174,11 @@ class GrammarMask:
         """Return the logits `(1, n_logits)`, minus infinity for forbidden tokens."""
         import torch
 
-        said = input_ids[0, self._read :].tolist()
+        new_tokens = input_ids[0, self._read :].tolist()
         self._read = input_ids.shape[1]
-        if said:
-            self._matcher.consume_tokens(said)
-            self._repetition.read(said)
+        if new_tokens:
+            self._matcher.consume_tokens(new_tokens)
+            self._repetition.read(new_tokens)
         allowed = self._allowed()
         if self._read - self._start >= self._until or self._repetition.repeated:
             self._until = 0  # once begun, the closing continues

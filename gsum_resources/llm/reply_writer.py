@@ -69,17 +69,17 @@ class ReplyWriter:
         if self._error:
             raise self._error
         reply, value = storable(reply)
-        kept = []
+        memo_rows = []
         if value is not None:
-            kept = [reply_row(COMPLETIONS, self._identity, key, value)]
+            memo_rows = [reply_row(COMPLETIONS, self._identity, key, value)]
         elif isinstance(reply, CompletionError) and reply.repeats and self._failure_scope:
-            kept = [reply_row(FAILURES, self._failure_scope, key, storable_failure(reply))]
+            memo_rows = [reply_row(FAILURES, self._failure_scope, key, storable_failure(reply))]
         row = self._ledger.row(key, self._requests[key][0], reply)
         with self._lock:
             if not self.added:
                 self._writer.start()
             self.added.add(key)
-        self._arrived.put((key, reply, row, kept))
+        self._arrived.put((key, reply, row, memo_rows))
 
     def close(self) -> None:
         """Wait until everything is stored, and record the memoized replies.
@@ -115,9 +115,9 @@ class ReplyWriter:
                     group.append(self._arrived.get())
                 ended = None in group
                 if arrived := list(filter(None, group)):
-                    kept = [row for *_, rows in arrived for row in rows]
+                    memo_rows = [row for *_, rows in arrived for row in rows]
                     self._storing_since = time.monotonic()
-                    self._ledger.enter([row for _, _, row, _ in arrived], kept)
+                    self._ledger.enter([row for _, _, row, _ in arrived], memo_rows)
                     self._storing_since = None
                 for key, reply, *_ in arrived:
                     self._note(key, reply)

@@ -57,26 +57,26 @@ class SpreadModel:
             model=self.identity,
         )
         replies = []
-        for index, one in enumerate(chain.from_iterable(sent)):
-            replies.append(_received(requests[index], one))
+        for index, (reply, values) in enumerate(chain.from_iterable(sent)):
+            schema = requests[index].schema
+            if isinstance(reply, Completion) and schema and values is not None:
+                reply = replace(reply, parsed=schema.model_validate(values))
+            replies.append(reply)
             if on_reply:
-                on_reply(index, replies[-1])
+                on_reply(index, reply)
         return replies
 
 
 def _complete_of(model: TransformersModel) -> Callable[[Sequence[Request]], list[Sent]]:
     """Return the function that answers a block of requests."""
-    return lambda requests: [_sent(reply) for reply in model.complete(requests)]
 
+    def answer(requests: Sequence[Request]) -> list[Sent]:
+        sent: list[Sent] = []
+        for reply in model.complete(requests):
+            if isinstance(reply, Completion) and reply.parsed is not None:
+                sent.append((replace(reply, parsed=None), reply.parsed.model_dump()))
+            else:
+                sent.append((reply, None))
+        return sent
 
-def _sent(reply: Reply) -> Sent:
-    if isinstance(reply, Completion) and reply.parsed is not None:
-        return replace(reply, parsed=None), reply.parsed.model_dump()
-    return reply, None
-
-
-def _received(request: Request, sent: Sent) -> Reply:
-    reply, values = sent
-    if isinstance(reply, Completion) and request.schema and values is not None:
-        return replace(reply, parsed=request.schema.model_validate(values))
-    return reply
+    return answer

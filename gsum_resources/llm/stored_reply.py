@@ -13,8 +13,8 @@ _json = json.JSONEncoder(ensure_ascii=False).encode
 def storable(reply: Reply) -> tuple[Reply, bytes | None]:
     """Return a reply with well-formed text, and its bytes for the memo."""
     if isinstance(reply, CompletionError):
-        said = well_formed(reply.text)
-        return replace(reply, message=well_formed(reply.message), text=said), None
+        message, text = well_formed(reply.message), well_formed(reply.text)
+        return replace(reply, message=message, text=text), None
     parsed = reply.parsed.model_dump(mode="json") if reply.parsed else None
     fields = vars(reply) | {"parsed": parsed}
     if not reply.slips:  # as in stored replies of older versions

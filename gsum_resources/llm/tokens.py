@@ -63,8 +63,8 @@ class Window:
         """Return the tokens available for a request's passages; None if the context is unknown."""
         if self.context is None:
             return None
-        own = sum(self.count(_message_texts(request, ())))
-        return self.context - _TEMPLATE_TOKENS - self.reply_tokens(request) - own
+        fixed = sum(self.count(_message_texts(request, ())))
+        return self.context - _TEMPLATE_TOKENS - self.reply_tokens(request) - fixed
 
     def excess(self, request: Request) -> str:
         """Return why a request does not fit, with the remedy; "" if it fits."""
@@ -74,8 +74,8 @@ class Window:
         texts = _message_texts(request, request.passages)
         if sum(len(text.encode("utf-8", "replace")) for text in texts) <= most:
             return ""
-        taken = sum(self.count(texts))
-        return "" if taken <= most else self.excess_of(taken, request)
+        needed = sum(self.count(texts))
+        return "" if needed <= most else self.excess_of(needed, request)
 
     def excess_of(self, n_tokens: int, request: Request) -> str:
         """Return that a prompt of so many tokens does not fit, with the remedy."""
@@ -94,14 +94,14 @@ class Window:
         """
         if self.context is None:
             return wanted
-        left = self.context - _TEMPLATE_TOKENS
-        if sum(len(text.encode("utf-8", "replace")) for text in texts) + wanted <= left:
+        available = self.context - _TEMPLATE_TOKENS
+        if sum(len(text.encode("utf-8", "replace")) for text in texts) + wanted <= available:
             return wanted
         if not isinstance(self.count, ServerTokenizer):
-            return min(wanted, left - sum(self.count(texts)))
+            return min(wanted, available - sum(self.count(texts)))
         # a server cannot be called during a request, but has counted the first two texts
-        own = self.reply_tokens(request) - sum(most_tokens(texts[2:]))
-        return min(wanted, max(own, left - sum(most_tokens(texts))))
+        reserved = self.reply_tokens(request) - sum(most_tokens(texts[2:]))
+        return min(wanted, max(reserved, available - sum(most_tokens(texts))))
 
 
 def _message_texts(request: Request, passages: Sequence[str]) -> list[str]:
@@ -147,16 +147,14 @@ def window_of(
 
 def most_tokens(texts: Sequence[str]) -> list[int]:
     """Return an upper bound of each text's tokens, for a model with unknown tokenizer."""
-    return [_most_tokens(text) for text in texts]
-
-
-def _most_tokens(text: str) -> int:
-    common, saved = _common_words(), 0
-    for match in _WORD.finditer(text):
-        word = match[1]
-        if word.lower() in common:
-            saved += len(match[0]) - 1 - -(-len(word) // 3)
-    return len(text.encode("utf-8", "replace")) - saved
+    common, bounds = _common_words(), []
+    for text in texts:
+        bound = len(text.encode("utf-8", "replace"))
+        for match in _WORD.finditer(text):
+            if match[1].lower() in common:
+                bound -= len(match[0]) - 1 - -(-len(match[1]) // 3)
+        bounds.append(bound)
+    return bounds
 
 
 @cache
@@ -262,17 +260,17 @@ def served_context(endpoint: "Endpoint", model: str) -> int | None:
     entries = [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
     for entry in entries:
         if entry.get("id") == model or len(entries) == 1:
-            sources = [entry, own if isinstance(own := entry.get("meta"), dict) else {}]
-            found = (_whole(source.get(key)) for key in _CONTEXT_KEYS for source in sources)
-            if context := next(filter(None, found), None):
+            sources = [entry, meta if isinstance(meta := entry.get("meta"), dict) else {}]
+            contexts = (_whole(source.get(key)) for key in _CONTEXT_KEYS for source in sources)
+            if context := next(filter(None, contexts), None):
                 return context
     if "api.openai.com" in endpoint.settings.base_url:
         return None
     root = _root(endpoint)
     (props,) = endpoint.fetch(f"{root}/props", [None])  # llama.cpp
-    own = props.get("default_generation_settings") if isinstance(props, dict) else None
-    if isinstance(own, dict):
-        return _whole(own.get("n_ctx"))
+    generation = props.get("default_generation_settings") if isinstance(props, dict) else None
+    if isinstance(generation, dict):
+        return _whole(generation.get("n_ctx"))
     (shown,) = endpoint.fetch(f"{root}/api/show", [{"model": model}])
     return _ollama_context(shown) if isinstance(shown, dict) else None
 
@@ -283,8 +281,8 @@ def _ollama_context(shown: dict[str, Any]) -> int | None:
         return int(match[1])
     info = shown.get("model_info")
     for key, value in info.items() if isinstance(info, dict) else ():
-        if key.endswith(".context_length") and (own := _whole(value)):
-            return min(own, _OLLAMA_DEFAULT)
+        if key.endswith(".context_length") and (context := _whole(value)):
+            return min(context, _OLLAMA_DEFAULT)
     return None
 
 
@@ -303,5 +301,5 @@ def _folder_context(folder: Path) -> int | None:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):
         return None
-    own = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
-    return _whole(own.get("max_position_embeddings"))
+    of_text = config.get("text_config") if isinstance(config.get("text_config"), dict) else config
+    return _whole(of_text.get("max_position_embeddings"))

@@ -102,8 +102,8 @@ class TransformersModel:
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """Return one completion or error for each request, in order; prompts are never cut."""
         replies: dict[int, Reply] = {}
-        with self._lock, closing(self._replies(requests)) as said:
-            for index, reply in said:
+        with self._lock, closing(self._replies(requests)) as arriving:
+            for index, reply in arriving:
                 replies[index] = reply
                 if on_reply:
                     on_reply(index, reply)
@@ -155,7 +155,7 @@ class TransformersModel:
         started = time.perf_counter()
         generated: list[Generated] = []
         try:
-            text, said = self._converse(request, generated)
+            text, parsed = self._converse(request, generated)
         except (StructureError, PromptError) as problem:
             where = f"the {request.task} request for document '{request.document_id}'"
             return CompletionError(
@@ -175,10 +175,10 @@ class TransformersModel:
             sum(turn.tokens_in for turn in generated),
             sum(turn.tokens_out for turn in generated),
             time.perf_counter() - started,
-            said.value if said else None,
+            parsed.value if parsed else None,
             calls=len(generated),
             retries=len(generated) - 1,
-            slips=said.slips if said else (),
+            slips=parsed.slips if parsed else (),
         )
 
     def _converse(
@@ -214,5 +214,5 @@ def _usable(generated: Generated, request: Request) -> tuple[str, Read[BaseModel
         raise StructureError("the reply is empty")
     if not request.schema:
         return plain_text(text), None
-    said = read(text, request.schema, generated.truncated)
-    return json.dumps(said.value.model_dump(mode="json"), ensure_ascii=False), said
+    parsed = read(text, request.schema, generated.truncated)
+    return json.dumps(parsed.value.model_dump(mode="json"), ensure_ascii=False), parsed

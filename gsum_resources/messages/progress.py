@@ -51,21 +51,14 @@ def reporter(label: str, log: Callable[[str], None], every_s: float = 10.0) -> R
             counted_from = now, done
         if now - last >= every_s:
             last = now
-            words = [
-                f"{label}: {done:,} of {total:,}",
-                _left(counted_from, now, done, total),
-                detail,
-            ]
-            log(", ".join(filter(None, words)))
+            since, first = counted_from
+            left = ""
+            if first < done < total:
+                left_s = (total - done) * (now - since) / (done - first)
+                left = f"about {duration(left_s)} left"
+            log(", ".join(filter(None, [f"{label}: {done:,} of {total:,}", left, detail])))
 
     return report
-
-
-def _left(counted_from: tuple[float, int], now: float, done: int, total: int) -> str:
-    since, first = counted_from
-    if done == first or done >= total:
-        return ""
-    return f"about {duration((total - done) * (now - since) / (done - first))} left"
 
 
 def duration(seconds: float) -> str:

@@ -21,25 +21,16 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
         At most three names that begin with `word` or resemble it, the nearest first; without any,
         the first known names and their number: "; known: a, b, c … (47 in all)"; "" without names.
     """
-    near = _near(word, known)
+    folded = word.casefold()
+    by_folded = {name.casefold(): name for name in known}
+    continued = [name for name in by_folded if folded and name.startswith(folded)]
+    near = {*continued, *difflib.get_close_matches(folded, by_folded, _N_NEAR)}
+    ratio = {name: difflib.SequenceMatcher(None, folded, name).ratio() for name in near}
     if near:
-        *front, last = [f"'{name}'" for name in near]
+        nearest = sorted(near, key=lambda name: (-ratio[name], name))[:_N_NEAR]
+        *front, last = [f"'{by_folded[name]}'" for name in nearest]
         return f"; did you mean {' or '.join([', '.join(front), last] if front else [last])}?"
     if not known:
         return ""
     shown = ", ".join(list(known)[:_N_SHOWN])
     return f"; known: {shown}" + (f" … ({len(known)} in all)" if len(known) > _N_SHOWN else "")
-
-
-def _near(word: str, known: Collection[str]) -> list[str]:
-    """Return the names that equal `word` up to case, continue it or resemble it, nearest first."""
-    folded = word.casefold()
-    by_folded = {name.casefold(): name for name in known}
-    continued = [name for name in by_folded if folded and name.startswith(folded)]
-    resembling = difflib.get_close_matches(folded, by_folded, _N_NEAR)
-    ordered = sorted({*continued, *resembling}, key=lambda name: (-_ratio(folded, name), name))
-    return [by_folded[name] for name in ordered[:_N_NEAR]]
-
-
-def _ratio(left: str, right: str) -> float:
-    return difflib.SequenceMatcher(None, left, right).ratio()

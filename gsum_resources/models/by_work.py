@@ -79,10 +79,10 @@ class Models:
 
     def settings_of(self, name: str) -> LlmSettings:
         """Return the settings of a language model, its own or those of [llm]."""
-        own = self.settings.judge if name == "judge_model" else None
+        separate = self.settings.judge if name == "judge_model" else None
         if name in WORK:
-            own = getattr(self.settings.models, name)
-        return self.settings.llm if own is None or own.backend == "same" else own
+            separate = getattr(self.settings.models, name)
+        return self.settings.llm if separate is None or separate.backend == "same" else separate
 
     def window(self, name: str = "language_model") -> Window:
         """Return the context window of a language model, as far as it is known."""
@@ -122,7 +122,7 @@ class Models:
         all_models: dict[str, ServerSettings] = {
             "language_model": self.settings.llm,
             "judge_model": self.settings.judge,
-            **{work: own for work in WORK if (own := getattr(self.settings.models, work))},
+            **{work: table for work in WORK if (table := getattr(self.settings.models, work))},
             "embedding_model": self.settings.embedding,
             "passage_scorer": self.settings.scorer,
         }
@@ -189,9 +189,9 @@ class Models:
         model = self._language_model(name)
         folder = Path(settings.model).expanduser()
         local = folder if settings.backend != "openai_compatible" and folder.is_dir() else None
-        own = getattr(model, "window", None)
-        if own:
-            return own
+        declared = getattr(model, "window", None)
+        if declared:
+            return declared
         window = window_of(settings, lambda: self._endpoint(settings), local)
         return self._as_learnt(settings, window)
 

@@ -78,11 +78,11 @@ def stub_models(models: Models, store: ParquetStore) -> DryRunModels:
     writer = ExtractiveModel(LetterHashes())
     stubs: dict[str, LanguageModel | Embedder | PassageScorer] = dict(models.overrides)
     for name in (*LANGUAGE_MODELS, *WORK):
-        own = models.settings_of(name)
-        is_own = name == "language_model" or own is not settings.llm
-        if is_own and name not in stubs and own.backend != "extractive":
+        of_work = models.settings_of(name)
+        is_separate = name == "language_model" or of_work is not settings.llm
+        if is_separate and name not in stubs and of_work.backend != "extractive":
             scope = getattr(models.bare(name), "failure_scope", "")
-            stubs[name] = StubModel(own, models.identity(name), writer, scope)
+            stubs[name] = StubModel(of_work, models.identity(name), writer, scope)
     if "embedding_model" not in stubs and settings.embedding.backend == "openai_compatible":
         identity = models.identity("embedding_model")
         stubs["embedding_model"] = StubEmbedder(
@@ -113,8 +113,12 @@ class LetterHashes:
         """Return float32 unit vectors of texts, `(n_texts, dimension)`."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
+        def trigrams(text: str) -> list[str]:  # of stems, with a blank around each
+            words = [f" {stem} " for stem in content_stems(text)]
+            return [word[at : at + 3] for word in words for at in range(len(word) - 2)]
+
         hashing: Any = HashingVectorizer(
-            analyzer=_trigrams,  # pyright: ignore[reportArgumentType] - it is untyped
+            analyzer=trigrams,  # pyright: ignore[reportArgumentType] - it is untyped
             n_features=self.dimension - 1,
             alternate_sign=False,
         )
@@ -125,11 +129,6 @@ class LetterHashes:
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of queries; see `embed`."""
         return self.embed(texts)
-
-
-def _trigrams(text: str) -> list[str]:
-    """Return the trigrams of the stems of content words, with a blank around each stem."""
-    return [f" {word} "[at : at + 3] for word in content_stems(text) for at in range(len(word))]
 
 
 class StubEmbedder:

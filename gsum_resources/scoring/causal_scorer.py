@@ -176,12 +176,14 @@ class CausalScorer:
             ids[row, 0] = prefix[-1]
             ids[row, 1 : len(candidate)] = candidate[:-1]
             mask[row, len(prefix) : len(prefix) - 1 + len(candidate)] = 1
-        own = copy.deepcopy(cache)
+        row_cache = copy.deepcopy(cache)
         if n_rows > 1:
-            own.batch_repeat_interleave(n_rows)
+            row_cache.batch_repeat_interleave(n_rows)
         # Padding is on the right: positions follow from the length of the cache.
         logits = self._weights.network(
-            input_ids=self._tensor(ids), attention_mask=self._tensor(mask), past_key_values=own
+            input_ids=self._tensor(ids),
+            attention_mask=self._tensor(mask),
+            past_key_values=row_cache,
         ).logits  # (rows, run_length, vocabulary)
         rows = zip(logits, candidates, strict=False)  # without the repeated rows
         return np.array([self._log_probability(row, candidate) for row, candidate in rows])

@@ -240,9 +240,9 @@ class _Unsaved:
 
     def take(self) -> tuple[dict[bytes, bytes], Batch]:
         """Return the values to store and their cost, and start anew."""
-        taken = self._values, self.meter.batch(self._n_pairs)
+        unsaved = self._values, self.meter.batch(self._n_pairs)
         self._begin()
-        return taken
+        return unsaved
 
 
 def _score_of(

@@ -144,10 +144,11 @@ class ServedScorer:
         """Score these rows and store the results in `scores`."""
         most = self._settings.max_tokens // 2 * _BYTES_PER_TOKEN
         nonblank = [row for row in rows if contexts[row].strip()]
-        openings = [_end(contexts[row].strip(), most) + SEPARATOR for row in nonblank]
+        end, beginning = slice(-most, None), slice(most)
+        openings = [_bytes_of(contexts[row].strip(), end) + SEPARATOR for row in nonblank]
         read = self._endpoint.map(self._read, openings)
         pairs = [
-            _Pair(row, index, opening, prompt.tokens, _beginning(candidate.strip(), most))
+            _Pair(row, index, opening, prompt.tokens, _bytes_of(candidate.strip(), beginning))
             for row, opening, prompt in zip(nonblank, openings, read, strict=True)
             for index, candidate in enumerate(candidates[row])
             if prompt and candidate.strip()
@@ -217,9 +218,6 @@ class ServedScorer:
         _log.warning("%s: no score of the prompt that ends in '%s': %s", self._name, shown, why)
 
 
-def _end(text: str, max_bytes: int) -> str:
-    return text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
-
-
-def _beginning(text: str, max_bytes: int) -> str:
-    return text.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
+def _bytes_of(text: str, positions: slice) -> str:
+    """Return the characters that lie whole within these bytes of a text."""
+    return text.encode("utf-8", "replace")[positions].decode("utf-8", "ignore")

@@ -71,8 +71,8 @@ class UnigramScorer:
     def identity(self) -> str:
         """Identity of the values: mu, the stop words and the background."""
         common = hash_texts(sorted(STOP_WORDS), 4)
-        own = f"/background={hash_texts(self.background, 8)}" if self.background else ""
-        return f"unigram-2/mu={float(self.mu)!r}/stop={common}{own}"
+        background = f"/background={hash_texts(self.background, 8)}" if self.background else ""
+        return f"unigram-2/mu={float(self.mu)!r}/stop={common}{background}"
 
     @property
     def is_pairwise(self) -> bool:
@@ -164,10 +164,10 @@ class _Bags(NamedTuple):
         ordered = sorted(number_of)
         rank_of = np.empty(len(ordered), np.int32)
         rank_of[[number_of[word] for word in ordered]] = np.arange(len(ordered), dtype=np.int32)
-        found = cls(*(np.frombuffer(data, data.typecode) for data in (values, words, ends)))
-        owners = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(found.ends))
-        order = np.lexsort((rank_of[found.words], owners))
-        return cls(found.values[order], rank_of[found.words][order], found.ends), ordered
+        bags = cls(*(np.frombuffer(data, data.typecode) for data in (values, words, ends)))
+        owners = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(bags.ends))
+        order = np.lexsort((rank_of[bags.words], owners))
+        return cls(bags.values[order], rank_of[bags.words][order], bags.ends), ordered
 
     def take(self, texts: Sequence[int]) -> "_Bags":
         """Return the bags of some texts."""

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
@@ -74,8 +75,11 @@ class RemoteFile:
         """Unix time of the last modification; 0 if it is unknown."""
         for name in ("LastModified", "updated", "last_modified", "mtime", "modified", "created"):
             value = self.info.get(name)
-            if value is not None:
-                return value if isinstance(value, int | float) else _seconds(value)
+            if isinstance(value, int | float):
+                return value
+            if value is not None:  # in ISO 8601, unless it is a `datetime`
+                is_date = isinstance(value, datetime)
+                return (value if is_date else datetime.fromisoformat(str(value))).timestamp()
         return 0.0
 
     def read_bytes(self) -> bytes:
@@ -96,20 +100,12 @@ class RemoteFile:
         return self.path.open(mode)
 
 
-def _seconds(value: Any) -> float:
-    """Return the Unix time of a `datetime`, or of one in ISO 8601."""
-    from datetime import datetime
-
-    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return found.timestamp()
-
-
 def remote_files(folder: Path) -> dict[str, RemoteFile]:
     """Return all files below a remote folder by their relative names, from one listing."""
     remote: Any = folder
     root = remote.path.rstrip("/")
-    found = remote.fs.find(root, detail=True)
-    names = ((path[len(root) + 1 :], info) for path, info in found.items())
+    info_of = remote.fs.find(root, detail=True)
+    names = ((path[len(root) + 1 :], info) for path, info in info_of.items())
     return {
         name: RemoteFile(remote / name, info) for name, info in names if name[-1:] not in ("", "/")
     }
@@ -151,17 +147,14 @@ def folders_in(root: Path) -> list[str]:
     if is_remote(root):
         remote: Any = root
         try:
-            found = remote.fs.ls(remote.path, detail=True)
+            entries = remote.fs.ls(remote.path, detail=True)
         except FileNotFoundError:
             return []
-        names = [one["name"].rstrip("/").rpartition("/")[2] for one in found if _is_folder(one)]
+        folders = [entry["name"] for entry in entries if entry["type"] == "directory"]
+        names = [folder.rstrip("/").rpartition("/")[2] for folder in folders]
     else:
-        names = [one.name for one in root.iterdir() if one.is_dir()] if root.is_dir() else []
+        names = [path.name for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
     return sorted(name for name in names if name and name[0] not in ".~")
-
-
-def _is_folder(info: Mapping[str, Any]) -> bool:
-    return info["type"] == "directory"
 
 
 def replace_content(file: Path, content: bytes) -> None:

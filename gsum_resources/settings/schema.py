@@ -336,14 +336,14 @@ def resources_of(text: str) -> dict[str, float]:
     ValueError
         If the text is not a list such as 'a100=1, fast_disk=0.5'.
     """
-    found = {}
+    amounts = {}
     for item in filter(str.strip, text.split(",")):
         name, _, amount = (word.strip() for word in item.partition("="))
         try:
-            found[name] = float(amount if name else "")
+            amounts[name] = float(amount if name else "")
         except ValueError:
             raise ValueError("must be a list such as 'a100=1, fast_disk=0.5'") from None
-    return found
+    return amounts
 
 
 class Settings(BaseModel):
@@ -370,9 +370,10 @@ class Settings(BaseModel):
         llm = values.get("llm", {})
         if isinstance(llm, BaseModel):
             llm = llm.model_dump(exclude_unset=True)
+        is_table = isinstance(llm, dict)
         filled = {
-            work: _inherited(own, llm) if isinstance(own, dict) and isinstance(llm, dict) else own
-            for work, own in models.items()
+            work: _inherited(keys, llm) if isinstance(keys, dict) and is_table else keys
+            for work, keys in models.items()
         }
         if "judge" not in filled:
             return {**values, "models": filled}
@@ -410,18 +411,18 @@ _OF_MODEL = frozenset(  # keys that do not apply to another model
 )
 
 
-def _inherited(own: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
+def _inherited(given: dict[str, Any], llm: dict[str, Any]) -> dict[str, Any]:
     """Return a table of [models] with the missing keys filled from [llm].
 
     For another server only the backend is inherited, and for another model only the server: a key
     is sent to no other server, and a price applies to no other model.
     """
-    if "backend" in own and own["backend"] != llm.get("backend"):
-        return own
-    if "base_url" in own and own["base_url"] != llm.get("base_url"):
-        return {key: value for key, value in llm.items() if key == "backend"} | own
-    other = "model" in own and own["model"] != llm.get("model")
-    return {key: value for key, value in llm.items() if not (other and key in _OF_MODEL)} | own
+    if "backend" in given and given["backend"] != llm.get("backend"):
+        return given
+    if "base_url" in given and given["base_url"] != llm.get("base_url"):
+        return {key: value for key, value in llm.items() if key == "backend"} | given
+    other = "model" in given and given["model"] != llm.get("model")
+    return {key: value for key, value in llm.items() if not (other and key in _OF_MODEL)} | given
 
 
 def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -436,7 +437,10 @@ def load_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
     SettingsError
         If the file is not TOML, a key or variable is unknown, or a value is invalid.
     """
-    values = _from_file(file)
+    try:
+        values = tomllib.loads((read_if_exists(file) or b"").decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
     for variable, text in environment.items():
         # an empty variable counts as unset
         if variable.startswith(PREFIX) and (text or variable.lower().endswith(_MAY_BE_EMPTY)):
@@ -473,16 +477,6 @@ def checked_settings(
         raise SettingsError("; ".join(failures)) from None
 
 
-def _from_file(file: Path) -> dict[str, Any]:
-    content = read_if_exists(file)
-    if content is None:
-        return {}
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{file}: not valid TOML: {error}; correct that line") from None
-
-
 def _in_table(values: dict[str, Any], table: str, file: Path) -> dict[str, Any]:
     """Return the values of a table, which is added where the file has none."""
     for segment in table.split("."):
@@ -496,7 +490,7 @@ def _failure_message(problem: Any, file: str, environment: Mapping[str, str]) ->
     """Return a message that names the location, the value and the remedy of one error."""
     path = ".".join(map(str, problem["loc"]))
     table, _, key = path.rpartition(".")
-    said = problem["msg"].removeprefix("Value error, ")
+    reason = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
         if table and key == "api_key":
             return (
@@ -509,11 +503,11 @@ def _failure_message(problem: Any, file: str, environment: Mapping[str, str]) ->
             f"{file}: unknown key '{path}'{did_you_mean(path, [*Settings.model_fields, *_TABLES])}"
         )
     if problem["type"] == "value_error" and (not path or path in _TABLES):
-        return f"{file}: [{path}]: {said}" if path else f"{file}: {said}"
+        return f"{file}: [{path}]: {reason}" if path else f"{file}: {reason}"
     variable = _variable(table, key)
     where = f"environment variable {variable}" if environment.get(variable) else f"{file}: '{path}'"
     if problem["type"] == "literal_error":  # for example of a backend
         known = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
         return f"{where} is {problem['input']!r}{did_you_mean(str(problem['input']), known)}"
     value = "" if key == "api_key_env" else f" is {problem['input']!r}"
-    return f"{where}{value}: {said}; correct or remove it"
+    return f"{where}{value}: {reason}; correct or remove it"

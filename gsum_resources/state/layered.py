@@ -74,7 +74,7 @@ class Layered(AbstractFileSystem):
     def glob(self, path: str, maxdepth: int | None = None, **_: Any) -> list[str]:
         """Return the files whose path matches a pattern."""
         matches = re.compile(glob_translate(path)).match
-        below = {str(found) for found in self._under.glob(path) if not self._is_removed(str(found))}
+        below = {file for file in map(str, self._under.glob(path)) if not self._is_removed(file)}
         return sorted(below | {file for file in self._files if matches(file)})
 
     def find(
@@ -87,9 +87,9 @@ class Layered(AbstractFileSystem):
     ) -> Any:
         """Return the files below a folder, with information on each if `detail`."""
         below: Any = self._under.find(path, detail=True)
-        found = {name: info for name, info in below.items() if not self._is_removed(name)}
-        found |= {file: self.info(file) for file in self._files if file.startswith(f"{path}/")}
-        return found if detail else sorted(found)
+        files = {name: info for name, info in below.items() if not self._is_removed(name)}
+        files |= {file: self.info(file) for file in self._files if file.startswith(f"{path}/")}
+        return files if detail else sorted(files)
 
     def _is_removed(self, path: str) -> bool:
         return path in self._removed or path.startswith(self._hidden)

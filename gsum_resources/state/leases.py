@@ -107,9 +107,9 @@ class Leases:
         """
         with self._state.writing(durable=False) as connection:
             renewed = {"renewed": self._state.now(connection)}
-            own_row = LEASES.c.fence == lease.fence
-            found = connection.execute(sa.update(LEASES).where(own_row).values(renewed)).rowcount
-        if not found:
+            renewal = sa.update(LEASES).where(LEASES.c.fence == lease.fence).values(renewed)
+            n_renewed = connection.execute(renewal).rowcount
+        if not n_renewed:
             raise LeaseLostError(
                 f"corpus '{lease.corpus}': another host has taken over, since this process did "
                 f"not report for more than {EXPIRED_S:.0f} s; `gsum run {lease.corpus}` follows it"
@@ -165,7 +165,7 @@ class Leases:
 
     def before(self, lease: Lease) -> list[Lease]:
         """Return the living leases of the same corpus that have the turn before this one."""
-        return [one for one in self.living(lease.corpus) if one.fence < lease.fence]
+        return [other for other in self.living(lease.corpus) if other.fence < lease.fence]
 
     def is_held_elsewhere(self, corpus: str) -> bool:
         """Return whether another process has the turn on a corpus, without changing anything.

@@ -58,7 +58,7 @@ def _files(
 ) -> tuple[Mapping[str, pa.Table], Sequence[str]]:
     """Return the rows of each file by path, and the paths of those that a united one replaces."""
     while True:
-        found: dict[str, pa.Table] = {}
+        rows_of: dict[str, pa.Table] = {}
         replaced: set[str] = set()
         paths = _paths(store, table, corpus)
         try:
@@ -70,11 +70,11 @@ def _files(
                         metadata = pq.read_metadata(source).metadata or {}
                         replaced |= set(json.loads(metadata[_REPLACES]))
                         source.seek(0)
-                    found[path] = pq.read_table(source, schema=table.schema)
+                    rows_of[path] = pq.read_table(source, schema=table.schema)
         except FileNotFoundError:  # united meanwhile
             continue
-        left = [path for path in paths if _name_of(path) in replaced]
-        return {path: found[path] for path in found.keys() - left}, left
+        to_remove = [path for path in paths if _name_of(path) in replaced]
+        return {path: rows_of[path] for path in rows_of.keys() - to_remove}, to_remove
 
 
 def _name_of(path: str) -> str:

@@ -46,10 +46,10 @@ def as_lists(values: pa.Array, lengths: np.ndarray) -> pa.ChunkedArray:
 def values_of(lists: pa.ChunkedArray) -> np.ndarray:
     """Return the values of all lists one after the other; NaN for null."""
     arrays: Sequence[pa.Array] = [chunk.flatten() for chunk in lists.chunks]
-    found = [array.to_numpy(zero_copy_only=False) for array in arrays]
-    if len(found) == 1:
-        return found[0]
-    return np.concatenate([np.empty(0, lists.type.value_type.to_pandas_dtype()), *found])
+    pieces = [array.to_numpy(zero_copy_only=False) for array in arrays]
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate([np.empty(0, lists.type.value_type.to_pandas_dtype()), *pieces])
 
 
 def lengths_of(lists: pa.ChunkedArray) -> np.ndarray:
@@ -83,22 +83,18 @@ def repeated(text: str, n: int) -> pa.ChunkedArray:
 
 def rows_at(rows: pa.Table, indices: pa.Array | pa.ChunkedArray | np.ndarray) -> pa.Table:
     """Return the rows at `indices`, as `Table.take` does, from columns of texts of any size."""
-    large = [
-        pa.field(f.name, pa.large_string(), f.nullable)
-        if pa.types.is_string(f.type) and _text_bytes(rows[f.name]) > MOST_TEXT_BYTES
-        else f
-        for f in rows.schema
-    ]
-    found = rows.cast(pa.schema(large)).take(indices)  # the cast copies no text
+    large = list(rows.schema)
+    for i, f in enumerate(large):
+        if pa.types.is_string(f.type):
+            n_bytes = pc.sum(pc.binary_length(rows[f.name])).as_py() or 0
+            if n_bytes > MOST_TEXT_BYTES:
+                large[i] = f.with_type(pa.large_string())
+    selected = rows.cast(pa.schema(large)).take(indices)  # the cast copies no text
     columns = [
-        found[f.name] if large[i].type == f.type else _with_short_offsets(found[f.name])
+        selected[f.name] if large[i].type == f.type else _with_short_offsets(selected[f.name])
         for i, f in enumerate(rows.schema)
     ]
     return pa.table(columns, schema=rows.schema)
-
-
-def _text_bytes(column: pa.ChunkedArray) -> int:
-    return pc.sum(pc.binary_length(column)).as_py() or 0
 
 
 def _with_short_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -78,7 +78,9 @@ def _replace(
 ) -> set[str]:
     """Replace the catalogue; return the names of the tables that had files at that time."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
-    declared = _declared(store, tables, views)
+    definitions = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
+    # a hash of everything that the views depend on, except which tables have files
+    declared = hash_texts([_CODE_VERSION, *definitions, *map(repr, views)])
     try:
         connection, known = _copied(path, temporary, declared)
         with connection:
@@ -90,12 +92,6 @@ def _replace(
     finally:
         temporary.unlink(missing_ok=True)
     return seen
-
-
-def _declared(store: ParquetStore, tables: Iterable[Table], views: Iterable[View]) -> str:
-    """Return a hash of everything that the views depend on, except which tables have files."""
-    definitions = [f"{table}\n{_select(store, table)}\n{_empty(table)}" for table in tables]
-    return hash_texts([_CODE_VERSION, *definitions, *map(repr, views)])
 
 
 def _copied(
@@ -165,12 +161,12 @@ def _define_views(
     """Create the views, with `seen` the names of the tables that have files."""
     filled = []
     for table in tables:
-        found = table.name in seen
-        if found and table.name not in _APPENDED:
+        has_files = table.name in seen
+        if has_files and table.name not in _APPENDED:
             filled.append(_pattern(store, table, table.has_changes))
-        if known.get(table.name) == found:
+        if known.get(table.name) == has_files:
             continue
-        view = View(table.name, table.row, _select(store, table) if found else _empty(table))
+        view = View(table.name, table.row, _select(store, table) if has_files else _empty(table))
         try:
             _create(connection, view)
         except duckdb.BinderException:  # old files lack a column that was added since
@@ -237,7 +233,7 @@ class ListedFiles(AbstractFileSystem):
         pattern = path.partition("://")[2].lstrip("/")
         folder = pattern.partition("*")[0].rpartition("/")[0]
         matches = re.compile(glob_translate(pattern)).match
-        return sorted(found for found in self._fs.find(folder) if matches(found.lstrip("/")))
+        return sorted(file for file in self._fs.find(folder) if matches(file.lstrip("/")))
 
     def open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
         """Open a file for reading."""
@@ -333,7 +329,7 @@ def _files(store: ParquetStore, table: Table, with_changes: bool = False, *optio
     types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
     source = _source(store, _pattern(store, table, with_changes))
     how = ["hive_partitioning", f"hive_types = {{{types}}}", "union_by_name", *options]
-    named = ", ".join(one if "=" in one else f"{one} = true" for one in how)
+    named = ", ".join(option if "=" in option else f"{option} = true" for option in how)
     return f"read_parquet({source}, {named})"
 
 

@@ -68,7 +68,7 @@ def _update(digest: Any, chunks: list[pa.Array]) -> None:
         nulls = [pc.is_null(chunk).to_numpy(zero_copy_only=False) for chunk in chunks]
         digest.update(b"nulls;")
         digest.update(np.packbits(np.concatenate(nulls)))
-        chunks = [kept for kept in (chunk.drop_null() for chunk in chunks) if len(kept)]
+        chunks = [values for values in (chunk.drop_null() for chunk in chunks) if len(values)]
         _update(digest, chunks)
         return
     kind = chunks[0].type

@@ -92,16 +92,16 @@ def lazy_rows(
         return rows
 
     def parts() -> list[Lazy]:
-        return [lazy_rows(store, table, [one], as_dictionaries, note) for one in partitions]
+        return [lazy_rows(store, table, [p], as_dictionaries, note) for p in partitions]
 
     def rows_with(column: str, values: pa.Array) -> pa.Table:
         """Read the other columns only of partitions that have such a row."""
-        found = [
+        tables = [
             _rows_with(read(some=[partition]), column, values)
             for partition in partitions
             if _rows_with(read([column], [partition]), column, values).num_rows
         ]
-        return pa.concat_tables(found) if found else read(some=[])
+        return pa.concat_tables(tables) if tables else read(some=[])
 
     def version() -> str:
         footers = store.footers(table, partitions)

@@ -139,11 +139,11 @@ class Lineage:
                 present = self._files.partitions(declared, corpus)
                 self._listed[key] = self._store.footers(declared, present)
             else:
-                found = (
+                footers = (
                     (partition, self._store.provenance(declared, partition))
                     for partition in self._store.partitions(declared, corpus)
                 )
-                self._listed[key] = {partition: p for partition, p in found if p is not None}
+                self._listed[key] = {partition: p for partition, p in footers if p is not None}
         return self._listed[key]
 
     @cached_property

@@ -48,13 +48,13 @@ class Memo:
         """Return the stored values of `keys`."""
         with self._lock:
             wanted = list(dict.fromkeys(keys))
-            found = self._recent.get(wanted)
-            missing = _by_shard(k for k in wanted if k not in found)
+            values = self._recent.get(wanted)
+            missing = _by_shard(k for k in wanted if k not in values)
             segments = self._segments(missing)
             for shard, keys_of_shard in missing.items():
-                found |= self._look_up(shard, keys_of_shard, segments[shard])
-            self._recent.add(found)
-        return found
+                values |= self._look_up(shard, keys_of_shard, segments[shard])
+            self._recent.add(values)
+        return values
 
     def put(self, items: Mapping[bytes, bytes]) -> None:
         """Store `items`; they are on disk when this returns."""
@@ -73,11 +73,11 @@ class Memo:
         fs, root = self._store.fs, self._folder
         if self._store.lists_at_once:
             folder = root if len(shards) > 1 else f"{root}/{''.join(shards)}"
-            found = [str(path) for path in fs.find(folder)] if shards else []
+            paths = [str(path) for path in fs.find(folder)] if shards else []
         else:
-            found = [path for shard in shards for path in fs.glob(f"{root}/{shard}/*.parquet")]
+            paths = [path for shard in shards for path in fs.glob(f"{root}/{shard}/*.parquet")]
         return {
-            shard: sorted(path for path in found if path.startswith(f"{root}/{shard}/"))
+            shard: sorted(path for path in paths if path.startswith(f"{root}/{shard}/"))
             for shard in shards
         }
 
@@ -85,19 +85,19 @@ class Memo:
         self, shard: str, keys: Collection[bytes], segments: Sequence[str]
     ) -> dict[bytes, bytes]:
         """Return values in a shard; if another process merged segments, they are listed again."""
-        found: dict[bytes, bytes] = {}
+        values: dict[bytes, bytes] = {}
         left = set(keys)
         while True:
             try:
                 for path in segments:
                     if not left:
                         break
-                    found |= self._read(path, left)
-                    left -= found.keys()
+                    values |= self._read(path, left)
+                    left -= values.keys()
             except FileNotFoundError:
                 segments = self._segments([shard])[shard]
                 continue
-            return found
+            return values
 
     def _read(self, path: str, keys: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the values of keys in a segment, reading only row groups that hold any of them."""
@@ -106,13 +106,15 @@ class Memo:
         with self._store.open_file(path) as source:
             file = pq.ParquetFile(source)
             if path not in self._keys:
-                self._keys[path] = _keys_of(file.read(["key"])["key"])
+                keys_of_file = file.read(["key"])["key"].combine_chunks()
+                first, end = keys_of_file.offset, keys_of_file.offset + len(keys_of_file)
+                self._keys[path] = np.frombuffer(keys_of_file.buffers()[1], "S16")[first:end]
             rows = _rows_of(self._keys[path], keys)
-            found: dict[bytes, bytes] = {}
+            values: dict[bytes, bytes] = {}
             for group in sorted({row // _GROUP_ROWS for row in rows}):
                 at = [row - group * _GROUP_ROWS for row in rows if row // _GROUP_ROWS == group]
-                found |= _items(file.read_row_group(group).take(at))
-        return found
+                values |= _items(file.read_row_group(group).take(at))
+        return values
 
     def _merge_alike(self, shard: str, paths: Sequence[str]) -> int:
         """Merge the segments of each class of sizes that has many, and return how many they were.
@@ -164,13 +166,6 @@ def _by_shard(keys: Iterable[bytes]) -> dict[str, list[bytes]]:
     for key in keys:
         shards.setdefault(f"{key[0] >> 4:x}", []).append(key)
     return shards
-
-
-def _keys_of(column: pa.ChunkedArray) -> np.ndarray:
-    """Return keys as 16 bytes each, `(n,)`."""
-    whole = column.combine_chunks()
-    buffer = whole.buffers()[1]
-    return np.frombuffer(buffer, "S16")[whole.offset : whole.offset + len(whole)]
 
 
 def _rows_of(segment: np.ndarray, keys: Collection[bytes]) -> list[int]:

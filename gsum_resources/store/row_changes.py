@@ -51,9 +51,9 @@ NONE = Difference(np.empty(0, np.int64), np.empty(0, np.int64))
 """The difference between equal tables."""
 
 
-def has_columns_of(one: pa.Schema, other: pa.Schema) -> bool:
+def has_columns_of(first: pa.Schema, second: pa.Schema) -> bool:
     """Return whether two schemas have the same columns, dictionaries counted as their values."""
-    return decoded_schema(one).equals(decoded_schema(other))
+    return decoded_schema(first).equals(decoded_schema(second))
 
 
 def difference(base: pa.Table, rows: pa.Table) -> Difference | None:
@@ -64,31 +64,33 @@ def difference(base: pa.Table, rows: pa.Table) -> Difference | None:
     """
     before, now = np.zeros(base.num_rows, np.uint64), np.zeros(rows.num_rows, np.uint64)
     for old, new in zip(base.columns, rows.columns, strict=True):
-        for hashes, codes in zip((before, now), _codes(old, new), strict=True):
+        chunks = [chunk for column in (old, new) for chunk in column.chunks if len(chunk)]
+        numbers = np.concatenate([np.empty(0, np.uint64), *_numbers(chunks)])
+        for hashes, codes in ((before, numbers[: len(old)]), (now, numbers[len(old) :])):
             hashes ^= codes
             _mix(hashes)
-    kept = _in_order(*_pairs(before, now))
-    if kept is None:
+    common = _in_order(*_pairs(before, now))
+    if common is None:
         return None
-    gone = np.delete(np.arange(base.num_rows), kept[0])
-    added = np.delete(np.arange(rows.num_rows), kept[1])
+    gone = np.delete(np.arange(base.num_rows), common[0])
+    added = np.delete(np.arange(rows.num_rows), common[1])
     is_small = max(len(gone), len(added)) <= _MOST_SHARE * rows.num_rows
     return Difference(gone, added) if is_small else None
 
 
-def changes_of(rows: pa.Table, found: Difference) -> pa.Table:
+def changes_of(rows: pa.Table, changes: Difference) -> pa.Table:
     """Return the rows of a file of changes: those that were added, with `_row` and `_gone`.
 
     If rows are gone and none was added, its single row carries `_gone` alone, and `_row` is null.
     """
-    n = len(found.added)
-    if n or not len(found.gone):
-        changed, positions = rows_at(rows, found.added), pa.array(found.added, pa.int64())
+    n = len(changes.added)
+    if n or not len(changes.gone):
+        changed, positions = rows_at(rows, changes.added), pa.array(changes.added, pa.int64())
     else:
         changed, positions = rows.slice(0, 1), pa.nulls(1, pa.int64())
-    ends = np.full(len(changed) + 1, len(found.gone), np.int32)
+    ends = np.full(len(changed) + 1, len(changes.gone), np.int32)
     ends[0] = 0
-    gone = pa.ListArray.from_arrays(pa.array(ends), pa.array(found.gone, pa.int64()))
+    gone = pa.ListArray.from_arrays(pa.array(ends), pa.array(changes.gone, pa.int64()))
     return changed.append_column(ROW, positions).append_column(GONE, gone)
 
 
@@ -99,22 +101,15 @@ def merged(base: pa.Table, changes: pa.Table) -> pa.Table:
     gone = changes[GONE].combine_chunks().flatten().to_numpy()
     if not len(positions) and not len(gone):
         return base
-    kept = np.delete(np.arange(base.num_rows), gone)
-    order = np.empty(len(kept) + len(positions), np.int64)
+    remaining = np.delete(np.arange(base.num_rows), gone)
+    order = np.empty(len(remaining) + len(positions), np.int64)
     is_new = np.zeros(len(order), bool)
     is_new[positions] = True
     order[is_new] = base.num_rows + np.arange(len(positions))
-    order[~is_new] = kept
+    order[~is_new] = remaining
     added = changes.select(names).slice(0, len(positions))
     tables = [each.replace_schema_metadata(None) for each in (base, added) if each.num_rows]
     return rows_at(pa.concat_tables(tables).unify_dictionaries(), order)
-
-
-def _codes(old: pa.ChunkedArray, new: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a number for each value of two columns, equal for equal values."""
-    chunks = [chunk for column in (old, new) for chunk in column.chunks if len(chunk)]
-    found = np.concatenate([np.empty(0, np.uint64), *_numbers(chunks)])
-    return found[: len(old)], found[len(old) :]
 
 
 def _numbers(chunks: list[pa.Array]) -> Iterator[np.ndarray]:
@@ -125,7 +120,9 @@ def _numbers(chunks: list[pa.Array]) -> Iterator[np.ndarray]:
     if is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind):
         encoded = [c if is_dictionary(c.type) else c.dictionary_encode() for c in chunks]
         chunks = [chunk.indices for chunk in pa.chunked_array(encoded).unify_dictionaries().chunks]
-    elif pa.types.is_fixed_size_list(kind) and not any(map(_has_nulls, chunks)):
+    elif pa.types.is_fixed_size_list(kind) and not any(
+        vectors.null_count or vectors.flatten().null_count for vectors in chunks
+    ):
         yield from map(_hashes_of_vectors, chunks)
         return
     elif pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -138,10 +135,6 @@ def _numbers(chunks: list[pa.Array]) -> Iterator[np.ndarray]:
         return
     for chunk in chunks:
         yield _with_nulls(_bits(chunk), chunk)
-
-
-def _has_nulls(vectors: pa.FixedSizeListArray) -> bool:
-    return bool(vectors.null_count or vectors.flatten().null_count)
 
 
 def _hashes_of_vectors(vectors: pa.FixedSizeListArray) -> np.ndarray:
@@ -237,8 +230,8 @@ def _in_order(old: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     lengths = np.diff(np.append(starts, len(old)))
     is_kept = np.zeros(len(starts), bool)
     is_kept[_heaviest_ascending(np.argsort(np.argsort(ranks[starts])), lengths)] = True
-    kept = np.repeat(is_kept, lengths)
-    return old[kept], new[kept]
+    rows_in_order = np.repeat(is_kept, lengths)
+    return old[rows_in_order], new[rows_in_order]
 
 
 def _heaviest_ascending(ranks: np.ndarray, weights: np.ndarray) -> list[int]:
@@ -260,8 +253,8 @@ def _heaviest_ascending(ranks: np.ndarray, weights: np.ndarray) -> list[int]:
             tree[at] = max(tree[at], end)
             at += at & -at
     _, index = max(tree)
-    found = []
+    members = []
     while index >= 0:
-        found.append(index)
+        members.append(index)
         index = before[index]
-    return found
+    return members

@@ -50,14 +50,14 @@ def relate_elements(
         the number of sentences that name both, at most 10.
     """
     named = [_Named(sentence, _spans(sentence.text, elements)) for sentence in sentences]
-    found = []
+    relationships = []
     for left, right in combinations(elements, 2):
         both = [i for i, n in enumerate(named) if n.spans[left] and n.spans[right]]
         if not both:
             continue
         best = named[max(both, key=lambda i: (importance[i], -i))]
         source, target = sorted((left, right), key=lambda name: best.spans[name][0])
-        found.append(
+        relationships.append(
             Relationship(
                 source=source,
                 target=target,
@@ -66,18 +66,18 @@ def relate_elements(
                 strength=min(10, len(both)),
             )
         )
-    return found
+    return relationships
 
 
 def _spans(text: str, elements: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    found = [(stem(match[0].lower()), *match.span()) for match in _WORD.finditer(text)]
-    stems = [each for each, _, _ in found]
+    words = [(stem(match[0].lower()), *match.span()) for match in _WORD.finditer(text)]
+    stems = [each for each, _, _ in words]
     spans = {}
     for element in elements:
         wanted = [stem(word.lower()) for word in _WORD.findall(element)]
         size = len(wanted)
         spans[element] = [
-            (found[i][1], found[i + size - 1][2])
+            (words[i][1], words[i + size - 1][2])
             for i in range(len(stems) - size + 1)
             if wanted and stems[i : i + size] == wanted
         ]

@@ -96,7 +96,7 @@ def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
         if not _begins(sentence.text, match.start())
         for word in match[0].split()
     }
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    mentions: defaultdict[str, list[int]] = defaultdict(list)
     for index, sentence in enumerate(sentences):
         for match in _CAPITALIZED.finditer(sentence.text):
             words = match[0].split()
@@ -104,9 +104,9 @@ def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
                 while words and words[0] not in inner:
                     words = words[1:]
             name = re.sub(r"['’]s$", "", " ".join(words)).strip(".")
-            if len(name) > 1 and name.lower() not in FUNCTION_WORDS and index not in found[name]:
-                found[name].append(index)
-    named = {name: where for name, where in found.items() if where}
+            if len(name) > 1 and name.lower() not in FUNCTION_WORDS and index not in mentions[name]:
+                mentions[name].append(index)
+    named = {name: where for name, where in mentions.items() if where}
     return dict(sorted(named.items(), key=lambda item: (-len(item[1]), item[1][0])))
 
 
@@ -130,12 +130,12 @@ def guess_type(name: str, sentences: Sequence[Sentence]) -> str:
     text = " ".join(s.text for s in sentences)
     quoted = re.escape(name)
     first = re.escape(name.split()[0])
-    person = len(re.findall(rf"\b{quoted},? {_SPEAKS}\b|{_SPEAKS},? {quoted}\b", text))
-    person += 2 * len(re.findall(rf"\b{_TITLES}\.? {first}\b", text, re.I))
-    person += 2 * len(re.findall(rf"^{_TITLES}\b", name, re.I))
-    place = len(re.findall(rf"\b{_WHERE} {quoted}\b", text))
-    if person or place:
-        return "person" if person >= place else "place"
+    person_signs = len(re.findall(rf"\b{quoted},? {_SPEAKS}\b|{_SPEAKS},? {quoted}\b", text))
+    person_signs += 2 * len(re.findall(rf"\b{_TITLES}\.? {first}\b", text, re.I))
+    person_signs += 2 * len(re.findall(rf"^{_TITLES}\b", name, re.I))
+    place_signs = len(re.findall(rf"\b{_WHERE} {quoted}\b", text))
+    if person_signs or place_signs:
+        return "person" if person_signs >= place_signs else "place"
     return "thing"
 
 
@@ -151,12 +151,12 @@ def _relationships(
         if both and left.lower() not in right.lower() and right.lower() not in left.lower():
             shared[left, right] = both
     strongest = sorted(shared.items(), key=lambda item: -len(item[1]))[:limit]
-    found = []
+    relationships = []
     for (left, right), both in strongest:
         sentence = sentences[_best(both, importance, 1)[0]]
         if sentence.text.find(left) > sentence.text.find(right) >= 0:
             left, right = right, left
-        found.append(
+        relationships.append(
             Relationship(
                 source=left,
                 target=right,
@@ -165,7 +165,7 @@ def _relationships(
                 strength=min(10, len(both)),
             )
         )
-    return found
+    return relationships
 
 
 def relation_words(sentence: Sentence, source: str, target: str) -> str:

@@ -30,7 +30,7 @@ def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: 
         a key element are left out; elements are up to three noun phrases, the speaker first.
     """
     clear = readability(sentences, SelectionSettings())
-    found: list[tuple[float, int, Fact]] = []
+    candidates: list[tuple[float, int, Fact]] = []
     for index, sentence in enumerate(sentences):
         if sentence.text.endswith("?") or not sentence.whole:
             continue
@@ -40,8 +40,10 @@ def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: 
                 continue
             statement = f"{sentence.speaker}: {clause}" if sentence.speaker else clause
             worth = importance[index] * clear[index] * (0.7 if _OPEN.match(clause) else 1.0)
-            found.append((worth, len(found), Fact(statement=statement, elements=elements)))
-    best = sorted(found, key=lambda f: (-f[0], f[1]))[:limit]
+            candidates.append(
+                (worth, len(candidates), Fact(statement=statement, elements=elements))
+            )
+    best = sorted(candidates, key=lambda f: (-f[0], f[1]))[:limit]
     return Facts(facts=[fact for _, _, fact in sorted(best, key=lambda f: f[1])])
 
 

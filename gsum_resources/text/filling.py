@@ -75,7 +75,9 @@ def _adapt(value: Any, annotation: Any, info: FieldInfo | None, where: str) -> A
             raise UnfillableSchemaError(f"field '{where}' of type {annotation.__name__}")
         return fill(annotation, _item_lookup(value))
     if annotation is str:
-        return _allowed(_as_text(value), info)
+        text, extra = _as_text(value), info.json_schema_extra if info else None
+        choices = extra.get("enum") if isinstance(extra, dict) else None
+        return str(choices[-1]) if isinstance(choices, list) and text not in choices else text
     if annotation in (int, float) and isinstance(value, Share):
         lowest, highest = _bounds(info)
         return grade(value, lowest, highest)
@@ -106,13 +108,6 @@ def _as_text(value: Any) -> str:
     if isinstance(value, Share):
         return str(grade(value, 1, 10))
     return str(value)
-
-
-def _allowed(text: str, info: FieldInfo | None) -> str:
-    """Return the text if the field's JSON schema allows it, else the last allowed text."""
-    extra = info.json_schema_extra if info else None
-    allowed = extra.get("enum") if isinstance(extra, dict) else None
-    return str(allowed[-1]) if isinstance(allowed, list) and text not in allowed else text
 
 
 def _bounds(info: FieldInfo | None) -> tuple[int, int]:

@@ -42,20 +42,21 @@ def keyphrases(
         for phrase in noun_phrases(sentence.text):
             mentions[phrase.key].append((index, phrase))
     frequency: Counter[str] = Counter()
-    for key, found in mentions.items():
+    for key, occurrences in mentions.items():
         for word in key.split():
-            frequency[word] += len(found)
+            frequency[word] += len(occurrences)
     ranked = []
-    for key, found in mentions.items():
+    for key, occurrences in mentions.items():
         words = key.split()
-        evidence = any(phrase.evidence for _, phrase in found)
+        evidence = any(phrase.evidence for _, phrase in occurrences)
         known = sum(math.log1p(frequency[word]) for word in words) / len(words) ** 0.5
         weight = known * (1.0 if evidence else 0.5) * _LENGTH_FACTOR.get(len(words), 1.0)
-        weight *= 0.5 + 0.5 * max(importance[i] for i, _ in found)
+        weight *= 0.5 + 0.5 * max(importance[i] for i, _ in occurrences)
         form = max(
-            (phrase for _, phrase in found), key=lambda p: (p.evidence, p.text.startswith("the "))
+            (phrase for _, phrase in occurrences),
+            key=lambda p: (p.evidence, p.text.startswith("the ")),
         )
-        ranked.append(Keyphrase(form, weight, tuple(dict.fromkeys(i for i, _ in found))))
+        ranked.append(Keyphrase(form, weight, tuple(dict.fromkeys(i for i, _ in occurrences))))
     return sorted(ranked, key=lambda k: (-k.weight, k.phrase.key))
 
 

@@ -97,23 +97,17 @@ class NounPhrase:
 def noun_phrases(sentence: str, max_length: int = 4) -> list[NounPhrase]:
     """Return the noun phrases of a sentence, in order, without those of vague words only."""
     tokens = [(m[0], m.start()) for m in _TOKEN.finditer(sentence)]
-    found, run = [], []
+    phrases, run = [], []
     for index, (token, _) in enumerate([*tokens, (".", len(sentence))]):
-        joins_name = token in ("of", "the") and _between_names(tokens, index, run)
-        if joins_name or _is_content(token):
+        borders = (run[-1], index + 1) if token == "of" and run and index + 1 < len(tokens) else ()
+        joins_names = borders and all(tokens[i][0][0].isupper() for i in borders)  # Bank of England
+        if joins_names or _is_content(token):
             run.append(index)
             continue
         if run:
-            found += _phrase(sentence, tokens, run, max_length)
+            phrases += _phrase(sentence, tokens, run, max_length)
         run = []
-    return found
-
-
-def _between_names(tokens: list[tuple[str, int]], index: int, run: list[int]) -> bool:
-    """Return whether the token is an `of` between names, as in `Bank of England`."""
-    if tokens[index][0] != "of" or not run or index + 1 >= len(tokens):
-        return False
-    return all(tokens[i][0][0].isupper() for i in (run[-1], index + 1))
+    return phrases
 
 
 def _is_content(token: str) -> bool:
@@ -123,10 +117,6 @@ def _is_content(token: str) -> bool:
     lower = re.sub(r"['’]s$", "", lower)
     adverb = lower.endswith("ly") and len(lower) > 4 and not token[0].isupper()
     return lower not in FUNCTION_WORDS and not adverb and (len(lower) > 1 or token.isdigit())
-
-
-def _capital(tokens: list[tuple[str, int]], index: int) -> bool:
-    return tokens[index][0][0].isupper()
 
 
 def _is_verb(tokens: list[tuple[str, int]], index: int, inside: bool) -> bool:
@@ -152,7 +142,9 @@ def _phrase(
     ):
         run, before = run[1:], "verb"
     for position, index in enumerate(run):  # a verb inside ends the phrase
-        name_follows = position and tokens[index][0][0].isupper() and not _capital(tokens, run[0])
+        name_follows = (
+            position and tokens[index][0][0].isupper() and not tokens[run[0]][0][0].isupper()
+        )
         if name_follows or _is_verb(tokens, index, inside=position > 0):
             run = run[:position]
             break

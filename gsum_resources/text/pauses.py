@@ -24,15 +24,12 @@ def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -
     int
         In 1..n_passages - 1, or 1 for a single passage. The first of equals.
     """
-    of = np.asarray(passages)
+    passage_of = np.asarray(passages)
     cosines: dict[int, float] = {}
     for gap in range(1, n_passages):
-        before, after = vectors[of <= gap][-_BLOCK:], vectors[of > gap][:_BLOCK]
+        before, after = vectors[passage_of <= gap][-_BLOCK:], vectors[passage_of > gap][:_BLOCK]
         if len(before) and len(after):
-            cosines[gap] = _cosine(before.mean(axis=0), after.mean(axis=0))
+            left, right = before.mean(axis=0), after.mean(axis=0)
+            length = float(np.linalg.norm(left) * np.linalg.norm(right))
+            cosines[gap] = float(left @ right) / length if length else 0.0
     return min(cosines, key=lambda gap: cosines[gap], default=1)
-
-
-def _cosine(left: np.ndarray, right: np.ndarray) -> float:
-    length = float(np.linalg.norm(left) * np.linalg.norm(right))
-    return float(left @ right) / length if length else 0.0

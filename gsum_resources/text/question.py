@@ -45,8 +45,8 @@ def write_question(
     """
     rng = np.random.default_rng(seed)
     speaker = _leading_speaker(sentences, importance)
-    own = [i for i, s in enumerate(sentences) if s.speaker == speaker]
-    ranked = keyphrases([sentences[i] for i in own], importance[own])
+    by_speaker = [i for i, s in enumerate(sentences) if s.speaker == speaker]
+    ranked = keyphrases([sentences[i] for i in by_speaker], importance[by_speaker])
     if len(distinct(ranked, PHRASES)) < 2:
         speaker, ranked = "", keyphrases(sentences, importance)
     chosen = distinct(_sampled(ranked, temperature, rng), PHRASES)
@@ -57,9 +57,15 @@ def write_question(
     if len(chosen) == 1:
         forms = forms[:2]  # a single phrase cannot be "connected"
     form = forms[int(rng.integers(len(forms))) if temperature > 0 else 0]
-    capitals = _inner_capitals(sentences)
+    capitals = {  # words that are capitalized inside a sentence
+        word.strip(",.;:!?\"'“”")
+        for s in sentences
+        for word in s.text.split()[1:]
+        if word[0].isupper()
+    }
     what = enumerate_phrases([_shown(k.phrase, capitals) for k in chosen])
-    return form.format(who=_article(speaker), what=what)
+    who = speaker[0].lower() + speaker[1:] if speaker.startswith("The ") else speaker
+    return form.format(who=who, what=what)
 
 
 def _leading_speaker(sentences: Sequence[Sentence], importance: np.ndarray) -> str:
@@ -83,21 +89,7 @@ def _sampled(
     return [ranked[i] for i in np.argsort(-(np.log(weights + 1e-9) + noise), kind="stable")]
 
 
-def _inner_capitals(sentences: Sequence[Sentence]) -> frozenset[str]:
-    """Return the words that are capitalized inside a sentence."""
-    return frozenset(
-        word.strip(",.;:!?\"'“”")
-        for s in sentences
-        for word in s.text.split()[1:]
-        if word[0].isupper()
-    )
-
-
-def _shown(phrase: NounPhrase, capitals: frozenset[str]) -> str:
+def _shown(phrase: NounPhrase, capitals: set[str]) -> str:
     first = phrase.core.split()[0]
     borrowed = phrase.start == 0 and first[1:].islower() and first not in capitals
     return phrase.text[0].lower() + phrase.text[1:] if borrowed else phrase.text
-
-
-def _article(speaker: str) -> str:
-    return speaker[0].lower() + speaker[1:] if speaker.startswith("The ") else speaker

@@ -71,7 +71,12 @@ def question_aspects(question: str) -> list[str]:
     separate aspect, so that a summary can cover all of them.
     """
     sections = [p.strip() for p in re.split(r"[\n;•]|(?<=[.?!])\s", question)]
-    return [section for section in sections if _searchable(section)]
+    return [
+        section
+        for section in sections
+        if content_stems(section)
+        and not CONTENTLESS.issuperset(stem(w) for w in words(section) if w not in FUNCTION_WORDS)
+    ]
 
 
 def words_of_answer(question: str, max_words: int) -> int:
@@ -83,8 +88,3 @@ def words_of_answer(question: str, max_words: int) -> int:
     begins = _FACT.match(text)
     is_fact = begins is not None and not _FURTHER.search(text, begins.end())
     return min(max_words, _LONGEST_FACT) if is_fact else max_words
-
-
-def _searchable(section: str) -> bool:
-    content = {stem(w) for w in words(section) if w not in FUNCTION_WORDS}
-    return bool(content - CONTENTLESS) and bool(content_stems(section))

@@ -44,10 +44,10 @@ def join_texts(texts: Iterable[str]) -> str:
 
     A text that names none begins with "– " then, so that no speaker of an earlier one says it.
     """
-    found = [flat for text in texts if (flat := flat_text(text))]
-    if not any(map(names_speaker, found)):
-        return " ".join(found)
-    return "\n".join(map(as_turn, found))
+    flat_texts = [flat for text in texts if (flat := flat_text(text))]
+    if not any(map(names_speaker, flat_texts)):
+        return " ".join(flat_texts)
+    return "\n".join(map(as_turn, flat_texts))
 
 
 def as_turn(text: str) -> str:

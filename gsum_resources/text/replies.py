@@ -133,21 +133,21 @@ class Replies:
     @cached_property
     def facts(self) -> list[dict[str, Any]]:
         """Statements with their elements."""
-        found = extract_facts(self._reading.sentences, self.importance)
-        return [fact.model_dump() for fact in found.facts]
+        extracted = extract_facts(self._reading.sentences, self.importance)
+        return [fact.model_dump() for fact in extracted.facts]
 
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
         """Statements about the entities, each with the entities that it names."""
         names = {entity["name"] for entity in self.entities}
-        found = []
+        claims = []
         for fact in self.facts:
             about = [element for element in fact["elements"] if element in names]
             if about:
                 ends = {"subject": about[0], "object": about[1] if about[1:] else ""}
                 claim = {"description": fact["statement"], "type": "statement", "status": "true"}
-                found.append({**fact, **claim, **ends})
-        return found
+                claims.append({**fact, **claim, **ends})
+        return claims
 
     @cached_property
     def findings(self) -> list[dict[str, Any]]:
@@ -214,6 +214,6 @@ class Replies:
         return least_alike(self._reading.vectors, self._passages_of_sentences, n_passages)
 
 
-def _graded(found: Sequence[Relationship]) -> list[dict[str, Any]]:
+def _graded(relationships: Sequence[Relationship]) -> list[dict[str, Any]]:
     """Return relationships with strengths as shares."""
-    return [{**r.model_dump(), "strength": Share((r.strength - 1) / 9)} for r in found]
+    return [{**r.model_dump(), "strength": Share((r.strength - 1) / 9)} for r in relationships]

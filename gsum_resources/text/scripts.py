@@ -27,7 +27,11 @@ def words_in(text: str) -> list[str]:
     """Return the words of a text in order; those of scripts without blanks as character pairs."""
     if is_plain(text):
         return _PLAIN.findall(text)
-    return [word for match in _WORD.finditer(text) for word in _words_of(match)]
+    words = []
+    for match in _WORD.finditer(text):
+        units = _CHARACTER.findall(match[0]) if match["run"] else [match[0]]
+        words += [first + second for first, second in pairwise(units)] or units
+    return words
 
 
 def is_plain(text: str) -> bool:
@@ -47,10 +51,3 @@ def n_words(text: str) -> int:
 def has_case(text: str) -> bool:
     """Return whether most letters of a text are of a script with capitals, or it has no letters."""
     return is_plain(text) or len(_CASED.findall(text)) >= len(_CASELESS.findall(text))
-
-
-def _words_of(match: regex.Match) -> list[str]:
-    if match["run"] is None:
-        return [match[0]]
-    characters = _CHARACTER.findall(match[0])
-    return [first + second for first, second in pairwise(characters)] or characters

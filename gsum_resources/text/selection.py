@@ -141,8 +141,8 @@ def select_sentences(
             best = fitting[int(np.argmax(gains))]
             chosen.append(best)
             seen.update(stems[best])
-            said = np.flatnonzero(vectors @ vectors[best] >= settings.same)
-            pool -= {best, *said.tolist()}
+            repeated = np.flatnonzero(vectors @ vectors[best] >= settings.same)
+            pool -= {best, *repeated.tolist()}
     return sorted(chosen)
 
 
@@ -208,8 +208,8 @@ def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> n
     factors = np.ones(len(sentences))
     for i, sentence in enumerate(sentences):
         spoken = words(sentence.text)
-        own = sum(word in _OWN for word in spoken) / max(1, len(spoken))
-        factors[i] = max(0.2, 1 - settings.chat * own)
+        chat_share = sum(word in _OWN for word in spoken) / max(1, len(spoken))
+        factors[i] = max(0.2, 1 - settings.chat * chat_share)
         factors[i] *= settings.quoted if sentence.text[0] in '"“' else 1
         factors[i] *= settings.imprint if _IMPRINT.search(sentence.text) else 1
         factors[i] *= settings.question if sentence.text.endswith(("?", "？", "؟")) else 1

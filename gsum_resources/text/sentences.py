@@ -75,11 +75,11 @@ def read_sentences(passages: Sequence[str]) -> list[Sentence]:
     runs = join_overlapping(passages)
     labels = speaker_labels(runs)
     spoken = bool(labels) or is_spoken(" ".join(runs))
-    found: dict[str, Sentence] = {}
+    sentence_of: dict[str, Sentence] = {}
     for index, run in enumerate(runs):
         for sentence in _read_run(run, index, labels, spoken):
-            found.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
-    return list(found.values())
+            sentence_of.setdefault(f"{sentence.speaker}\t{sentence.text.lower()}", sentence)
+    return list(sentence_of.values())
 
 
 def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> list[Sentence]:
@@ -92,28 +92,21 @@ def _read_run(run: str, index: int, labels: frozenset[str], spoken: bool) -> lis
             # A passage that begins inside a sentence begins with a lower-case letter.
             whole = not (opens and not re.match(rf"{_OPENS}[{_FIRST}]", piece))
             whole &= bool(re.search(rf"[{ENDS}:][{_CLOSES}]*$", piece))
-            for text, complete in _spoken(piece) if spoken else [(_written(piece), True)]:
+            texts = [(piece, True)]  # False: broken off
+            if spoken:
+                starts = _RESTART.split(tidy_spacing(piece))
+                texts = [
+                    (trim_speech(clause), start is starts[-1])
+                    for start in starts
+                    for clause in split_clauses(start)
+                ]
+            elif piece.count('"') % 2:  # a half of a split quotation
+                opened = f'{piece}"' if piece[0] == '"' else piece
+                texts = [(f'"{piece}' if piece.endswith('"') else opened, True)]
+            for text, complete in texts:
                 if text:
                     sentences.append(Sentence(text, turn.speaker, index, whole and complete))
     return sentences
-
-
-def _spoken(piece: str) -> list[tuple[str, bool]]:
-    """Return trimmed statements of a spoken sentence; False marks one that was broken off."""
-    starts = _RESTART.split(tidy_spacing(piece))
-    return [
-        (trim_speech(clause), start is starts[-1])
-        for start in starts
-        for clause in split_clauses(start)
-    ]
-
-
-def _written(piece: str) -> str:
-    """Return a sentence of prose, with the missing quotation mark of a split quotation added."""
-    text = piece
-    if text.count('"') % 2:
-        text = f'"{text}' if text.endswith('"') else f'{text}"' if text[0] == '"' else text
-    return text
 
 
 def split_sentences(text: str) -> list[str]:

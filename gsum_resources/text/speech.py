@@ -134,18 +134,21 @@ def turns(text: str, labels: frozenset[str]) -> list[Turn]:
     if not labels:
         return [Turn("", text.strip())] if text.strip() else []
     speaker, text = _cut_label(text, labels)
-    found = [(speaker, "")]
+    parts = [(speaker, "")]
     for line in text.splitlines():
         match = _LABEL.match(line)
         if match and match[1] in labels:
-            found.append((match[1], line[match.end() :]))
+            parts.append((match[1], line[match.end() :]))
         elif _NOT_CONTINUED.match(line):
-            found.append(("", re.sub(r"^[ \t]*– ", "", line)))
+            parts.append(("", re.sub(r"^[ \t]*– ", "", line)))
         else:
-            found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
-    speaker, last = found[-1]
-    found[-1] = (speaker, _without_cut_label(last, labels))
-    return [Turn(name, said.strip()) for name, said in found if said.strip()]
+            parts[-1] = (parts[-1][0], f"{parts[-1][1]}\n{line}")
+    speaker, text = parts[-1]
+    earlier_lines, _, line = text.rpartition("\n")
+    cut = line.strip().rstrip(":")
+    if cut and any(label.startswith(cut) for label in labels):  # the end of the text cuts a label
+        parts[-1] = (speaker, earlier_lines)
+    return [Turn(name, part.strip()) for name, part in parts if part.strip()]
 
 
 def _cut_label(text: str, labels: frozenset[str]) -> tuple[str, str]:
@@ -156,14 +159,6 @@ def _cut_label(text: str, labels: frozenset[str]) -> tuple[str, str]:
     if not cut or tail in labels or not whole:
         return "", text
     return whole[0] if len(whole) == 1 else "", text[cut.end() :]
-
-
-def _without_cut_label(text: str, labels: frozenset[str]) -> str:
-    """Return the last turn without the truncated label at its end, if any."""
-    body, _, last = text.rpartition("\n")
-    last = last.strip().rstrip(":")
-    cut = last and any(label.startswith(last) for label in labels)
-    return (body if cut else text).strip()
 
 
 def is_spoken(text: str, share: float = 0.01) -> bool:
@@ -183,17 +178,18 @@ def join_interrupted(talk: list[Turn]) -> list[Turn]:
             joined[-1] = Turn(turn.speaker, f"{joined[-1].text} {turn.text}")
             continue
         previous = joined[-2] if len(joined) > 1 else None
-        resumes = previous and previous.speaker == turn.speaker and _open_ended(previous.text)
-        if previous and turn.speaker and resumes and len(joined[-1].text.split()) <= 3:
+        if (
+            previous
+            and turn.speaker
+            and previous.speaker == turn.speaker
+            and previous.text.rstrip()[-1:] not in (".", "?", "!", "…", '"', "”")
+            and len(joined[-1].text.split()) <= 3
+        ):
             joined.pop()
             joined[-1] = Turn(turn.speaker, f"{previous.text} {turn.text}")
             continue
         joined.append(turn)
     return joined
-
-
-def _open_ended(text: str) -> bool:
-    return text.rstrip()[-1:] not in (".", "?", "!", "…", '"', "”")
 
 
 def tidy_spacing(text: str) -> str:
