@@ -161,8 +161,8 @@ def _markdown(rows: Sequence[Mapping[str, object]], table: Table) -> str:
 
 
 def _cell(name: str, value: object, table: Table) -> str:
-    is_list = isinstance(value, list) and any(isinstance(item, str) for item in value)
-    if value and (isinstance(value, str) or is_list) and _may_quote(name, table):
+    may_quote = _may_quote(name, table)
+    if may_quote and isinstance(value, str | list) and value and isinstance(value[0], str):
         return length_of(value)
     text = " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
