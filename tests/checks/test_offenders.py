@@ -1,4 +1,4 @@
-"""Rows that a failed check lists in Dagster's log: ids and gsum's own words, of texts the length."""
+"""Rows that a failed check lists in Dagster's log: ids, and the length of texts."""
 
 import pytest
 
