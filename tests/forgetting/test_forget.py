@@ -84,7 +84,7 @@ def leftovers(house: House) -> set[str]:
 
 def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db"}
-    assert not {"history", "dagster", "storage"} & leftovers(
+    assert not {"history", "storage"} & leftovers(
         indexed
     )  # before and without forgetting
     arrays = ArrayCache(indexed.store, CORPUS)
