@@ -15,6 +15,7 @@ from PIL import Image
 
 from gsum_assets.definitions import defs
 from gsum_assets.evaluation.leaderboard import best_methods
+from gsum_assets.pipeline.columns import TEXT, TEXTS
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.runner.execute import observe_sources
 from gsum_assets.runner.run import refresh, register
@@ -275,7 +276,8 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
     assert len(entries) == 16
     small = [metadata for key, metadata in entries.items() if key.endswith("|other")]
     assert {m["dagster/row_count"] for m in small} == {1}
-    assert all("corpus = 'other'" in m["sql"] and "only" in m["preview"] for m in small)
+    assert all("corpus = 'other'" in m["sql"] for m in small)
+    assert all(f"{len('The clerk met the winter.')} characters" in m["preview"] for m in small)
     plots = {key.split("|")[1]: metadata["plot"] for key, metadata in entries.items()}
     assert plots[CORPUS] != plots["other"]
     (edited,) = (key for key in entries if after[key] != entries[key])
@@ -301,11 +303,27 @@ def test_file_with_failed_requests_counts_them(root: str, tmp_path: Path) -> Non
     assert metadata["file"].value.startswith("memory://") != store.is_local
 
 
-def test_preview_escapes_markup(tmp_path: Path) -> None:
-    store, table = ParquetStore(str(tmp_path)), TABLES["rejected_documents"]
-    rows = rejected("![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100)
-    written = store.write(table, Partition("tales", "03"), rows, Provenance("", "1"))
-    preview = of_file(store, table, Partition("tales", "03"), rows, written, 1)["preview"].value
+def test_preview_shows_labels_and_lengths_of_texts(tmp_path: Path) -> None:
+    kind = "![x](http://a.b/c.png) <script> `a|b` \n# head " + "long " * 100
+    row = {field.name: None for field in TABLES["queries"].schema} | {
+        **{"query_id": "q", "text": "Who met the lamp?", "retrieval_text": "x", "kind": kind},
+        **{"references": ["It met the boat.", "Nobody."], "relevant_document_ids": ["tale"]},
+        **{"relevant_chunk_ids": [], "form": "short", "options": [], "split": "test"},
+    }
+    store, table = ParquetStore(str(tmp_path)), TABLES["queries"]
+    rows = pa.Table.from_pylist([row], table.schema)
+    written = store.write(table, Partition("tales"), rows, Provenance("", "1"))
+    preview = of_file(store, table, Partition("tales"), rows, written, 1)["preview"].value
     assert preview.count("\n") == 2  # header, rule, one row
     assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
-    assert "… | " in preview
+    cells = preview.splitlines()[2].split(" | ")
+    assert cells[:3] == ["| q", "17 characters", "1 character"]
+    assert cells[3].endswith("…")
+    assert cells[4:] == ["None", "2 values", "1 value", "0 values", "short", "0 values", "test |"]
+
+
+def test_no_column_that_documents_or_replies_fill_is_a_label() -> None:
+    texts = {"text", "title", "name", "description", "summary", "answer", "document_id", "file"}
+    columns = [column for table in TABLES.values() for column in table.columns]
+    assert texts <= {column.name for column in columns}
+    assert not [c for c in columns if c.label and (c.name in texts or c.type not in (TEXT, TEXTS))]

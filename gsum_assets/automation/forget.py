@@ -17,12 +17,11 @@ from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.forgetting.deletions import DeletedDocuments, Deletions
 from gsum_assets.forgetting.replies import Present, forget_names, replies_to_forget
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.state.database import state_of
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.array_cache import forget_arrays
-from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.parquet_store import ParquetStore
 
 _CALLS = TABLES["llm_calls"]
 _AT_WORK_S = 60.0  # a younger file may still be in use
@@ -31,24 +30,22 @@ Steps = Mapping[str, Sequence[dg.AssetKey]]
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Documents, replies and previews that were removed.
+    """Documents and replies that were removed.
 
     Attributes
     ----------
     documents : ids of deleted documents by corpus.
     n_replies : number of replies of language models removed from the memo.
-    n_previews : number of previews of rows removed from Dagster's event log.
     """
 
     documents: dict[str, list[str]] = field(default_factory=dict)
     n_replies: int = 0
-    n_previews: int = 0
 
     def __str__(self) -> str:
         n_documents = sum(map(len, self.documents.values()))
         return (
             f"forgot {n_documents:,} deleted documents: removed {self.n_replies:,} replies of "
-            f"models and {self.n_previews:,} previews that depended on them"
+            "models that depended on them"
         )
 
 
@@ -94,7 +91,7 @@ class Forgetting:
         affected = self._affected(instance, self.deletions.observe)
         if not affected or self._is_too_early(instance, at_once, run_id):
             return None
-        return self._forget(instance, affected, self.new_snapshot(instance))
+        return self._forget(affected, self.new_snapshot(instance))
 
     def _affected(
         self, instance: dg.DagsterInstance, observe: Callable[[str], DeletedDocuments]
@@ -121,12 +118,7 @@ class Forgetting:
         snapshot = self.new_snapshot(instance)
         return not at_once and any(snapshot.due(corpus) for corpus in self._known(instance))
 
-    def _forget(
-        self,
-        instance: dg.DagsterInstance,
-        affected: Mapping[str, DeletedDocuments],
-        snapshot: Snapshot,
-    ) -> Forgotten:
+    def _forget(self, affected: Mapping[str, DeletedDocuments], snapshot: Snapshot) -> Forgotten:
         export_calls(self.store, _CALLS)
         self.store.sweep(_AT_WORK_S)
         ledgers = {c: read_appended(self.store, _CALLS, c) for c in self._corpora_with_ledger()}
@@ -134,7 +126,6 @@ class Forgetting:
             corpus: Present(frozenset(state.documents), self._runs(corpus, snapshot))
             for corpus, state in affected.items()
         }
-        n_previews = self._forget_previews(instance, frozenset(affected), snapshot)
         for corpus, documents in affected.items():
             self.store.compact(corpus)  # a base keeps rows that changes have replaced
             forget_arrays(self.store, corpus)
@@ -149,7 +140,7 @@ class Forgetting:
         state.clear_log()
         export_calls(self.store, _CALLS)
         deleted = {corpus: list(documents.deleted) for corpus, documents in affected.items()}
-        return Forgotten(deleted, n_replies, n_previews)
+        return Forgotten(deleted, n_replies)
 
     def _corpora_with_ledger(self) -> list[str]:
         folders = self.store.fs.glob(f"{self.store.root}/{_CALLS.name}/corpus=*")
@@ -174,28 +165,6 @@ class Forgetting:
             )
             for step, keys in self.steps.items()
         }
-
-    def _forget_previews(
-        self, instance: dg.DagsterInstance, corpora: frozenset[str], snapshot: Snapshot
-    ) -> int:
-        """Remove all previews of these corpora from the event log except those of current rows."""
-        from gsum_resources.dagster_io.instance_storage import (  # slow: migrations
-            Preview,
-            forget_previews,
-        )
-
-        def is_current(preview: Preview) -> bool:
-            node = snapshot.nodes.get(dg.AssetKey(preview.asset))
-            if node is None or preview.partition is None:
-                return False
-            partition: Partition = partition_of(preview.partition, node.definition)
-            if partition.corpus not in corpora:
-                return True
-            footer = snapshot.lineage.provenances(node.table.name, partition.corpus).get(partition)
-            # an empty bucket shows rows of another one
-            return footer is not None and footer.rows > 0 and footer.run_id == preview.run_id
-
-        return forget_previews(instance.event_log_storage, is_current)
 
 
 def _runs_under_way(instance: dg.DagsterInstance, run_id: str | None) -> bool:

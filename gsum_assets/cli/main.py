@@ -298,7 +298,7 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
     """Delete DOCUMENT, an id, from CORPUS, with everything that depends on it.
 
     Its file or line is removed from the corpus folder, tables are recomputed without it, replies
-    of models and previews of it are removed, and all files are then searched for its sentences.
+    of models about it are removed, and all files are then searched for its sentences.
     The exit status is 1 if one is found, or a place cannot be searched.
     """
     from gsum_assets.cli.interrupts import NOTHING_CHANGED, ended_by_signals, forgetting

@@ -384,8 +384,8 @@ def print_search(done: ForgetReport) -> None:
         say(f"left over: {leftover.path} contains “{leftover.sentence[:80]}”", "red")
     for storage in done.unsearched:
         say(
-            f"not searched: Dagster's {storage}, which may contain sentences in previews and logs; "
-            "delete them there, or let dagster.yaml name SQLite or PostgreSQL",
+            f"not searched: Dagster's {storage}, which may contain sentences in its logs; delete "
+            "them there, or let dagster.yaml name SQLite or PostgreSQL",
             "red",
         )
     if not done.n_sentences:

@@ -7,14 +7,19 @@ import dagster as dg
 from gsum_assets.dagster_assets.evaluate import Verdict, evaluate, in_turn
 from gsum_assets.dagster_assets.partitions import partitions_of
 from gsum_assets.pipeline.check_inputs import Subject
-from gsum_assets.pipeline.tables import table_of
+from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.checks import checks_for
+from gsum_resources.dagster_io.table_metadata import length_of
 from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.models.by_work import LANGUAGE_MODELS
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
 
 _CELL = 200  # characters
+# columns of offenders that gsum writes itself, and names of files
+_SHOWN = ("of", "partition", "difference", "changed", "what", "error", "file")
+_LABELS = {c.name for table in TABLES.values() for c in table.columns if c.label}
 
 
 def checks_of(
@@ -56,8 +61,8 @@ def _checks_of(
         partitions = _partitions_of_run(context, spec.partitions_def)
         with in_turn(subject, store):
             verdicts = evaluate(subject, wanted, store, new_lineage(), partitions)
-            yield from (_result(spec.key, verdict) for verdict in verdicts)
-            _report_again(context, spec.key, verdicts)
+            yield from (_result(spec.key, subject.table, verdict) for verdict in verdicts)
+            _report_again(context, spec.key, subject.table, verdicts)
 
     return run_checks
 
@@ -86,19 +91,22 @@ def _partitions_of_run(
     return [partition_of(key, definition) for key in keys]
 
 
-def _result(asset: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckResult:
+def _result(asset: dg.AssetKey, table: Table, verdict: Verdict) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
         asset_key=asset,
         check_name=verdict.check.name,
         passed=verdict.passed,
         severity=_severity(verdict),
         description=verdict.description,
-        metadata=_metadata(verdict),
+        metadata=_metadata(verdict, table),
     )
 
 
 def _report_again(
-    context: dg.AssetCheckExecutionContext, asset: dg.AssetKey, verdicts: Sequence[Verdict]
+    context: dg.AssetCheckExecutionContext,
+    asset: dg.AssetKey,
+    table: Table,
+    verdicts: Sequence[Verdict],
 ) -> None:
     """Report these verdicts once more, outside the run, if Dagster shows others.
 
@@ -116,7 +124,7 @@ def _report_again(
                     asset,
                     verdict.check.name,
                     verdict.passed,
-                    _metadata(verdict),
+                    _metadata(verdict, table),
                     severity=_severity(verdict),
                     description=verdict.description,
                 )
@@ -128,24 +136,41 @@ def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
     return dg.AssetCheckSeverity.ERROR if severe else dg.AssetCheckSeverity.WARN
 
 
-def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
+def _metadata(verdict: Verdict, table: Table) -> dict[str, dg.MetadataValue]:
     metadata: dict[str, dg.MetadataValue] = {
         "looked_at": dg.MetadataValue.int(verdict.n_checked),
         "wrong": dg.MetadataValue.int(verdict.n_wrong),
     }
     if verdict.offenders:
-        metadata["first"] = dg.MetadataValue.md(_markdown(verdict.offenders))
+        metadata["first"] = dg.MetadataValue.md(_markdown(verdict.offenders, table))
     return metadata
 
 
-def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return rows, which may differ in their columns, as a Markdown table."""
+def _markdown(rows: Sequence[Mapping[str, object]], table: Table) -> str:
+    """Return rows, which may differ in their columns, as a Markdown table.
+
+    Of a text only the length is shown, as in previews. Rows are named by ids, also of documents.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_cell(row.get(name, "")) for name in names) + " |" for row in rows]
+    lines += [
+        "| " + " | ".join(_cell(name, row.get(name, ""), table) for name in names) + " |"
+        for row in rows
+    ]
     return "\n".join(lines)
 
 
-def _cell(value: object) -> str:
+def _cell(name: str, value: object, table: Table) -> str:
+    may_quote = _may_quote(name, table)
+    if may_quote and isinstance(value, str | list) and value and isinstance(value[0], str):
+        return length_of(value)
     text = " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def _may_quote(name: str, table: Table) -> bool:
+    """Return whether a column of offenders may quote a document, question or reply."""
+    if name.endswith("_id") or name in _SHOWN:
+        return False
+    declared = {column.name: column for column in table.columns}
+    return declared[name].is_text if name in declared else name not in _LABELS

@@ -21,12 +21,17 @@ TABLES = (
         "network trained on the corpus",
         (
             Column(
-                "data", TEXT, "questions learnt from: 'marked' or 'simulated'; 'packaged': none"
+                "data",
+                TEXT,
+                "questions learnt from: 'marked' or 'simulated'; 'packaged': none",
+                label=True,
             ),
-            Column("embedding_model", TEXT, "identity of the embedder of its training data"),
+            Column(
+                "embedding_model", TEXT, "identity of the embedder of its training data", label=True
+            ),
             Column("n_questions", INT, "number of training questions"),
             Column("learnt_from", TEXTS, "hashes of the ids of the training documents"),
-            Column("settings", TEXT, "training settings, JSON"),
+            Column("settings", TEXT, "training settings, JSON", label=True),
             Column("weights", pa.binary(), "the networks, safetensors"),
         ),
         RESULT,
@@ -53,7 +58,7 @@ TABLES = (
         "evidence.sentences",
         "sentence of a passage",
         (
-            Column("chunk_id", TEXT, "the passage"),
+            Column("chunk_id", TEXT, "the passage", label=True),
             DOCUMENT_ID,
             Column("position", INT, "index within the passage, from 0"),
             Column("speaker", TEXT, "who says it in a transcript; empty: prose"),
@@ -68,7 +73,7 @@ TABLES = (
         "pair of a question and a passage of its scope",
         (
             QUERY_ID,
-            Column("chunk_id", TEXT, "the passage"),
+            Column("chunk_id", TEXT, "the passage", label=True),
             Column("rank", INT, "from 1, most probable first"),
             Column("probability", FLOAT, "that the passage holds evidence for the question"),
             Column(

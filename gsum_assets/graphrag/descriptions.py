@@ -52,7 +52,8 @@ def merge_descriptions(
     Returns
     -------
     list[str]
-        A line for each thing whose descriptions could not be merged.
+        A line for each thing whose descriptions could not be merged, with its id: Dagster keeps
+        these lines, also after the documents that name the thing are deleted.
     """
     while open_things := [thing for thing in things.values() if len(thing.texts) > 1]:
         batches = list(_batches(open_things, settings, count_tokens, prompts))
@@ -68,12 +69,16 @@ def merge_descriptions(
             if isinstance(reply, Completion) and reply.text.strip():
                 texts[id(thing)].append(flat_text(reply.text))
             else:
-                thing.problem = f"descriptions of '{thing.name}' are not merged: {why(reply)}"
+                thing.problem = why(reply)
                 joined = cut_to_tokens(join_texts(passages), 2 * settings.max_words, count_tokens)
                 texts[id(thing)].append(joined)
         for thing in open_things:
             thing.texts = texts[id(thing)]
-    return [thing.problem for thing in things.values() if thing.problem]
+    return [
+        f"descriptions of '{key}' are not merged: {thing.problem}"
+        for key, thing in things.items()
+        if thing.problem
+    ]
 
 
 def _batches(

@@ -107,7 +107,7 @@ class Reporter:
                     tables = self._report(prompt, reply, report, problem)
                     written[prompt.community["community_id"]] = tables
                 if problem:
-                    what = f"community {prompt.community['number']} ({prompt.community['title']})"
+                    what = f"community {prompt.community['number']}"
                     has = "no report" if report is None else "an incomplete report"
                     failures.append(f"{what} has {has}: {problem}")
             for row in levels[level]:

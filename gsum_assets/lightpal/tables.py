@@ -52,9 +52,16 @@ TABLES = (
         "lightpal.passage_edges",
         "passage with its edges in a passage graph",
         (
-            Column("graph", TEXT, "'context', 'embedding' or 'walk', by the score of its edges"),
+            Column(
+                "graph",
+                TEXT,
+                "'context', 'embedding' or 'walk', by the score of its edges",
+                label=True,
+            ),
             LEVEL,
-            Column("scope", TEXT, "'corpus', or 'document': both ends are in one document"),
+            Column(
+                "scope", TEXT, "'corpus', or 'document': both ends are in one document", label=True
+            ),
             Column("source_id", TEXT, "the passage, document_id or chunk_id by level"),
             Column("targets", _NUMBERS, "numbers of the passages to which edges lead, best first"),
             Column("weights", pa.list_(FLOAT), "weight of each edge in a walk, not normalized"),
@@ -67,7 +74,7 @@ TABLES = (
         "graph of passage_walk with its trust",
         (
             LEVEL,
-            Column("scope", TEXT, "'corpus' or 'document'"),
+            Column("scope", TEXT, "'corpus' or 'document'", label=True),
             Column("n_probes", INT, "number of held-out passages used as queries"),
             Column("walk_evidence", FLOAT, "value of the walk's results by another retriever, z"),
             Column("seed_evidence", FLOAT, "value of the seeds' results by another retriever, z"),

@@ -15,8 +15,8 @@ DOCUMENT_LEVEL = ("corpus", "bucket")
 RESULT = ("corpus", "method")
 
 DOCUMENT_ID = Column("document_id", TEXT, "id of the document, unique within its corpus")
-QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus")
-LEVEL = Column("level", TEXT, "'document' or 'node', a chunk")
+QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus", label=True)
+LEVEL = Column("level", TEXT, "'document' or 'node', a chunk", label=True)
 SIZE = Column("max_tokens", INT, "longest line chunk of this index, word pieces")
 PASSAGE_ID = Column("passage_id", TEXT, "the passage, document_id or chunk_id by level")
 LINE = Column(
@@ -27,7 +27,7 @@ LINE = Column(
 )
 
 SPENT = (
-    Column("model", TEXT, "language model that wrote it; empty: none was called"),
+    Column("model", TEXT, "language model that wrote it; empty: none was called", label=True),
     Column("calls", INT, "number of language model calls"),
     Column("tokens_in", INT, "tokens read by the model"),
     Column("tokens_out", INT, "tokens written by the model"),

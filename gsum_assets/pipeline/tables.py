@@ -39,7 +39,12 @@ TABLES: Mapping[str, Table] = {
                 DOCUMENT_ID,
                 Column("file", TEXT, "file that contains it, relative to the corpus folder"),
                 LINE,
-                Column("content_hash", TEXT, "hash of the document's bytes and its settings"),
+                Column(
+                    "content_hash",
+                    TEXT,
+                    "hash of the document's bytes and its settings",
+                    label=True,
+                ),
             ),
             DOCUMENT_LEVEL,
             ("document_id", "file", "line"),
@@ -49,7 +54,7 @@ TABLES: Mapping[str, Table] = {
             "file of questions found in the corpus folder",
             (
                 Column("file", TEXT, "name of the file, relative to the corpus folder"),
-                Column("content_hash", TEXT, "hash of its bytes"),
+                Column("content_hash", TEXT, "hash of its bytes", label=True),
             ),
             ("corpus",),
             ("file",),
@@ -59,7 +64,7 @@ TABLES: Mapping[str, Table] = {
             "file of a given graph found in the corpus folder",
             (
                 Column("file", TEXT, "name of the file, relative to the corpus folder"),
-                Column("content_hash", TEXT, "hash of its bytes"),
+                Column("content_hash", TEXT, "hash of its bytes", label=True),
             ),
             ("corpus",),
             ("file",),
@@ -85,6 +90,7 @@ TABLES: Mapping[str, Table] = {
                     "encoding of its text file, with the number of invalid bytes if there are any: "
                     "'utf-8', 'cp1252'; null: a record in UTF-8, or a converted file",
                     True,
+                    label=True,
                 ),
             ),
             DOCUMENT_LEVEL,
@@ -97,7 +103,7 @@ TABLES: Mapping[str, Table] = {
                 DOCUMENT_ID,
                 Column("file", TEXT, "file that contains it, relative to the corpus folder"),
                 LINE,
-                Column("reason", TEXT, "what is wrong and how to repair it"),
+                Column("reason", TEXT, "what is wrong and how to repair it", label=True),
                 Column(
                     "is_other_type",
                     pa.bool_(),
@@ -111,8 +117,8 @@ TABLES: Mapping[str, Table] = {
             "document whose file was converted to text",
             (
                 DOCUMENT_ID,
-                Column("content_hash", TEXT, "hash of the file's bytes"),
-                Column("converter", TEXT, "name and version of the converter"),
+                Column("content_hash", TEXT, "hash of the file's bytes", label=True),
+                Column("converter", TEXT, "name and version of the converter", label=True),
                 Column("title", TEXT, "title in the document's metadata; empty: none"),
                 Column("text", TEXT, "plain text or Markdown"),
                 Column("page_starts", pa.list_(INT), "first character of each page or caption"),
@@ -126,7 +132,9 @@ TABLES: Mapping[str, Table] = {
             "page, time, row or heading of a document",
             (
                 DOCUMENT_ID,
-                Column("kind", TEXT, "'page', 'slide', 'time', 'row', 'cell' or 'heading'"),
+                Column(
+                    "kind", TEXT, "'page', 'slide', 'time', 'row', 'cell' or 'heading'", label=True
+                ),
                 Column("position", INT, "number among those of its kind, from 1"),
                 Column("level", INT, "level of a heading, 1 the highest; 0 for other kinds"),
                 Column("label", TEXT, "the page's number, the time, or the heading's text"),
@@ -139,7 +147,9 @@ TABLES: Mapping[str, Table] = {
             "chunks",
             "passage of a document",
             (
-                Column("chunk_id", TEXT, "content hash of document, text and occurrence"),
+                Column(
+                    "chunk_id", TEXT, "content hash of document, text and occurrence", label=True
+                ),
                 DOCUMENT_ID,
                 Column("position", INT, "index within the document, from 0"),
                 Column("start", INT, "first character in the document's text"),
@@ -154,7 +164,7 @@ TABLES: Mapping[str, Table] = {
             "chunk_embeddings",
             "chunk",
             (
-                Column("chunk_id", TEXT, "the chunk"),
+                Column("chunk_id", TEXT, "the chunk", label=True),
                 DOCUMENT_ID,
                 Column("embedding", VECTOR, "unit-length vector of the chunk's text"),
             ),
@@ -171,7 +181,10 @@ TABLES: Mapping[str, Table] = {
                     "retrieval_text", TEXT, "text that retrieval searches for; mostly the question"
                 ),
                 Column(
-                    "kind", TEXT, "'general' for the whole text, 'specific' for a detail, or a type"
+                    "kind",
+                    TEXT,
+                    "'general' for the whole text, 'specific' for a detail, or a type",
+                    label=True,
                 ),
                 Column("document_id", TEXT, "document that it is about; null: the corpus", True),
                 Column("references", TEXTS, "reference summaries"),
@@ -181,9 +194,11 @@ TABLES: Mapping[str, Table] = {
                     TEXTS,
                     "passages that contain the evidence marked by the source",
                 ),
-                Column("form", TEXT, "form of the answer: 'summary', 'short' or 'choice'"),
+                Column(
+                    "form", TEXT, "form of the answer: 'summary', 'short' or 'choice'", label=True
+                ),
                 Column("options", TEXTS, "options of a 'choice', in order; else empty"),
-                Column("split", TEXT, "train, dev or test, as the source names it"),
+                Column("split", TEXT, "train, dev or test, as the source names it", label=True),
             ),
             ("corpus",),
             ("query_id",),
@@ -203,7 +218,7 @@ TABLES: Mapping[str, Table] = {
             "question, level and rank, to depth 100",
             (
                 QUERY_ID,
-                Column("level", TEXT, "'document' or 'node'"),
+                Column("level", TEXT, "'document' or 'node'", label=True),
                 Column("rank", INT, "from 1, best first"),
                 Column("item_id", TEXT, "document_id or node id, by level"),
                 Column("score", FLOAT, "the method's own score, higher is better"),
@@ -221,8 +236,8 @@ TABLES: Mapping[str, Table] = {
                     "sample", INT, "number of the context, from 0; only full_context has several"
                 ),
                 Column("rank", INT, "from 1, best first"),
-                Column("node_id", TEXT, "chunk_id, response_id, …, by kind"),
-                Column("node_kind", TEXT, "'chunk', 'response', 'report', …"),
+                Column("node_id", TEXT, "chunk_id, response_id, …, by kind", label=True),
+                Column("node_kind", TEXT, "'chunk', 'response', 'report', …", label=True),
                 Column("document_id", TEXT, "document it comes from; null: several", True),
                 Column("position", INT, "index in its document's reading order; null: none", True),
                 Column("score", FLOAT, "the method's own score, higher is better"),
@@ -248,7 +263,12 @@ TABLES: Mapping[str, Table] = {
             "question and metric",
             (
                 QUERY_ID,
-                Column("metric", TEXT, "rouge1, bertscore_f1, exact_match, p@10, context_r, …"),
+                Column(
+                    "metric",
+                    TEXT,
+                    "rouge1, bertscore_f1, exact_match, p@10, context_r, …",
+                    label=True,
+                ),
                 Column(
                     "k",
                     INT,
@@ -266,10 +286,10 @@ TABLES: Mapping[str, Table] = {
             "leaderboard",
             "method, split, kind of question and metric",
             (
-                Column("method", TEXT, "the method"),
-                Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "kind of question: 'general', 'specific', …"),
-                Column("metric", TEXT, "rouge1, rougeL, p@10, g_eval_relevance, …"),
+                Column("method", TEXT, "the method", label=True),
+                Column("split", TEXT, "train, dev or test; all: together", label=True),
+                Column("kind", TEXT, "kind of question: 'general', 'specific', …", label=True),
+                Column("metric", TEXT, "rouge1, rougeL, p@10, g_eval_relevance, …", label=True),
                 Column("mean", FLOAT, "mean over the questions"),
                 Column("low", FLOAT, "lower end of the mean's 95% interval"),
                 Column("high", FLOAT, "upper end of the mean's 95% interval"),
@@ -290,11 +310,11 @@ TABLES: Mapping[str, Table] = {
             "curves",
             "method, number of passages read, split, kind of question and metric",
             (
-                Column("method", TEXT, "the method"),
+                Column("method", TEXT, "the method", label=True),
                 Column("k", INT, "number of passages read, from the list `k` in [retrieval]"),
-                Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "the kind of question, as in leaderboard"),
-                Column("metric", TEXT, "rouge1, context_r, context_tokens, …"),
+                Column("split", TEXT, "train, dev or test; all: together", label=True),
+                Column("kind", TEXT, "the kind of question, as in leaderboard", label=True),
+                Column("metric", TEXT, "rouge1, context_r, context_tokens, …", label=True),
                 Column("mean", FLOAT, "mean over the questions"),
                 Column("low", FLOAT, "lower end of the mean's 95% interval"),
                 Column("high", FLOAT, "upper end of the mean's 95% interval"),
@@ -307,11 +327,13 @@ TABLES: Mapping[str, Table] = {
             "comparisons",
             "pair of methods, split, kind of question and metric",
             (
-                Column("method", TEXT, "the method"),
-                Column("opponent", TEXT, "the method compared with, later in the alphabet"),
-                Column("split", TEXT, "train, dev or test; all: together"),
-                Column("kind", TEXT, "kind of question: 'general', 'specific', …"),
-                Column("metric", TEXT, "rouge1, rougeL, p@10, …"),
+                Column("method", TEXT, "the method", label=True),
+                Column(
+                    "opponent", TEXT, "the method compared with, later in the alphabet", label=True
+                ),
+                Column("split", TEXT, "train, dev or test; all: together", label=True),
+                Column("kind", TEXT, "kind of question: 'general', 'specific', …", label=True),
+                Column("metric", TEXT, "rouge1, rougeL, p@10, …", label=True),
                 Column("difference", FLOAT, "mean of method - opponent over the same questions"),
                 Column("low", FLOAT, "lower end of its 95% interval"),
                 Column("high", FLOAT, "upper end of its 95% interval"),
@@ -326,8 +348,8 @@ TABLES: Mapping[str, Table] = {
             "costs",
             "method and stage",
             (
-                Column("method", TEXT, "the method"),
-                Column("stage", TEXT, "'index' or 'query'"),
+                Column("method", TEXT, "the method", label=True),
+                Column("stage", TEXT, "'index' or 'query'", label=True),
                 Column("n", INT, "documents indexed, or questions answered"),
                 Column("calls", INT, "language model calls", measured=True),
                 Column("tokens_in", pa.int64(), "tokens read by the model", measured=True),
@@ -343,16 +365,37 @@ TABLES: Mapping[str, Table] = {
             "verdict of a judge",
             (
                 QUERY_ID,
-                Column("judge", TEXT, "'pairwise', 'g_eval' or 'llm_rater'"),
-                Column("criterion", TEXT, "comprehensiveness, …, overall; consistency; lr1; …"),
-                Column("method", TEXT, "the method judged"),
-                Column("opponent", TEXT, "pairwise: the other method, later in the alphabet", True),
-                Column("first", TEXT, "pairwise: the method whose answer was shown first", True),
+                Column("judge", TEXT, "'pairwise', 'g_eval' or 'llm_rater'", label=True),
+                Column(
+                    "criterion",
+                    TEXT,
+                    "comprehensiveness, …, overall; consistency; lr1; …",
+                    label=True,
+                ),
+                Column("method", TEXT, "the method judged", label=True),
+                Column(
+                    "opponent",
+                    TEXT,
+                    "pairwise: the other method, later in the alphabet",
+                    True,
+                    label=True,
+                ),
+                Column(
+                    "first",
+                    TEXT,
+                    "pairwise: the method whose answer was shown first",
+                    True,
+                    label=True,
+                ),
                 Column("repeat", INT, "number of the repetition, from 1"),
-                Column("verdict", TEXT, "win, loss, tie; 1 to 5; yes, partly, no; unparsed"),
+                Column(
+                    "verdict", TEXT, "win, loss, tie; 1 to 5; yes, partly, no; unparsed", label=True
+                ),
                 Column("value", FLOAT, "1, 0, 0.5; 1 to 5; 1 or 0; null: unparsed", True),
                 Column("reason", TEXT, "reason that the judge gave, or why it was unparsed"),
-                Column("model", TEXT, "language model that judged; empty: none was called"),
+                Column(
+                    "model", TEXT, "language model that judged; empty: none was called", label=True
+                ),
                 Column("is_own", pa.bool_(), "whether that model wrote an answer that it judged"),
                 Column(
                     "share_shown",
@@ -369,9 +412,14 @@ TABLES: Mapping[str, Table] = {
             "win_rates",
             "method, opponent and criterion",
             (
-                Column("method", TEXT, "the method"),
-                Column("opponent", TEXT, "the other method; each pair has a row in both orders"),
-                Column("criterion", TEXT, "comprehensiveness, …, overall"),
+                Column("method", TEXT, "the method", label=True),
+                Column(
+                    "opponent",
+                    TEXT,
+                    "the other method; each pair has a row in both orders",
+                    label=True,
+                ),
+                Column("criterion", TEXT, "comprehensiveness, …, overall", label=True),
                 Column("win_rate", FLOAT, "a tie counts half; null: no verdict", True),
                 Column("low", FLOAT, "lower end of its 95% interval", True),
                 Column("high", FLOAT, "upper end of its 95% interval", True),
@@ -408,7 +456,7 @@ TABLES: Mapping[str, Table] = {
                 Column("persona", TEXT, "name and description of the persona"),
                 Column("task", TEXT, "what the persona wants to do"),
                 Column("text", TEXT, "the question, about the corpus as a whole"),
-                Column("model", TEXT, "language model that wrote it"),
+                Column("model", TEXT, "language model that wrote it", label=True),
             ),
             ("corpus",),
             ("query_id",),
@@ -417,8 +465,8 @@ TABLES: Mapping[str, Table] = {
             "embedding_calls",
             "batch of embedded texts, or of scored pairs of passages",
             (
-                Column("asset", TEXT, "asset that sent the request"),
-                Column("model", TEXT, "identity of the embedder or scorer"),
+                Column("asset", TEXT, "asset that sent the request", label=True),
+                Column("model", TEXT, "identity of the embedder or scorer", label=True),
                 Column("n_texts", INT, "texts, or pairs, that were not in the memo"),
                 Column("tokens_in", pa.int64(), "tokens read by a server; 0: a local model"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
@@ -431,10 +479,10 @@ TABLES: Mapping[str, Table] = {
             "llm_calls",
             "request to a language model",
             (
-                Column("asset", TEXT, "asset that sent the request"),
+                Column("asset", TEXT, "asset that sent the request", label=True),
                 Column("document_id", TEXT, "document concerned; '' for a whole corpus"),
-                Column("model", TEXT, "identity of the model"),
-                Column("prompt_hash", TEXT, "hash of everything the reply depends on"),
+                Column("model", TEXT, "identity of the model", label=True),
+                Column("prompt_hash", TEXT, "hash of everything the reply depends on", label=True),
                 Column("tokens_in", INT, "tokens read"),
                 Column("tokens_out", INT, "tokens written"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
@@ -445,7 +493,9 @@ TABLES: Mapping[str, Table] = {
                 Column("cached", pa.bool_(), "answered from the memo, at no cost"),
                 Column("cost_usd", FLOAT, "price of the call in US dollars"),
                 Column("error", TEXT, "why it failed; null where it did not", True),
-                Column("run_id", TEXT, "run that sent the request; '' outside a run", True),
+                Column(
+                    "run_id", TEXT, "run that sent the request; '' outside a run", True, label=True
+                ),
                 Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
             ),
             ("corpus",),
@@ -455,9 +505,9 @@ TABLES: Mapping[str, Table] = {
                 f"{folder.rpartition('.')[2]}.index",
                 "table that questions are answered from",
                 (
-                    Column("table_name", TEXT, "the table, as SQL names it"),
+                    Column("table_name", TEXT, "the table, as SQL names it", label=True),
                     Column("n_rows", pa.int64(), "its rows of this corpus"),
-                    Column("content_hash", TEXT, "changes with any of these rows"),
+                    Column("content_hash", TEXT, "changes with any of these rows", label=True),
                 ),
                 ("corpus",),
                 ("table_name",),

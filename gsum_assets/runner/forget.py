@@ -1,4 +1,4 @@
-"""Removal of one document from its folder, all tables, memos and logs, with a final search."""
+"""Removal of one document from its folder, all tables and memos, with a final search."""
 
 import json
 import time

@@ -16,7 +16,6 @@ CONFIG_FILE = "dagster.yaml"
 _IS_DEV = "DAGSTER_IS_DEV_CLI"  # set by `dagster dev` for its processes
 _TEMPORARY = ".tmp_dagster_home_"  # prefix of the folder of a temporary instance
 _LOG = logging.getLogger(__name__)
-PREVIEW = "preview"  # metadata label of events that show rows of a table
 
 
 class InstanceError(ValueError):

@@ -1,4 +1,4 @@
-"""Dagster's storage, whichever database it is: its texts, and previews of rows in its events."""
+"""Dagster's storage, whichever database it is: its texts, and the events of partitions."""
 
 import json
 from collections.abc import Callable, Collection, Iterator
@@ -11,12 +11,8 @@ import dagster as dg
 import sqlalchemy as sa
 
 from gsum_resources.dagster_io import dagster_private as private
-from gsum_resources.dagster_io.event_log import EventLog, engine_of
-from gsum_resources.dagster_io.instance import PREVIEW
 from gsum_resources.state.database import batches_of
 
-_FORGOTTEN = "forgotten preview"
-_PREVIEW_COLUMNS = (("event_logs", "event"), ("asset_keys", "last_materialization"))
 _ROWS_AT_ONCE = 1000
 _EVENTS_OF = "select id from event_logs where asset_key = :key and partition in :keys"
 # without the copy, Dagster reads the latest event that is left
@@ -26,15 +22,6 @@ _NO_LATEST = (
 )
 _TEXT_TYPES = (sa.String, sa.LargeBinary, sa.JSON)
 Connect = Callable[[], AbstractContextManager[sa.Connection]]
-
-
-@dataclass(frozen=True)
-class Preview:
-    """Identify the rows that an event shows; a key of several dimensions is plain text."""
-
-    asset: list[str]
-    partition: str | None
-    run_id: str
 
 
 @dataclass(frozen=True)
@@ -74,30 +61,6 @@ def storage_of(instance: dg.DagsterInstance) -> StorageLocations:
     elif not isinstance(logs, private.NoOpComputeLogManager):
         found.unknown.append(type(logs).__name__)
     return found
-
-
-def forget_previews(log: object, is_kept: Callable[[Preview], bool]) -> int:
-    """Remove the rows that events show, all but those to keep, and return how many events.
-
-    What was removed is overwritten on the disk as far as the database can tell. Of a storage that
-    `storage_of` calls unknown nothing is removed.
-    """
-    if isinstance(log, private.SqliteEventLogStorage):
-        if isinstance(log, EventLog):
-            log.close()  # so that SQLite can fold what it keeps beside its files into them
-        paths = sorted(Path(log._base_dir).glob("*.db"))
-        return sum(_forget_in_file(path, is_kept) for path in paths)
-    if not isinstance(log, private.SqlEventLogStorage):
-        return 0
-    with log.index_connection() as connection:
-        n_removed = _forget_previews(connection, is_kept)
-        engine = connection.engine
-    if n_removed and engine.dialect.name == "postgresql":
-        with engine.connect() as connection:
-            tables = ", ".join(table for table, _ in _PREVIEW_COLUMNS)
-            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
-            alone.exec_driver_sql(f"VACUUM {tables}")
-    return n_removed
 
 
 def wipe_partitions(
@@ -153,45 +116,3 @@ def _text(value: Any) -> str:
     if isinstance(value, (bytes, memoryview)):
         return bytes(value).decode("utf-8", "ignore")
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _forget_in_file(path: Path, is_kept: Callable[[Preview], bool]) -> int:
-    """Remove previews from one SQLite file of the event log."""
-    engine = engine_of(f"sqlite:///{path}")
-    try:
-        with engine.begin() as connection:
-            connection.exec_driver_sql("PRAGMA secure_delete = ON")
-            n_removed = _forget_previews(connection, is_kept)
-        with engine.connect() as connection:
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    finally:
-        engine.dispose()
-    return n_removed
-
-
-def _forget_previews(connection: sa.Connection, is_kept: Callable[[Preview], bool]) -> int:
-    """Remove previews from the tables of a connection."""
-    n_removed = 0
-    for table, column in _PREVIEW_COLUMNS:
-        marked = sa.text(f"select id, {column} from {table} where {column} like :mark")
-        change = sa.text(f"update {table} set {column} = :event where id = :id")
-        for id_, content in connection.execute(marked, {"mark": f'%"label": "{PREVIEW}"%'}).all():
-            if (rewritten := _without_preview(json.loads(content), is_kept)) is not None:
-                connection.execute(change, {"event": rewritten, "id": id_})
-                n_removed += 1
-    return n_removed
-
-
-def _without_preview(event: dict[str, Any], is_kept: Callable[[Preview], bool]) -> str | None:
-    """Return an event without the rows that it shows; None where they are to be kept."""
-    entry = event.get("event_log_entry", event)
-    data = entry["dagster_event"]["event_specific_data"]
-    shown = data.get("materialization") or data
-    key = shown.get("asset_key") or {"path": []}
-    if is_kept(Preview(key["path"], shown.get("partition"), entry["run_id"])):
-        return None
-    for item in shown["metadata_entries"]:
-        if item["label"] == PREVIEW:
-            item["label"] = _FORGOTTEN
-            item["entry_data"]["md_str"] = "A document that was shown here has been deleted."
-    return json.dumps(event)

@@ -1,16 +1,15 @@
 """Metadata of tables, and of each file written, for Dagster's UI."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
-from gsum_resources.dagster_io.instance import PREVIEW
 from gsum_resources.store.catalogue import duckdb_type
 from gsum_resources.store.parquet_store import FILE_NAME, ParquetStore, Partition, Provenance
-from gsum_resources.store.table import Table
+from gsum_resources.store.table import Column, Table
 
 _DIMENSIONS = {
     "corpus": "the corpus, a folder under `corpora`",
@@ -90,7 +89,7 @@ def of_file(
         "file": dg.MetadataValue.path(path if store.is_local else store.fs.unstrip_protocol(path)),
     }
     if sample.num_rows:
-        metadata[PREVIEW] = dg.MetadataValue.md(_preview(table, sample))
+        metadata["preview"] = dg.MetadataValue.md(_preview(table, sample))
     if written.written < written.rows:  # the others are in the base
         metadata["rows_written"] = written.written
     missing = {"failed_requests": written.failed, "filtered_requests": written.filtered}
@@ -172,20 +171,36 @@ def _command(table: Table, where: Mapping[str, str | None]) -> str:
 
 
 def _preview(table: Table, rows: pa.Table) -> str:
-    """Return the first rows as a Markdown table with truncated values."""
-    names = [
-        name
-        for name in rows.column_names
-        if name not in table.dimensions and not _is_unreadable(rows[name].type)
+    """Return the first rows as a Markdown table, with the lengths of texts in place of texts.
+
+    Dagster keeps what it shows for ever, also after a document is deleted.
+    """
+    columns = [
+        column
+        for column in table.columns
+        if column.name in rows.column_names and not _is_unreadable(rows[column.name].type)
     ]
+    names = [column.name for column in columns]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows.select(names).slice(0, _PREVIEW_ROWS).to_pylist():
-        lines.append("| " + " | ".join(_cell(value) for value in row.values()) + " |")
+        cells = (_shown(column, row[column.name]) for column in columns)
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
+def _shown(column: Column, value: Any) -> str:
+    """Return a value as Markdown; of a text its length only."""
+    return length_of(value) if column.is_text and value is not None else _cell(value)
+
+
+def length_of(value: str | Sequence[str]) -> str:
+    """Return `1,204 characters` for a text, `3 values` for a list."""
+    unit = "character" if isinstance(value, str) else "value"
+    return f"{len(value):,} {unit}{'' if len(value) == 1 else 's'}"
+
+
 def _cell(value: object) -> str:
-    """Return a value as escaped Markdown: a document may contain links and images."""
+    """Return a value as escaped Markdown: a label of a corpus may contain links and images."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     text = " ".join(
         text[: 4 * _PREVIEW_CHARACTERS].split()

@@ -12,7 +12,8 @@ class Column:
     """A column: its Arrow type, a one-line description, whether it may be null.
 
     A `measured` column (latency, time) is excluded from the content hash, and may differ after a
-    rebuild.
+    rebuild. A `label` is a string that names no document and quotes none, nor a question or reply:
+    a kind, a model, a metric, a hash.
     """
 
     name: str
@@ -20,6 +21,13 @@ class Column:
     meaning: str
     nullable: bool = False
     measured: bool = False
+    label: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values may name or quote a document, question or reply: strings, but labels."""
+        of_list = self.type.value_type if pa.types.is_list(self.type) else self.type
+        return pa.types.is_string(of_list) and not self.label
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,10 @@ def leftovers(house: House) -> set[str]:
 
 
 def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
-    assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db", "history"}
+    assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db"}
+    assert not {"history", "storage"} & leftovers(
+        indexed
+    )  # before and without forgetting
     arrays = ArrayCache(indexed.store, CORPUS)
     arrays.write("bm25-chunks", "1", {"data": np.zeros(1)})
     (indexed.folder / f"{SECRET}.txt").unlink()
@@ -95,7 +98,7 @@ def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert forget_deleted(indexed) is None  # nothing is looked at yet
     before = requests_by_asset(indexed).total()
     assert indexed.run().is_complete
-    assert leftovers(indexed) == {"state.db", "history"}
+    assert leftovers(indexed) == {"state.db"}
     done = forget_deleted(indexed)
     assert done
     assert done.documents == {CORPUS: sorted([SECRET, OTHER])}
@@ -226,7 +229,7 @@ def test_rows_that_changes_replaced_are_removed(
             table, here, pa.Table.from_pylist(rows, table.schema), Provenance("", "1")
         )
     assert written.written == 1
-    assert leftovers(indexed) == {"state.db", "history", table.name}
+    assert leftovers(indexed) == {"state.db", table.name}
     with indexed.instance() as instance:
         assert indexed.pipeline().forgetting.forget_deleted(instance, at_once=True)
     assert leftovers(indexed) == set()

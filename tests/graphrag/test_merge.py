@@ -301,7 +301,7 @@ def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
     assert rows["e-lamp"]["description"] == "Merged."
     cause = "the server is tired" if reply is None else "the reply is empty"
     assert merged.failures == [
-        f"descriptions of '{name}' are not merged: {cause}" for name in ("Boat", "Lin")
+        f"descriptions of '{entity}' are not merged: {cause}" for entity in ("e-boat", "e-lin")
     ]
 
 

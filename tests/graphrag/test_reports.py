@@ -210,7 +210,7 @@ def test_subcommunity_without_report_is_shown_by_its_elements() -> None:
         return None if is_first else _of_part(request)
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
-    assert done.written.failures == ["community 1 (b) has no report: the server is tired"]
+    assert done.written.failures == ["community 1 has no report: the server is tired"]
     assert set(done.reports) == {"whole", "m", "s"}
     shown = done.model.calls[-1][0].passages
     assert {text[3] for text in shown if text.startswith("On ")} == {"m"}
