@@ -6,6 +6,7 @@ and neither right nor wrong.
 """
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,13 +93,20 @@ class Words:
             reached = following
         return True
 
+    @cached_property
+    def _content(self) -> Sequence[int]:
+        """Positions of the words that are no fillers."""
+        return [i for i, word in enumerate(self._words) if word not in FILLER_WORDS]
+
     def _may_be_left_out(self, position: int) -> bool:
         """Return whether a word is a filler, or a repetition or the beginning of one nearby."""
         word = self._words[position]
-        before = self._words[max(0, position - _NEAR) : position]
-        after = self._words[position + 1 : position + 1 + _NEAR]
-        begins_next = bool(after) and after[0].startswith(word)
-        return word in FILLER_WORDS or word in before or word in after or begins_next
+        if word in FILLER_WORDS:
+            return True
+        i = bisect_left(self._content, position)
+        near = (*self._content[max(0, i - _NEAR) : i], *self._content[i + 1 : i + 1 + _NEAR])
+        begins_next = "".join(self._words[position + 1 : position + 2]).startswith(word)
+        return begins_next or any(self._words[other] == word for other in near)
 
 
 class Speakers:

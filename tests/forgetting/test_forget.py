@@ -86,9 +86,7 @@ def leftovers(house: House) -> set[str]:
 
 def test_deleted_file_leaves_nothing_after_the_next_run(indexed: House) -> None:
     assert leftovers(indexed) >= {"documents", "chunks", "summaries", "state.db"}
-    assert not {"history", "storage"} & leftovers(
-        indexed
-    )  # before and without forgetting
+    assert not {"history", "storage"} & leftovers(indexed)  # before and without forgetting
     arrays = ArrayCache(indexed.store, CORPUS)
     arrays.write("bm25-chunks", "1", {"data": np.zeros(1)})
     (indexed.folder / f"{SECRET}.txt").unlink()

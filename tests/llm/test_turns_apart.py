@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict, Words
@@ -140,6 +140,7 @@ TOKENS = ("um", "uh", "the", "the", "boat", "I mean", "no", "you know", "so", "o
 
 
 @given(st.lists(st.sampled_from(TOKENS)))
+@example(["right", "the", "I mean", "I mean", "um", "the", "boat"])
 def test_only_fillers_and_repetitions_are_left_out(words: list[str]) -> None:
     spoken = " ".join(words)
     assert Words(spoken).hold(trim_speech(spoken)) or not trim_speech(spoken)
