@@ -31,7 +31,9 @@ class Budget(NamedTuple):
     whole_tokens: int
 
 
-def adaptive_contexts(queries: pa.Table, found: Evidence, chunks: Lazy, budget: Budget) -> pa.Table:
+def adaptive_contexts(
+    queries: pa.Table, evidence: Evidence, chunks: Lazy, budget: Budget
+) -> pa.Table:
     """Return rows of `contexts`: for each question the passages of its expected best F1.
 
     Probabilities are those of passages of one document, on which the network was trained. Over
@@ -54,24 +56,24 @@ def adaptive_contexts(queries: pa.Table, found: Evidence, chunks: Lazy, budget: 
     general = queries.filter(pa.array(list(is_general.values()), pa.bool_()))
     fits = _fits(general["document_id"].to_pylist(), places, chunks, budget.whole_tokens)
     whole, similar_to = general.filter(fits), general.filter(pc.invert(fits))["query_id"]
-    tokens_of = _tokens_of(places, found.probabilities)
-    own: dict[str, list[tuple[str, float]]] = {}
-    ordered = found.probabilities.sort_by([("query_id", "ascending"), ("rank", "ascending")])
+    tokens_of = _tokens_of(places, evidence.probabilities)
+    ranked_of: dict[str, list[tuple[str, float]]] = {}
+    ordered = evidence.probabilities.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     for row in ordered.select(["query_id", "chunk_id", "probability"]).to_pylist():
         if not is_general[row["query_id"]]:
-            own.setdefault(row["query_id"], []).append((row["chunk_id"], row["probability"]))
+            ranked_of.setdefault(row["query_id"], []).append((row["chunk_id"], row["probability"]))
     has_one = len(pc.unique(places["document_id"])) < 2
     scopes = dict(zip(*(queries[n].to_pylist() for n in ("query_id", "document_id")), strict=True))
     rows = [
         row
-        for query_id, ranked in own.items()
+        for query_id, ranked in ranked_of.items()
         for row in _chosen(
             query_id, ranked, tokens_of, budget, 1 if has_one or scopes[query_id] else budget.k
         )
     ]
     chosen = pa.Table.from_pylist(rows, TABLES["rankings"].schema)
-    similar = found.rankings.filter(
-        pc.is_in(found.rankings["query_id"], value_set=similar_to.combine_chunks())
+    similar = evidence.rankings.filter(
+        pc.is_in(evidence.rankings["query_id"], value_set=similar_to.combine_chunks())
     )
     best = (best_chunks(chosen, budget.k_max), best_chunks(similar, budget.k))
     shown = sorted({chunk_id for rows in best for chunk_id in rows["item_id"].to_pylist()})
@@ -91,10 +93,10 @@ def adaptive_contexts(queries: pa.Table, found: Evidence, chunks: Lazy, budget: 
 
 def _tokens_of(places: pa.Table, probabilities: pa.Table) -> dict[str, int]:
     """Return the word pieces of each passage that has a probability."""
-    own = places.filter(
+    judged = places.filter(
         pc.is_in(places["chunk_id"], value_set=pc.unique(probabilities["chunk_id"]))
     )
-    return dict(zip(own["chunk_id"].to_pylist(), own["n_tokens"].to_pylist(), strict=True))
+    return dict(zip(judged["chunk_id"].to_pylist(), judged["n_tokens"].to_pylist(), strict=True))
 
 
 def _rows_in(chunks: Lazy, scopes: Sequence[str | None]) -> pa.Table:
@@ -111,8 +113,10 @@ def _fits(
 
     @cache
     def fits(scope: str | None) -> bool:
-        own = places if scope is None else places.filter(pc.equal(places["document_id"], scope))
-        if (pc.sum(own["n_tokens"]).as_py() or 0) > most_tokens:
+        passages = (
+            places if scope is None else places.filter(pc.equal(places["document_id"], scope))
+        )
+        if (pc.sum(passages["n_tokens"]).as_py() or 0) > most_tokens:
             return False
         read = read_sentences(_rows_in(chunks, [scope])["text"].to_pylist())
         return not is_speech([sentence.speaker for sentence in read])

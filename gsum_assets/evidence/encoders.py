@@ -37,6 +37,6 @@ class EvidenceNetwork(nn.Module):
 
 
 def _messages(state: Tensor, senders: Tensor) -> Tensor:
-    there = (senders >= 0).to(state.dtype)
-    sums = (state[senders.clamp(min=0)] * there[..., None]).sum(1)  # (n, hidden)
-    return sums / there.sum(1, keepdim=True).clamp(min=1)
+    is_sender = (senders >= 0).to(state.dtype)
+    sums = (state[senders.clamp(min=0)] * is_sender[..., None]).sum(1)  # (n, hidden)
+    return sums / is_sender.sum(1, keepdim=True).clamp(min=1)

@@ -1,6 +1,6 @@
 """What speaks for a passage: the probability that it loses if a feature were average."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ def reasons(
     model: Model,
     scaled: np.ndarray,
     edges: Sequence[np.ndarray],
-    found: np.ndarray,
+    probabilities: np.ndarray,
     chosen: np.ndarray,
 ) -> list[list[str]]:
     """Return the strongest reasons for each chosen passage, as "best sentence +0.21".
@@ -28,18 +28,18 @@ def reasons(
     Parameters
     ----------
     scaled, edges : inputs of the model.
-    found : its probabilities, `(n,)`.
+    probabilities : its probabilities, `(n,)`.
     chosen : rows of the passages.
     """
     near = within_reach(chosen, edges, model.n_layers)
     places = np.searchsorted(near, chosen)
-    found, scaled, edges = found[chosen], scaled[near], among(near, edges)
+    probabilities, scaled, edges = probabilities[chosen], scaled[near], among(near, edges)
     group_of = np.array([name.partition(":")[0] for name in model.names])
     groups = list(dict.fromkeys(group_of.tolist()))
-    losses = np.empty((len(found), len(groups)))
+    losses = np.empty((len(probabilities), len(groups)))
     for column, group in enumerate(groups):
         without = np.where(group_of == group, np.float32(0), scaled)
-        losses[:, column] = found - model.probabilities(without, edges)[places]
+        losses[:, column] = probabilities - model.probabilities(without, edges)[places]
     best = np.argsort(-losses.round(6), axis=1, kind="stable")[:, :N_SHOWN]
     return [
         [f"{groups[i]} {loss[i]:+.2f}" for i in order if loss[i] >= _LEAST]
@@ -54,21 +54,19 @@ def explained(probabilities: pa.Table, contexts: pa.Table) -> str:
     ----------
     probabilities, contexts : rows of `evidence.probabilities` and `contexts` of one question.
     """
-    return "\n".join(_lines(probabilities, contexts))
-
-
-def _lines(probabilities: pa.Table, contexts: pa.Table) -> Iterator[str]:
-    known = {row["chunk_id"]: row for row in probabilities.to_pylist()}
+    judged = {row["chunk_id"]: row for row in probabilities.to_pylist()}
     read = contexts.sort_by("rank").to_pylist()
-    total = sum(row["probability"] for row in known.values())
-    yield (
-        f"passages read: {len(read)} of {len(known)} judged, "
+    total = sum(row["probability"] for row in judged.values())
+    lines = [
+        f"passages read: {len(read)} of {len(judged)} judged, "
         f"{total:.1f} of which are expected to hold evidence"
-    )
+    ]
     for row in read:
-        one = known.get(row["node_id"])
-        if one is None:  # found when its document was searched alone
-            continue
-        because = ", ".join(one["reasons"]) or "no single feature"
-        location = f"{row['document_id']}, passage {row['position']}"
-        yield f"  {one['probability']:5.2f}  {location} ({row['node_id']}): {because}"
+        # a passage that was found when its document was searched alone is not judged
+        if judgement := judged.get(row["node_id"]):
+            because = ", ".join(judgement["reasons"]) or "no single feature"
+            location = f"{row['document_id']}, passage {row['position']}"
+            lines.append(
+                f"  {judgement['probability']:5.2f}  {location} ({row['node_id']}): {because}"
+            )
+    return "\n".join(lines)

@@ -71,26 +71,28 @@ def signals(
     }
 
 
-def own_features(scope: Scope, question: Question, found: Mapping[str, np.ndarray]) -> np.ndarray:
+def own_features(
+    scope: Scope, question: Question, signal_of: Mapping[str, np.ndarray]
+) -> np.ndarray:
     """Return the features `OWN` of all passages, `(n, len(OWN))`.
 
     Parameters
     ----------
-    found : the result of `signals`.
+    signal_of : the result of `signals`.
     """
     speaker = np.array(
-        [0.0 if one is None else named(one, question.text) for one in scope.sentences]
+        [0.0 if passage is None else named(passage, question.text) for passage in scope.sentences]
     )
-    dense, ones = found["dense"], np.ones(len(scope))
+    dense, ones = signal_of["dense"], np.ones(len(scope))
     situation = (
         math.log(len(scope)),
         math.log1p(len(question.terms)),
         dense.max(),
         dense.std(),
-        found["best sentence"].max(),
+        signal_of["best sentence"].max(),
     )
     columns = [
-        *(form for name in SIGNALS for form in forms(found[name])),
+        *(form for name in SIGNALS for form in forms(signal_of[name])),
         speaker,
         standardized(speaker),
         scope.places,
@@ -121,10 +123,10 @@ def coverage(having: np.ndarray) -> np.ndarray:
     having : whether each passage has a word, `(n_words, n)`.
     """
     n, shares, total = having.shape[1], np.zeros(having.shape[1]), 0.0
-    for own in having[having.any(axis=1)]:
-        m = int(own.sum())
+    for having_one in having[having.any(axis=1)]:
+        m = int(having_one.sum())
         idf = math.log(1 + (n - m + 0.5) / (m + 0.5))
-        shares[own] += idf
+        shares[having_one] += idf
         total += idf
     return shares / (total or 1.0)
 

@@ -60,10 +60,12 @@ def fine_tune(
         for number in range(n)
     ]
     losses = np.mean([member.losses for member in members], axis=0)
-    precisions = [np.concatenate(own) for own in zip(*(m.precisions for m in members), strict=True)]
+    precisions = [
+        np.concatenate(of_epoch) for of_epoch in zip(*(m.precisions for m in members), strict=True)
+    ]
     log = [
-        Epoch(epoch, float(losses[epoch - 1]) if epoch else None, float(own.mean()))
-        for epoch, own in enumerate(precisions)
+        Epoch(epoch, float(losses[epoch - 1]) if epoch else None, float(of_epoch.mean()))
+        for epoch, of_epoch in enumerate(precisions)
     ]
     return start.with_weights([member.weights for member in members]), log
 

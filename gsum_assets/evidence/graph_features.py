@@ -28,14 +28,14 @@ GRAPH = (
 """Names of the features in the order of their columns."""
 
 
-def graph_features(scope: Scope, found: Mapping[str, np.ndarray]) -> np.ndarray:
+def graph_features(scope: Scope, signal_of: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the features `GRAPH` of all passages, `(n, len(GRAPH))`.
 
     Parameters
     ----------
-    found : scores by the name of the signal, `(n,)` each (`features.signals`).
+    signal_of : scores by the name of the signal, `(n,)` each (`features.signals`).
     """
-    scaled = {name: standardized(values) for name, values in found.items()}
+    scaled = {name: standardized(values) for name, values in signal_of.items()}
     scaled["all signals"] = np.mean([scaled[name] for name in _COMBINED], axis=0)
     columns = [shape for name in _SIGNALS for shape in around(scope, scaled[name])]
     for name in _WALKED:
@@ -48,7 +48,13 @@ def around(scope: Scope, scores: np.ndarray) -> list[np.ndarray]:
     """Return the scores of the neighbours, mean and best of the nearest, and a smoothed score."""
     neighbours = [at(scores, column, _MISSING) for column in scope.before.T[::-1]]
     neighbours += [at(scores, column, _MISSING) for column in scope.behind.T]
-    return [*neighbours, *_of_nearest(scope, scores), smooth(scope, scores)]
+    is_near = scope.nearest >= 0  # (n, N_NEAREST)
+    mean = best = np.full(len(scores), _MISSING)
+    if is_near.any():  # a single passage has no other
+        values = scores[scope.nearest]
+        mean = (values * is_near).sum(axis=1) / is_near.sum(axis=1)
+        best = np.where(is_near, values, -np.inf).max(axis=1)
+    return [*neighbours, mean, best, smooth(scope, scores)]
 
 
 def walk_from(scope: Scope, scores: np.ndarray) -> np.ndarray:
@@ -71,12 +77,3 @@ def smooth(scope: Scope, scores: np.ndarray) -> np.ndarray:
 def at(scores: np.ndarray, rows: np.ndarray, missing: float | np.ndarray) -> np.ndarray:
     """Return the scores at `rows`, `(n,)`, and `missing` where a row is -1."""
     return np.where(rows >= 0, scores[rows], missing)
-
-
-def _of_nearest(scope: Scope, scores: np.ndarray) -> list[np.ndarray]:
-    there = scope.nearest >= 0  # (n, N_NEAREST)
-    if not there.any():  # a single passage has no other
-        return [np.full(len(scores), _MISSING)] * 2
-    values = scores[scope.nearest]
-    mean = (values * there).sum(axis=1) / there.sum(axis=1)
-    return [mean, np.where(there, values, -np.inf).max(axis=1)]

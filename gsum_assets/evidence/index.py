@@ -56,12 +56,12 @@ def _model(inputs: Inputs) -> Result:
         Words(inputs.settings("language")),
         CandidateSettings.model_validate(inputs.settings("evidence.candidates")).n,
     )
-    found = learnt(examples, load_network(variant.weights), settings, lessons.data)
-    inputs.log(f"{inputs.step} {inputs.variant}: {found.summary}")
-    model, log = model_rows(found, lessons.documents(collection), settings, embedder.identity)
+    learning = learnt(examples, load_network(variant.weights), settings, lessons.data)
+    inputs.log(f"{inputs.step} {inputs.variant}: {learning.summary}")
+    model, log = model_rows(learning, lessons.documents(collection), settings, embedder.identity)
 
     def shown() -> Mapping[str, Any]:
-        return {"model": {"training": found.summary}}
+        return {"model": {"training": learning.summary}}
 
     return Result(model, beside={"training_log": log}, shown=shown)
 

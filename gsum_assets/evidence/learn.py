@@ -52,9 +52,9 @@ class Lessons(NamedTuple):
         """Return n questions, those with the smallest hashes, in the same order."""
         ids = self.questions.ids
         smallest = sorted(range(len(ids)), key=lambda i: hash_texts([ids[i]]))[:n]
-        kept = sorted(smallest)
+        chosen = sorted(smallest)
         return self._replace(
-            questions=self.questions.take(kept), texts=[self.texts[i] for i in kept]
+            questions=self.questions.take(chosen), texts=[self.texts[i] for i in chosen]
         )
 
 
@@ -84,19 +84,19 @@ def marked_questions(
     """
     splits = sorted(set(queries["split"].to_pylist()) - {None, ""})
     if split is not None and split not in splits:
-        known = f"splits: {', '.join(splits)}" if splits else "no question names a split"
+        named = f"splits: {', '.join(splits)}" if splits else "no question names a split"
         raise ValueError(
-            f"[evidence.training] split = '{split}': there is no such split ({known}); name one "
+            f"[evidence.training] split = '{split}': there is no such split ({named}); name one "
             "of them, or leave `split` out"
         )
-    own = queries.filter(pc.equal(queries["split"], split or DEFAULT_SPLIT))
-    own = own.filter(pc.greater(pc.list_value_length(own["relevant_chunk_ids"]), 0))
-    if not own.num_rows:
+    marked = queries.filter(pc.equal(queries["split"], split or DEFAULT_SPLIT))
+    marked = marked.filter(pc.greater(pc.list_value_length(marked["relevant_chunk_ids"]), 0))
+    if not marked.num_rows:
         return None
-    ids, marks = own["query_id"].to_pylist(), own["relevant_chunk_ids"].to_pylist()
+    ids, marks = marked["query_id"].to_pylist(), marked["relevant_chunk_ids"].to_pylist()
     evidence = {i: frozenset(chunk_ids) for i, chunk_ids in zip(ids, marks, strict=True)}
-    questions = Questions.from_tables(own, query_embeddings)
-    return Lessons(MARKED, questions, own["text"].to_pylist(), evidence)
+    questions = Questions.from_tables(marked, query_embeddings)
+    return Lessons(MARKED, questions, marked["text"].to_pylist(), evidence)
 
 
 def simulated_questions(
@@ -138,19 +138,19 @@ def examples_of(
     A question over the whole corpus is a group of its own.
     """
     questions, index = lessons.questions, SentenceIndex.of_rows(sentences)
-    found = []
-    for one in judge(collection, index, questions, lessons.texts, words, n_candidates):
-        query_id = questions.ids[one.number]
+    examples = []
+    for judged in judge(collection, index, questions, lessons.texts, words, n_candidates):
+        query_id = questions.ids[judged.number]
         evidence = lessons.evidence[query_id]
-        found.append(
+        examples.append(
             Example(
-                questions.document_ids[one.number] or query_id,
-                one.features,
-                edges_of(one.scope),
-                np.array([chunk_id in evidence for chunk_id in one.scope.ids]),
+                questions.document_ids[judged.number] or query_id,
+                judged.features,
+                edges_of(judged.scope),
+                np.array([chunk_id in evidence for chunk_id in judged.scope.ids]),
             )
         )
-    return found
+    return examples
 
 
 def with_probable(examples: Sequence[Example], network: Network) -> list[Example]:
@@ -216,7 +216,7 @@ def _too_few(n: int, data: str, settings: TrainingSettings) -> str:
 
 
 def model_rows(
-    found: Learnt, documents: set[str], settings: TrainingSettings, embedding_model: str
+    learning: Learnt, documents: set[str], settings: TrainingSettings, embedding_model: str
 ) -> tuple[pa.Table, pa.Table]:
     """Return the rows of `evidence.model` (one) and `evidence.training_log`.
 
@@ -224,18 +224,18 @@ def model_rows(
     ----------
     documents : those that the examples are from.
     """
-    is_own = found.data != PACKAGED
+    is_own = learning.data != PACKAGED
     row = {
-        "data": found.data,
+        "data": learning.data,
         "embedding_model": embedding_model,
-        "n_questions": found.n_questions,
+        "n_questions": learning.n_questions,
         "learnt_from": sorted(map(learnt_hash, documents)) if is_own else [],
         "settings": json.dumps(settings.model_dump(), sort_keys=True),
-        "weights": packed(found.network),
+        "weights": packed(learning.network),
     }
     return (
         pa.Table.from_pylist([row], TABLES["evidence.model"].schema),
         pa.Table.from_pylist(
-            [epoch._asdict() for epoch in found.log], TABLES["evidence.training_log"].schema
+            [epoch._asdict() for epoch in learning.log], TABLES["evidence.training_log"].schema
         ),
     )

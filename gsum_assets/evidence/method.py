@@ -6,7 +6,6 @@ from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
 from gsum_assets.evidence.learn import PACKAGED
-from gsum_assets.evidence.network import Model
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
@@ -26,8 +25,16 @@ def _rank(inputs: Inputs) -> Result:
     queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
     n_chunks = len(collection.chunk_ids)
     settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
-    model, prose = _models(inputs)
-    found = rank(
+    variant = VARIANTS[inputs.variant]
+    prose = load_model(variant.prose) if variant.prose else None
+    if variant.finetuned:
+        row = inputs.table("model").to_pylist()[0]
+        model = unpacked(row["weights"])
+        if row["data"] != PACKAGED:
+            prose = None  # a corpus of its own taught the model
+    else:
+        model = load_model(variant.weights)
+    evidence = rank(
         collection,
         sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
         Questions.from_tables(queries, inputs.table("query_embeddings")),
@@ -37,40 +44,25 @@ def _rank(inputs: Inputs) -> Result:
         settings.n,
         prose=prose,
     )
-    return Result(found.rankings, beside={"probabilities": found.probabilities})
-
-
-def _models(inputs: Inputs) -> tuple[Model, Model | None]:
-    """Return the model, and the one for prose; None: a corpus of its own taught the first."""
-    chosen = VARIANTS[inputs.variant]
-    prose = load_model(chosen.prose) if chosen.prose else None
-    if not chosen.finetuned:
-        return load_model(chosen.weights), prose
-    row = inputs.table("model").to_pylist()[0]
-    return unpacked(row["weights"]), prose if row["data"] == PACKAGED else None
+    return Result(evidence.rankings, beside={"probabilities": evidence.probabilities})
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
     if not VARIANTS[inputs.variant].adaptive:
         return contexts_of(inputs, _k(inputs))
-    found = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
-    return adaptive_contexts(
-        inputs.table("queries"), found, inputs.tables["chunks"], _budget(inputs)
-    )
-
-
-def _budget(inputs: Inputs) -> Budget:
+    evidence = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
     longest = settings.max_tokens or settings.k_max * inputs.settings("chunking")["max_tokens"]
-    return Budget(settings.k_max, longest, _k(inputs), settings.whole_tokens)
+    return adaptive_contexts(
+        inputs.table("queries"),
+        evidence,
+        inputs.tables["chunks"],
+        Budget(settings.k_max, longest, _k(inputs), settings.whole_tokens),
+    )
 
 
 def _k(inputs: Inputs) -> int:
     return RetrievalSettings.model_validate(inputs.settings("retrieval")).main_k
-
-
-def _explain(inputs: Inputs) -> str:
-    return explained(inputs.table("probabilities"), inputs.table("contexts"))
 
 
 METHOD = Method(
@@ -92,7 +84,7 @@ METHOD = Method(
         Step(_contexts, CONTEXTS, ("chunks",), pool=None, code_version="5"),
     ),
     settings=EvidenceSettings,
-    explain=_explain,
+    explain=lambda inputs: explained(inputs.table("probabilities"), inputs.table("contexts")),
     k="retrieval.k",
     without_k=[name for name, one in VARIANTS.items() if one.adaptive],
     weighted=True,

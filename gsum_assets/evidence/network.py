@@ -86,7 +86,7 @@ class Network(Model):
 
     def with_weights(self, weights: Sequence[Mapping[str, np.ndarray]]) -> "Network":
         """Return an ensemble of networks with these weights, which reads the same features."""
-        stacked = {name: np.stack([one[name] for one in weights]) for name in weights[0]}
+        stacked = {name: np.stack([member[name] for member in weights]) for name in weights[0]}
         return replace(self, weights=stacked)
 
     @property
@@ -117,11 +117,11 @@ def within_reach(rows: np.ndarray, edges: Sequence[np.ndarray], n_steps: int) ->
 
 def among(rows: np.ndarray, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return the edges between rows, ascending, as indices into them; -1 for other senders."""
-    found = []
+    columns = []
     for kind in edges:
         places = np.searchsorted(rows, kind[rows]).clip(0, len(rows) - 1)
-        found.append(np.where(rows[places] == kind[rows], places, -1))
-    return found
+        columns.append(np.where(rows[places] == kind[rows], places, -1))
+    return columns
 
 
 def messages(state: np.ndarray, senders: np.ndarray) -> np.ndarray:
@@ -132,13 +132,14 @@ def messages(state: np.ndarray, senders: np.ndarray) -> np.ndarray:
     state : `(s, n, h)`.
     senders : rows of the senders, -1 for none, `(n, width)`.
     """
-    there = senders >= 0
+    is_sender = senders >= 0
     first, *others = (
-        state[:, one] * known[:, None] for one, known in zip(senders.T, there.T, strict=True)
+        state[:, column] * is_known[:, None]
+        for column, is_known in zip(senders.T, is_sender.T, strict=True)
     )
     if not others:
         return first
-    return sum(others, first) / np.maximum(there.sum(axis=1), 1)[:, None].astype(np.float32)
+    return sum(others, first) / np.maximum(is_sender.sum(axis=1), 1)[:, None].astype(np.float32)
 
 
 def relu(values: np.ndarray) -> np.ndarray:

@@ -82,40 +82,39 @@ def rank(
         return len(model_for(scope).names) > len(OWN)
 
     blocks: list[tuple[int, dict[str, list], dict[str, list]]] = []
-    for one in judge(
+    for judged in judge(
         collection, sentences, questions, texts, words, n_candidates, clock, reads_graph
     ):
         started = clock()
-        own = model_for(one.scope)
-        edges = edges_of(one.scope) if own.has_messages else []
-        scaled = own.scaled(one.features[:, : len(own.names)])
-        found = own.probabilities(scaled, edges).round(6)
-        order = top(found[None], one.scope.ids, len(found))[0]
-        because = reasons(own, scaled, edges, found, order[:N_EXPLAINED])
-        scores, ranked = found, order
-        if not question_aspects(texts[one.number]):
-            scores = one.features[:, DENSE]
-            ranked = top(scores[None], one.scope.ids, len(scores))[0]
-        latency = one.latency_s + clock() - started
-        query_id = questions.ids[one.number]
+        model_of_scope = model_for(judged.scope)
+        edges = edges_of(judged.scope) if model_of_scope.has_messages else []
+        scaled = model_of_scope.scaled(judged.features[:, : len(model_of_scope.names)])
+        probabilities = model_of_scope.probabilities(scaled, edges).round(6)
+        order = top(probabilities[None], judged.scope.ids, len(probabilities))[0]
+        because = reasons(model_of_scope, scaled, edges, probabilities, order[:N_EXPLAINED])
+        scores, ranked = probabilities, order
+        if not question_aspects(texts[judged.number]):
+            scores = judged.features[:, DENSE]
+            ranked = top(scores[None], judged.scope.ids, len(scores))[0]
+        latency = judged.latency_s + clock() - started
+        query_id = questions.ids[judged.number]
         blocks.append(
             (
-                one.number,
-                _ranking_rows(query_id, one, scores, ranked, latency),
+                judged.number,
+                _ranking_rows(query_id, judged, scores, ranked, latency),
                 {
                     "query_id": [query_id] * len(order),
-                    "chunk_id": [one.scope.ids[i] for i in order.tolist()],
+                    "chunk_id": [judged.scope.ids[i] for i in order.tolist()],
                     "rank": list(range(1, len(order) + 1)),
-                    "probability": found[order].tolist(),
+                    "probability": probabilities[order].tolist(),
                     "reasons": because + [[]] * (len(order) - len(because)),
                 },
             )
         )
     blocks.sort(key=lambda block: block[0])
-    rankings, probabilities = TABLES["rankings"].schema, TABLES["evidence.probabilities"].schema
     return Evidence(
-        _table([block[1] for block in blocks], rankings),
-        _table([block[2] for block in blocks], probabilities),
+        _table([block[1] for block in blocks], TABLES["rankings"].schema),
+        _table([block[2] for block in blocks], TABLES["evidence.probabilities"].schema),
     )
 
 
@@ -141,7 +140,12 @@ def judge(
         If the vectors of questions and sentences have different lengths.
     """
     assert questions.embeddings is not None
-    _check_dimensions(questions.embeddings, sentences)
+    dim = questions.embeddings.shape[1]
+    if sentences.dim not in (None, dim):
+        raise ValueError(
+            f"evidence: question vectors have {dim} dimensions, sentence vectors {sentences.dim}; "
+            "materialize evidence/sentences with the questions' embedding model"
+        )
     for members, inside in scopes(questions, collection):
         index = ScopeIndex(inside, sentences, words)
         whole = index.scope() if len(index) <= n_candidates else None
@@ -161,22 +165,13 @@ def judge(
             yield Judged(member, scope, index.document_ids(rows), features, latency)
 
 
-def _check_dimensions(vectors: np.ndarray, sentences: SentenceIndex) -> None:
-    dim = sentences.dim
-    if dim is not None and vectors.shape[1] != dim:
-        raise ValueError(
-            f"evidence: question vectors have {vectors.shape[1]} dimensions, sentence vectors "
-            f"{dim}; materialize evidence/sentences with the questions' embedding model"
-        )
-
-
 def _ranking_rows(
-    query_id: str, one: Judged, found: np.ndarray, order: np.ndarray, latency: float
+    query_id: str, judged: Judged, scores: np.ndarray, order: np.ndarray, latency: float
 ) -> dict[str, list]:
     """Return rows of `rankings`: documents by their best passage, then passages."""
     best: dict[str, float] = {}
     for i in order:
-        best.setdefault(one.documents[int(i)], float(found[i]))
+        best.setdefault(judged.documents[int(i)], float(scores[i]))
     documents = sorted(best, key=lambda document: (-best[document], document))[:DEPTH]
     chunks = order[:DEPTH]
     n = len(documents) + len(chunks)
@@ -184,8 +179,8 @@ def _ranking_rows(
         "query_id": [query_id] * n,
         "level": ["document"] * len(documents) + ["node"] * len(chunks),
         "rank": [*range(1, len(documents) + 1), *range(1, len(chunks) + 1)],
-        "item_id": [*documents, *(one.scope.ids[i] for i in chunks.tolist())],
-        "score": [*(best[document] for document in documents), *found[chunks].tolist()],
+        "item_id": [*documents, *(judged.scope.ids[i] for i in chunks.tolist())],
+        "score": [*(best[document] for document in documents), *scores[chunks].tolist()],
         "latency_s": [latency] * n,
     }
 

@@ -51,8 +51,8 @@ class Scope:
     @cached_property
     def is_speech(self) -> bool:
         """Whether the sentences are said by speakers."""
-        passages = [one for one in self.sentences if one is not None]
-        return is_speech([speaker for one in passages for speaker in one.speakers])
+        passages = [passage for passage in self.sentences if passage is not None]
+        return is_speech([speaker for passage in passages for speaker in passage.speakers])
 
     @cached_property
     def nearest(self) -> np.ndarray:
@@ -72,15 +72,15 @@ class Scope:
         """
         n = len(self)
         weights = np.zeros((n, n))
-        own = np.arange(n)
+        nodes = np.arange(n)
         for others in (self.before[:, 0], self.behind[:, 0]):
-            there = others >= 0
-            weights[own[there], others[there]] = 0.5
+            has_other = others >= 0
+            weights[nodes[has_other], others[has_other]] = 0.5
         for others in self.nearest.T:
-            here, there = own[others >= 0], others[others >= 0]
-            cosine = np.maximum((self.vectors[here] * self.vectors[there]).sum(axis=1), 0)
-            weights[here, there] = np.maximum(weights[here, there], cosine)
-            weights[there, here] = np.maximum(weights[there, here], cosine)
+            ends, near = nodes[others >= 0], others[others >= 0]
+            cosine = np.maximum((self.vectors[ends] * self.vectors[near]).sum(axis=1), 0)
+            weights[ends, near] = np.maximum(weights[ends, near], cosine)
+            weights[near, ends] = np.maximum(weights[near, ends], cosine)
         steps = weights / (weights.sum(axis=1, keepdims=True) + 1e-9)
         return np.linalg.inv(np.eye(n) - 0.85 * steps.T) * 0.15
 
@@ -121,10 +121,10 @@ class ScopeIndex:
 
     def having(self, terms: AnyOf[str], chosen: np.ndarray | None = None) -> np.ndarray:
         """Return which terms, in alphabetical order, passages have, `(n_terms, n)`."""
-        found = np.zeros((len(terms), len(self)), bool)
-        for row, term in zip(found, sorted(terms), strict=True):
+        has_term = np.zeros((len(terms), len(self)), bool)
+        for row, term in zip(has_term, sorted(terms), strict=True):
             row[self.bm25.having(term)] = True
-        return found if chosen is None else found[:, chosen]
+        return has_term if chosen is None else has_term[:, chosen]
 
     def document_ids(self, chosen: np.ndarray) -> list[str]:
         """Return the document of each passage."""
@@ -154,13 +154,13 @@ class ScopeIndex:
         n = len(self._owner)
         row_of = np.full(n, -1)
         row_of[chosen] = np.arange(len(chosen))
-        found = np.full((len(chosen), FURTHEST), -1)
+        shifted = np.full((len(chosen), FURTHEST), -1)
         for step in range(1, FURTHEST + 1):
             other = chosen + sign * step
             inside = (other >= 0) & (other < n)
             inside[inside] = self._owner[other[inside]] == self._owner[chosen[inside]]
-            found[inside, step - 1] = row_of[other[inside]]
-        return found
+            shifted[inside, step - 1] = row_of[other[inside]]
+        return shifted
 
 
 def standardized(values: np.ndarray) -> np.ndarray:

@@ -53,14 +53,20 @@ class JoinedSentences:
 
     def __init__(self, passages: Sequence[Sentences | None]) -> None:
         self._n_passages = len(passages)
-        own = [(i, one) for i, one in enumerate(passages) if one is not None]
-        lengths = np.array([len(one.vectors) for _, one in own], int)
-        self._owners = np.repeat(np.array([i for i, _ in own], int), lengths)
+        present = [(i, sentences) for i, sentences in enumerate(passages) if sentences is not None]
+        lengths = np.array([len(sentences.vectors) for _, sentences in present], int)
+        self._owners = np.repeat(np.array([i for i, _ in present], int), lengths)
         ends = np.repeat(np.cumsum(lengths), lengths)
         starts = ends - np.repeat(lengths, lengths)
-        vectors = [np.empty((0, 1), np.float32)] if not own else [one.vectors for _, one in own]
+        vectors = (
+            [np.empty((0, 1), np.float32)]
+            if not present
+            else [sentences.vectors for _, sentences in present]
+        )
         self.vectors = np.concatenate(vectors)
-        self._n_words = np.concatenate([np.empty(0, int), *(one.n_words for _, one in own)])
+        self._n_words = np.concatenate(
+            [np.empty(0, int), *(sentences.n_words for _, sentences in present)]
+        )
         self._bounds = self._windows(starts, ends)
 
     def _windows(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -112,13 +118,13 @@ class JoinedSentences:
         A window is 3 or 6 sentences in a row, or a whole shorter passage; its vector is the sum of
         the sentences' vectors, each weighted by its words.
         """
-        found = np.full(self._n_passages, -np.inf)
+        best = np.full(self._n_passages, -np.inf)
         if len(self._bounds):
             sums = _sums((self.vectors @ question) * self._n_words)
             first, last = self._bounds.T
             cosines = (sums[last] - sums[first]) / (self._lengths + 1e-9)
-            np.maximum.at(found, self._owners[first], np.round(cosines, 6))
-        return np.where(np.isfinite(found), found, 0.0)
+            np.maximum.at(best, self._owners[first], np.round(cosines, 6))
+        return np.where(np.isfinite(best), best, 0.0)
 
 
 def _sums(values: np.ndarray) -> np.ndarray:
@@ -159,8 +165,10 @@ class SentenceArrays(NamedTuple):
 
     def at(self, index: int) -> Sentences:
         """Return the sentences of passage number `index`."""
-        own = slice(*self.starts[index : index + 2].tolist())
-        return Sentences(self.vectors[own], self.n_words[own], self.speakers[own].tolist())
+        of_passage = slice(*self.starts[index : index + 2].tolist())
+        return Sentences(
+            self.vectors[of_passage], self.n_words[of_passage], self.speakers[of_passage].tolist()
+        )
 
 
 class SentenceIndex:
@@ -186,19 +194,19 @@ class SentenceIndex:
 
     def of(self, chunk_ids: Sequence[str]) -> list[Sentences | None]:
         """Return the sentences of each passage, None for one that has none, `(n,)`."""
-        wanted = np.array(chunk_ids)
-        found: list[Sentences | None] = [None] * len(wanted)
-        left = np.argsort(wanted)  # in order, the search in a part is faster
+        id_array = np.array(chunk_ids)
+        sentences: list[Sentences | None] = [None] * len(id_array)
+        left = np.argsort(id_array)  # in order, the search in a part is faster
         for part in self._parts:
             if not len(left):
                 break
-            ids = wanted[left]
+            ids = id_array[left]
             places = np.searchsorted(part.passages, ids).clip(0, len(part.passages) - 1)
             is_there = part.passages[places] == ids
-            for i, place in zip(left[is_there].tolist(), places[is_there].tolist(), strict=True):
-                found[i] = part.at(place)
+            for i, position in zip(left[is_there].tolist(), places[is_there].tolist(), strict=True):
+                sentences[i] = part.at(position)
             left = left[~is_there]
-        return found
+        return sentences
 
 
 def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> SentenceIndex:
@@ -214,13 +222,13 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
     parts, versions = [], []
     for part in table.parts():
         versions.append(version := str(part.version()))
-        kept = cache.read(_KEPT_AS, version)
-        if kept is None and (rows := part.get()).num_rows:
-            kept = SentenceArrays.of(rows)._asdict()
+        arrays = cache.read(_KEPT_AS, version)
+        if arrays is None and (rows := part.get()).num_rows:
+            arrays = SentenceArrays.of(rows)._asdict()
             if part.version() == version:  # not written meanwhile
-                cache.write(_KEPT_AS, version, kept)
-                kept = cache.read(_KEPT_AS, version) or kept
-        if kept:
-            parts.append(SentenceArrays(**kept))
+                cache.write(_KEPT_AS, version, arrays)
+                arrays = cache.read(_KEPT_AS, version) or arrays
+        if arrays:
+            parts.append(SentenceArrays(**arrays))
     cache.keep_only(_KEPT_AS, versions)
     return SentenceIndex(parts)

@@ -1,8 +1,5 @@
 """Sentences of all passages with their vectors, so that a question needs only its own vector."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import pyarrow as pa
 
 from gsum_assets.pipeline.embed import vector_column
@@ -18,19 +15,7 @@ def sentence_rows(chunks: pa.Table, embedder: Embedder) -> pa.Table:
     passage that consists of noise has no sentence.
     """
     rows = [
-        row
-        for chunk in chunks.select(["chunk_id", "document_id", "text"]).to_pylist()
-        for row in _sentences(chunk)
-    ]
-    if not rows:
-        return TABLES["evidence.sentences"].empty()
-    vectors = embedder.embed([row.pop("text") for row in rows])
-    return pa.Table.from_pylist(rows).append_column("embedding", vector_column(vectors))
-
-
-def _sentences(chunk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for position, sentence in enumerate(read_sentences([chunk["text"]])):
-        yield {
+        {
             "chunk_id": chunk["chunk_id"],
             "document_id": chunk["document_id"],
             "position": position,
@@ -38,3 +23,10 @@ def _sentences(chunk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "n_words": len(sentence.text.split()),
             "text": sentence.text,
         }
+        for chunk in chunks.select(["chunk_id", "document_id", "text"]).to_pylist()
+        for position, sentence in enumerate(read_sentences([chunk["text"]]))
+    ]
+    if not rows:
+        return TABLES["evidence.sentences"].empty()
+    vectors = embedder.embed([row.pop("text") for row in rows])
+    return pa.Table.from_pylist(rows).append_column("embedding", vector_column(vectors))

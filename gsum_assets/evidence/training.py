@@ -168,13 +168,13 @@ def cross_validated(
 ) -> list[np.ndarray]:
     """Return probabilities of each example's passages by models that never saw its group."""
     fold_of = folds_of([example.group for example in examples], n_folds)
-    found: list[np.ndarray] = [np.empty(0)] * len(examples)
+    probabilities: list[np.ndarray] = [np.empty(0)] * len(examples)
     for fold in range(n_folds):
         judge = learn([e for e in examples if fold_of[e.group] != fold])
         for i, example in enumerate(examples):
             if fold_of[example.group] == fold:
-                found[i] = judge(example)
-    return found
+                probabilities[i] = judge(example)
+    return probabilities
 
 
 def learn_network(names: Sequence[str], recipe: Recipe) -> Learn:
@@ -182,7 +182,9 @@ def learn_network(names: Sequence[str], recipe: Recipe) -> Learn:
 
     def learn(examples: Sequence[Example]) -> Judge:
         network = train(examples, names, recipe)
-        return lambda one: network.probabilities(network.scaled(one.features), one.edges)
+        return lambda example: network.probabilities(
+            network.scaled(example.features), example.edges
+        )
 
     return learn
 

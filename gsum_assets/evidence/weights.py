@@ -24,9 +24,9 @@ def packaged() -> Path:
 
 def load_network(name: str, file: Path | None = None) -> Network:
     """Return one of the networks of a file, see `load_model`."""
-    found = load_model(name, file)
-    assert isinstance(found, Network)
-    return found
+    model = load_model(name, file)
+    assert isinstance(model, Network)
+    return model
 
 
 @cache
@@ -77,8 +77,8 @@ def save_models(models: Mapping[str, Model], file: Path, data: str) -> None:
     metadata = {"format": str(FORMAT), "data": data}
     for name, model in models.items():
         metadata[f"{name}.features"] = json.dumps(list(model.names), ensure_ascii=False)
-        own = {"mean": model.mean, "deviation": model.deviation, **model.weights}
-        for key, values in own.items():
+        of_model = {"mean": model.mean, "deviation": model.deviation, **model.weights}
+        for key, values in of_model.items():
             arrays[f"{name}/{key}"] = np.ascontiguousarray(values, np.float32)
     save_file(arrays, file, metadata)
 

@@ -136,9 +136,9 @@ def _normalized(n_nodes: int, edges: Edges) -> "csr_matrix":
     """Return D^(-1/2) A D^(-1/2) of the undirected graph with self-loops (equation 5)."""
     from scipy.sparse import csr_matrix
 
-    own = np.arange(n_nodes)
+    loops = np.arange(n_nodes)
     rows, columns = (
-        np.concatenate([*ends, own])
+        np.concatenate([*ends, loops])
         for ends in ((edges.sources, edges.targets), (edges.targets, edges.sources))
     )
     adjacency = csr_matrix((np.ones(len(rows)), (rows, columns)), (n_nodes, n_nodes))
@@ -153,9 +153,9 @@ def passage_graph(n_nodes: int, edges: Edges) -> "DGLGraph":
     import dgl
     import torch
 
-    own = np.arange(n_nodes)
+    loops = np.arange(n_nodes)
     sources, targets = (
-        torch.from_numpy(np.concatenate([ends, own])) for ends in (edges.sources, edges.targets)
+        torch.from_numpy(np.concatenate([ends, loops])) for ends in (edges.sources, edges.targets)
     )
     graph = dgl.to_bidirected(dgl.graph((sources, targets), num_nodes=n_nodes))
     return cast("dgl.DGLGraph", graph)

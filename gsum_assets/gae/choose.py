@@ -63,8 +63,8 @@ def agreements(
         yield "node", "corpus", name, t_value(whole.of_nodes(_reranks(labels)))
     within = list(held_out_within(collection, language, settings.n_probes))
     for name, labels in nodes.items():
-        found = [probes.of_nodes(_reranks(labels[chunks])) for _, chunks, probes in within]
-        yield "node", "document", name, t_value(joined(found))
+        scores = [probes.of_nodes(_reranks(labels[chunks])) for _, chunks, probes in within]
+        yield "node", "document", name, t_value(joined(scores))
 
 
 def _reranks(labels: np.ndarray) -> Method:
@@ -97,19 +97,15 @@ def stability(clusterer: Clusterer, labels: np.ndarray, seed: int = 0) -> float:
     """
     random = np.random.default_rng(seed)
     n = len(labels)
-    found = []
+    similarities = []
     for _ in range(_RESAMPLES):
-        kept = np.flatnonzero(random.random(n) >= _LEFT_OUT)
-        if len(kept):
-            found.append(_jaccard(labels[kept], clusterer(kept)))
-    return float(np.mean(found)) if found else 1.0
-
-
-def _jaccard(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the number of pairs joined in both clusterings over those joined in either."""
-    both = n_pairs(left * (int(right.max(initial=0)) + 1) + right)
-    either = n_pairs(left) + n_pairs(right) - both
-    return both / either if either else 1.0
+        subset = np.flatnonzero(random.random(n) >= _LEFT_OUT)
+        if len(subset):
+            before, after = labels[subset], clusterer(subset)
+            n_both = n_pairs(before * (int(after.max(initial=0)) + 1) + after)
+            n_either = n_pairs(before) + n_pairs(after) - n_both
+            similarities.append(n_both / n_either if n_either else 1.0)
+    return float(np.mean(similarities)) if similarities else 1.0
 
 
 def n_pairs(labels: np.ndarray) -> int:

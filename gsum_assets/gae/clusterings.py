@@ -102,15 +102,15 @@ def clusterings(
     queries : rows of `queries`; read for pair precision and recall.
     language : BCP 47 code.
     """
-    found = {level.name: labels_of(clusters, level) for level in levels(collection)}
+    labels = {level.name: labels_of(clusters, level) for level in levels(collection)}
     facts = {
         (level.name, name): fact
         for level in levels(collection)
         for name, fact in _facts(
-            level, found[level.name], graph_edges, embeddings, queries, settings
+            level, labels[level.name], graph_edges, embeddings, queries, settings
         )
     }
-    agreed = agreements(collection, found["document"], found["node"], language, settings)
+    agreed = agreements(collection, labels["document"], labels["node"], language, settings)
     rows = []
     for (level, scope), judged in groupby(agreed, key=lambda row: row[:2]):
         verdicts = {
@@ -161,7 +161,10 @@ def _facts(
 ) -> Iterator[tuple[str, dict]]:
     """Yield the name and the quality measures of each clustering of a level."""
     vectors = level_vectors(embeddings, level, "gae/embeddings")
-    together = _together(queries, level)
+    column = "relevant_document_ids" if level.name == "document" else "relevant_chunk_ids"
+    index = {passage_id: i for i, passage_id in enumerate(level.ids)}
+    relevant = [{index[i] for i in ids or () if i in index} for ids in queries[column].to_pylist()]
+    together = [ids for ids in relevant if len(ids) > 1]
     ways = _ways(graph_edges, embeddings, level, settings)
     for name in labels:
         sizes = np.bincount(labels[name])
@@ -186,18 +189,10 @@ def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
     from sklearn.metrics import silhouette_score
 
     if len(labels) > _SILHOUETTE_OF:
-        taken = np.random.default_rng(0).choice(len(labels), _SILHOUETTE_OF, replace=False)
-        vectors, labels = vectors[taken], labels[taken]
+        sample = np.random.default_rng(0).choice(len(labels), _SILHOUETTE_OF, replace=False)
+        vectors, labels = vectors[sample], labels[sample]
     n = len(np.unique(labels))
     return float(silhouette_score(vectors, labels)) if 2 <= n < len(labels) else None
-
-
-def _together(queries: pa.Table, level: Level) -> Sequence[AnyOf[int]]:
-    """Return the indices of the relevant passages of each question that has at least two."""
-    column = "relevant_document_ids" if level.name == "document" else "relevant_chunk_ids"
-    index = {passage_id: i for i, passage_id in enumerate(level.ids)}
-    named = [{index[i] for i in ids or () if i in index} for ids in queries[column].to_pylist()]
-    return [ids for ids in named if len(ids) > 1]
 
 
 def pair_scores(
@@ -216,7 +211,7 @@ def pair_scores(
     true = {(a, b) for ids in together for a in ids for b in ids if a < b}
     if not true:
         return None, None
-    known = np.array(sorted({index for pair in true for index in pair}))
+    relevant = np.array(sorted({index for pair in true for index in pair}))
     hits = sum(labels[a] == labels[b] for a, b in true)
-    found = n_pairs(labels[known])
-    return (hits / found if found else None), hits / len(true)
+    n_joined = n_pairs(labels[relevant])
+    return (hits / n_joined if n_joined else None), hits / len(true)

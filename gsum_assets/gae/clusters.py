@@ -32,31 +32,31 @@ def clusterers(
     """
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     scaled = embeddings / np.where(lengths > 0, lengths, 1) if settings.unit_length else embeddings
-    found: dict[str, Clusterer] = {
+    clusterer_of: dict[str, Clusterer] = {
         f"leiden-{resolution:g}": partial(_leiden_of, edges, resolution, settings.seed)
         for resolution in settings.resolutions
     }
     if len(embeddings) <= _MOST_EXACT:
         eps, least = settings.dbscan_eps, settings.dbscan_min_samples
-        found["dbscan"] = lambda kept: dbscan(embeddings[kept], eps, least)
-        found["hdbscan"] = lambda kept: hdbscan(scaled[kept], settings.hdbscan_min_size)
-    found["k_means"] = lambda kept: k_means(
-        scaled[kept], max(1, round(len(kept) / settings.k_means_size)), settings.seed
+        clusterer_of["dbscan"] = lambda subset: dbscan(embeddings[subset], eps, least)
+        clusterer_of["hdbscan"] = lambda subset: hdbscan(scaled[subset], settings.hdbscan_min_size)
+    clusterer_of["k_means"] = lambda subset: k_means(
+        scaled[subset], max(1, round(len(subset) / settings.k_means_size)), settings.seed
     )
     if len(embeddings) < 2:
-        return dict.fromkeys(found, lambda kept: np.arange(len(kept)))
-    return found
+        return dict.fromkeys(clusterer_of, lambda subset: np.arange(len(subset)))
+    return clusterer_of
 
 
-def _leiden_of(edges: Edges, resolution: float, seed: int, kept: np.ndarray) -> np.ndarray:
-    """Return the Leiden communities of the subgraph of the nodes `kept`."""
-    n = 1 + max(int(np.max(ends, initial=-1)) for ends in (kept, *edges[:2]))
+def _leiden_of(edges: Edges, resolution: float, seed: int, subset: np.ndarray) -> np.ndarray:
+    """Return the Leiden communities of the subgraph of the nodes `subset`."""
+    n = 1 + max(int(np.max(ends, initial=-1)) for ends in (subset, *edges[:2]))
     index = np.full(n, -1)
-    index[kept] = np.arange(len(kept))
+    index[subset] = np.arange(len(subset))
     sources, targets = index[edges.sources], index[edges.targets]
     both = (sources >= 0) & (targets >= 0)
     subgraph = Edges(sources[both], targets[both], edges.weights[both])
-    return leiden(len(kept), subgraph, resolution, seed)
+    return leiden(len(subset), subgraph, resolution, seed)
 
 
 def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.ndarray:
@@ -74,7 +74,7 @@ def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.n
     pairs, inverse = np.unique(np.stack([first, last], 1), axis=0, return_inverse=True)
     total = np.bincount(inverse.ravel(), edges.weights)
     named = [(str(a), str(b), float(w)) for (a, b), w in zip(pairs.tolist(), total, strict=True)]
-    found = np.arange(n_nodes) + n_nodes  # a node without an edge is alone
+    communities = np.arange(n_nodes) + n_nodes  # a node without an edge is alone
     if named:
         _, community_of = native(
             edges=named,
@@ -87,8 +87,8 @@ def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.n
             trials=1,
         )
         for node, community in community_of.items():
-            found[int(node)] = community
-    return by_size(found)
+            communities[int(node)] = community
+    return by_size(communities)
 
 
 def dbscan(embeddings: np.ndarray, eps: float, min_samples: int = 2) -> np.ndarray:
@@ -105,8 +105,8 @@ def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
     if len(embeddings) < min_cluster_size:
         return np.arange(len(embeddings))
     model = HDBSCAN(min_cluster_size, copy=True)  # pyright: ignore[reportArgumentType]
-    found = model.fit_predict(embeddings)
-    return by_size(_without_noise(found))
+    clusters = model.fit_predict(embeddings)
+    return by_size(_without_noise(clusters))
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
@@ -152,8 +152,8 @@ def named_by_members(clusters: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     ----------
     numbers : of the nodes (`content_hash.numbers_of`).
     """
-    found, cluster_of = np.unique(clusters, return_inverse=True)
-    least = np.full(len(found), np.iinfo(np.int64).max)
+    distinct, cluster_of = np.unique(clusters, return_inverse=True)
+    least = np.full(len(distinct), np.iinfo(np.int64).max)
     np.minimum.at(least, cluster_of, numbers)
     return least[cluster_of]
 
@@ -161,6 +161,6 @@ def named_by_members(clusters: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 def _without_noise(clusters: np.ndarray) -> np.ndarray:
     noise = clusters < 0
     alone = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
-    found = clusters.copy()
-    found[noise] = alone
-    return found
+    numbered = clusters.copy()
+    numbered[noise] = alone
+    return numbered

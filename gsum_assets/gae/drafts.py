@@ -1,6 +1,6 @@
 """Passages of a question while they are fitted into the token budget of the final prompt."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -41,8 +41,10 @@ class Passage:
 
     def show(self, text: str, fate: Fate) -> None:
         """Set the text to show; a text equal to the original has the fate 'whole'."""
-        own = self.row["text"]
-        self.text, self.fate = (own, "whole") if text.strip() == own.strip() else (text, fate)
+        original = self.row["text"]
+        self.text, self.fate = (
+            (original, "whole") if text.strip() == original.strip() else (text, fate)
+        )
 
 
 @dataclass
@@ -96,7 +98,15 @@ def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Result:
             best.show(best.row["text"], "whole")
     sizes = lengths((p.text for d in drafts for p in d.passages), count_tokens)
     for draft in drafts:
-        _fit(draft, sizes, count_tokens)
+        shown = [passage for passage in draft.passages if passage.text]
+        total = sum(sizes[passage.text] + draft.room.mark for passage in shown)
+        while total > draft.room.tokens and len(shown) > 1:
+            last = shown.pop()
+            total -= sizes[last.text] + draft.room.mark
+            last.text, last.fate = "", "dropped"
+        if shown and total > draft.room.tokens:
+            free = draft.room.tokens - draft.room.mark
+            shown[0].show(cut_to_tokens(shown[0].text, free, count_tokens), "cut")
     sizes |= lengths((p.text for d in drafts for p in d.passages), count_tokens)
     rows = [
         _row(draft, passage, sizes[passage.text])
@@ -104,36 +114,21 @@ def fitted(drafts: Sequence[Draft], count_tokens: CountTokens) -> Result:
         for passage in sorted(draft.passages, key=lambda passage: passage.row["rank"])
     ]
     schema = TABLES["gae.refined_contexts"].schema
-    return Result(pa.Table.from_pylist(rows, schema), list(_too_small(drafts)))
-
-
-def _fit(draft: Draft, sizes: Mapping[str, int], count_tokens: CountTokens) -> None:
-    shown = [passage for passage in draft.passages if passage.text]
-    total = sum(sizes[passage.text] + draft.room.mark for passage in shown)
-    while total > draft.room.tokens and len(shown) > 1:
-        last = shown.pop()
-        total -= sizes[last.text] + draft.room.mark
-        last.text, last.fate = "", "dropped"
-    if shown and total > draft.room.tokens:
-        free = draft.room.tokens - draft.room.mark
-        shown[0].show(cut_to_tokens(shown[0].text, free, count_tokens), "cut")
-
-
-def _too_small(drafts: Iterable[Draft]) -> Iterable[str]:
-    for draft in drafts:
-        if draft.room.is_too_small:
-            yield (
-                f"question '{draft.question.query_id}': question and instructions leave "
-                f"{draft.room.tokens} word pieces of the prompt for passages, so the best passage "
-                "is cut to a few words; raise prompt_tokens in corpus.toml, [gae.refine]"
-            )
+    failures = [
+        f"question '{draft.question.query_id}': question and instructions leave "
+        f"{draft.room.tokens} word pieces of the prompt for passages, so the best passage "
+        "is cut to a few words; raise prompt_tokens in corpus.toml, [gae.refine]"
+        for draft in drafts
+        if draft.room.is_too_small
+    ]
+    return Result(pa.Table.from_pylist(rows, schema), failures)
 
 
 def _row(draft: Draft, passage: Passage, n_tokens: int) -> dict:
-    kept = ("sample", "rank", "node_id", "node_kind", "document_id", "position")
+    copied = ("sample", "rank", "node_id", "node_kind", "document_id", "position")
     return {
         "query_id": draft.question.query_id,
-        **{name: passage.row[name] for name in kept},
+        **{name: passage.row[name] for name in copied},
         "score": passage.score,
         "grade": passage.grade,
         "fate": passage.fate,

@@ -43,12 +43,12 @@ class GraphEncoder(nn.Module):
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the weights for `autoencoder.encode`; batch norm is one scale and shift."""
         state = {name: array.numpy(force=True) for name, array in self.state_dict().items()}
-        found = {f"weight.{i}": state[f"convs.{i}.weight"] for i in range(len(self.convs))}
+        arrays = {f"weight.{i}": state[f"convs.{i}.weight"] for i in range(len(self.convs))}
         for i in range(len(self.activations)):
             weight, bias, mean, variance = (
                 state[f"activations.{i}.0.{name}"].astype(np.float64)
                 for name in ("weight", "bias", "running_mean", "running_var")
             )
             scale = weight / np.sqrt(variance + _EPSILON)
-            found |= {f"scale.{i}": scale, f"shift.{i}": bias - mean * scale}
-        return found
+            arrays |= {f"scale.{i}": scale, f"shift.{i}": bias - mean * scale}
+        return arrays

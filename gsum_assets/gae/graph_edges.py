@@ -119,10 +119,10 @@ def nearest_by_words(words: "csr_matrix", k: int, engine: Engine = LOCAL) -> Edg
 
     Texts without a common word have no edge.
     """
-    found = nearest_by_product(words, k, engine)
-    row, column = np.nonzero(found.similarities > 0)
-    weights = found.similarities[row, column].astype(np.float64)
-    return Edges(row, found.indices[row, column].astype(np.int64), weights)
+    neighbours = nearest_by_product(words, k, engine)
+    row, column = np.nonzero(neighbours.similarities > 0)
+    weights = neighbours.similarities[row, column].astype(np.float64)
+    return Edges(row, neighbours.indices[row, column].astype(np.int64), weights)
 
 
 def edges_of(rows: pa.Table, level: str, ids: Sequence[str]) -> Edges:

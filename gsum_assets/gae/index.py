@@ -137,10 +137,10 @@ def _clusters(inputs: Inputs) -> pa.Table:
 
 def _clusterings(inputs: Inputs) -> Result:
     inputs.column("model", "epochs")  # the choice is part of the trained state: it depends on this
-    found, embeddings = inputs.table("clusters"), inputs.table("embeddings")
+    clusters, embeddings = inputs.table("clusters"), inputs.table("embeddings")
     collection = collection_of(inputs, "chunk_embeddings")
     judged = clusterings(
-        found,
+        clusters,
         inputs.table("graph_edges"),
         embeddings,
         collection,
@@ -150,7 +150,9 @@ def _clusterings(inputs: Inputs) -> Result:
     )
     return Result(
         judged,
-        shown=lambda: {"clusterings": _chosen(inputs.title, judged, found, embeddings, collection)},
+        shown=lambda: {
+            "clusterings": _chosen(inputs.title, judged, clusters, embeddings, collection)
+        },
     )
 
 

@@ -49,14 +49,14 @@ def indices_of(named: pa.ChunkedArray, ids: Sequence[str], asset: str) -> np.nda
     ValueError
         If an id is not in `ids`.
     """
-    found = pc.index_in(named, value_set=pa.array(ids, pa.string()))
-    if found.null_count:
-        first = named.filter(pc.is_null(found))[0].as_py()
+    indices = pc.index_in(named, value_set=pa.array(ids, pa.string()))
+    if indices.null_count:
+        first = named.filter(pc.is_null(indices))[0].as_py()
         raise ValueError(
-            f"{asset}: {found.null_count} passages are not in the corpus (first: '{first}'); "
+            f"{asset}: {indices.null_count} passages are not in the corpus (first: '{first}'); "
             f"materialize {asset} again"
         )
-    return found.to_numpy().astype(np.int64)
+    return indices.to_numpy().astype(np.int64)
 
 
 def in_order(rows: pa.Table, ids: Sequence[str], asset: str) -> pa.Table:
@@ -67,15 +67,15 @@ def in_order(rows: pa.Table, ids: Sequence[str], asset: str) -> pa.Table:
     ValueError
         If an id has no row.
     """
-    wanted = pa.array(ids, pa.string())
-    found = pc.index_in(wanted, value_set=rows["passage_id"].combine_chunks())
-    if found.null_count:
-        first = wanted.filter(pc.is_null(found))[0].as_py()
+    id_array = pa.array(ids, pa.string())
+    indices = pc.index_in(id_array, value_set=rows["passage_id"].combine_chunks())
+    if indices.null_count:
+        first = id_array.filter(pc.is_null(indices))[0].as_py()
         raise ValueError(
-            f"{asset}: {found.null_count} of {len(ids)} passages have no row (first: '{first}'); "
+            f"{asset}: {indices.null_count} of {len(ids)} passages have no row (first: '{first}'); "
             f"materialize {asset} again"
         )
-    return rows.take(found)
+    return rows.take(indices)
 
 
 def vector_rows(level: str, ids: Sequence[str], vectors: np.ndarray) -> pa.Table:

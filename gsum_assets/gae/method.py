@@ -1,6 +1,6 @@
 """Graph-augmented summarization with a chosen or the published clustering, and its ablations."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -55,10 +55,6 @@ def _rank(inputs: Inputs) -> pa.Table:
     )
 
 
-def _contexts(inputs: Inputs) -> pa.Table:
-    return contexts_of(inputs, _k(inputs))
-
-
 def _topics(inputs: Inputs) -> Result:
     chosen = VARIANTS[inputs.variant]
     if not (chosen.reflects and chosen.clusters):
@@ -88,13 +84,13 @@ def _refined_contexts(inputs: Inputs) -> Result:
         return unrefined_contexts(
             contexts, inputs.table("queries"), settings, max_words, n_word_pieces
         )
-    found, judged = inputs.table("topics"), inputs.table("reflections")
+    topic_rows, judged = inputs.table("topics"), inputs.table("reflections")
     model, prompts = inputs.model("language_model"), inputs.prompts("gae")
     return _by_scope(
         inputs,
         lambda queries, clusters: refined_contexts(
             contexts,
-            found,
+            topic_rows,
             judged,
             clusters,
             queries,
@@ -112,23 +108,17 @@ def _by_scope(inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Resul
     queries = inputs.table("queries")
     of_corpus = pc.is_null(queries["document_id"])
     among = {"corpus": of_corpus, "document": pc.invert(of_corpus)}
-    clusters = _clusters_of(inputs, among)
+    clusters: dict[str, Mapping[str, int]] = {scope: {} for scope in among}
+    chosen = VARIANTS[inputs.variant]
+    if chosen.clusters:
+        *_, nodes = levels(collection_of(inputs))
+        of_scopes = ChosenClusters(chosen, _tables(inputs))
+        for scope in among:
+            labels = of_scopes.of(nodes, scope).labels.tolist()
+            clusters[scope] = dict(zip(nodes.ids, labels, strict=True))
     results = [ask(queries.filter(mask), clusters[scope]) for scope, mask in among.items()]
     rows = pa.concat_tables([result.rows for result in results]).combine_chunks()
     return Result(rows, [failure for result in results for failure in result.failures])
-
-
-def _clusters_of(inputs: Inputs, scopes: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
-    """Return the cluster of each chunk id by scope; empty if the method uses no clusters."""
-    chosen = VARIANTS[inputs.variant]
-    if not chosen.clusters:
-        return {scope: {} for scope in scopes}
-    *_, nodes = levels(collection_of(inputs))
-    clusters = ChosenClusters(chosen, _tables(inputs))
-    return {
-        scope: dict(zip(nodes.ids, clusters.of(nodes, scope).labels.tolist(), strict=True))
-        for scope in scopes
-    }
 
 
 METHOD = Method(
@@ -142,7 +132,7 @@ METHOD = Method(
             (*TEXTS, "chunk_embeddings", *_CLUSTERS, "query_embeddings"),
             code_version="3",
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+        Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),
         Step(
             _topics,
             {

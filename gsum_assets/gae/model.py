@@ -48,8 +48,8 @@ class Model(NamedTuple):
     @property
     def tensors(self) -> dict[str, np.ndarray]:
         """All arrays by name: "node.bases.idf"."""
-        bases = {f"{level}.bases": found._asdict() for level, found in self.bases.items()}
-        weights = {f"{level}.encoder": found for level, found in self.weights.items()}
+        bases = {f"{level}.bases": of_level._asdict() for level, of_level in self.bases.items()}
+        weights = {f"{level}.encoder": of_level for level, of_level in self.weights.items()}
         return {
             f"{group}.{name}": array
             for group, arrays in {**bases, **weights}.items()
@@ -172,7 +172,7 @@ def embeddings(
     for level in levels(collection):
         vectors = np.zeros((len(level.ids), dim), np.float32)
         if weights := model.weights.get(level.name):
-            found = level_vectors(features, level, "gae/node_features")
-            vectors = encode(weights, found, edges_of(edges, level.name, level.ids))
+            vectors_of_level = level_vectors(features, level, "gae/node_features")
+            vectors = encode(weights, vectors_of_level, edges_of(edges, level.name, level.ids))
         tables.append(vector_rows(level.name, level.ids, vectors))
     return pa.concat_tables(tables).combine_chunks()

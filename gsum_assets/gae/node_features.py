@@ -52,15 +52,15 @@ def fitted_bases(
     collection: Collection, language: str, settings: GraphSettings
 ) -> dict[str, Bases]:
     """Return the bases of each level that has two passages or more."""
-    found = {}
+    bases = {}
     for level, vectors in zip(levels(collection), level_embeddings(collection), strict=True):
         if len(level.ids) > 1:
             words = Words(language)
-            known = word_statistics(level.texts, words)
-            found[level.name] = bases_of(
-                known, word_vectors(level.texts, words, known), vectors, settings
+            statistics = word_statistics(level.texts, words)
+            bases[level.name] = bases_of(
+                statistics, word_vectors(level.texts, words, statistics), vectors, settings
             )
-    return found
+    return bases
 
 
 def level_embeddings(collection: Collection) -> tuple[np.ndarray, np.ndarray]:
@@ -91,8 +91,8 @@ def node_features(
         padded = np.zeros((len(level.ids), width), np.float32)
         if bases := known.get(level.name):
             words = word_vectors(level.texts, Words(language), bases.words)
-            found = features(bases, words, vectors, settings)
-            padded[:, : found.shape[1]] = found
+            vectors_of_level = features(bases, words, vectors, settings)
+            padded[:, : vectors_of_level.shape[1]] = vectors_of_level
         tables.append(vector_rows(level.name, level.ids, padded))
     return pa.concat_tables(tables).combine_chunks()
 
@@ -121,13 +121,16 @@ def bases_of(
 
     The number of components is `settings.dim`, or less if a matrix has fewer.
     """
+    from sklearn.decomposition import PCA
+
     n, n_words = words.shape  # pyright: ignore[reportGeneralTypeIssues] - scipy allows None
     dim = max(1, min(settings.dim, n - 1, embeddings.shape[1], n_words - 1))
     word_mean, word_basis = _word_basis(words, dim)
-    vector_mean, vector_basis = _vector_basis(embeddings, dim)
+    pca = PCA(dim, svd_solver="covariance_eigh").fit(embeddings.astype(np.float64))
+    vector_basis = _without_noise(np.asarray(pca.components_), pca.singular_values_).T
     stored = word_basis.astype(np.float16)
     return Bases(
-        *known, stored, word_mean @ stored.astype(float), vector_basis, vector_mean @ vector_basis
+        *known, stored, word_mean @ stored.astype(float), vector_basis, pca.mean_ @ vector_basis
     )
 
 
@@ -165,13 +168,6 @@ def _word_basis(words: "csr_matrix", dim: int) -> tuple[np.ndarray, np.ndarray]:
     left, right = (basis @ left, right) if of_passages else (left, right @ basis.T)
     _, right = svd_flip(left, right, u_based_decision=False)
     return means, _without_noise(np.asarray(right), lengths).T
-
-
-def _vector_basis(vectors: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.decomposition import PCA
-
-    found = PCA(dim, svd_solver="covariance_eigh").fit(vectors.astype(np.float64))
-    return found.mean_, _without_noise(np.asarray(found.components_), found.singular_values_).T
 
 
 def _without_noise(components: np.ndarray, lengths: np.ndarray) -> np.ndarray:

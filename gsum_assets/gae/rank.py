@@ -74,9 +74,9 @@ class ChosenClusters:
             pc.equal(rows["clustering"], _PUBLISHED) if published else rows["is_chosen"]
         )
         if not rows.num_rows:
-            wanted = _PUBLISHED if published else "chosen"
+            clustering = _PUBLISHED if published else "chosen"
             raise ValueError(
-                f"gae/clusterings: no clustering '{wanted}' of level '{level}'; DBSCAN is left "
+                f"gae/clusterings: no clustering '{clustering}' of level '{level}'; DBSCAN is left "
                 "out beyond 16,383 passages, use the method gae instead"
             )
         name, weight = rows["clustering"][0].as_py(), rows["weight"][0].as_py()
@@ -111,9 +111,9 @@ class ClusterRerank:
 
     def scores(self, questions: Questions) -> Scores:
         """Return the scores of both levels; candidates are not negative, others are."""
-        found = self._first.scores(questions)
+        scores = self._first.scores(questions)
         return Scores(
-            self._moved(found.nodes, self._nodes), self._moved(found.documents, self._documents)
+            self._moved(scores.nodes, self._nodes), self._moved(scores.documents, self._documents)
         )
 
     def _moved(self, scores: np.ndarray, clusters: Clusters) -> np.ndarray:

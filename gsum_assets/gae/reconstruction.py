@@ -34,10 +34,6 @@ def reconstruction_loss(
     columns : sampled nodes, drawn without replacement, that represent all nodes as the second of a
         pair; None: all nodes, and the loss is exact.
     """
-    return _reconstruction().apply(embeddings, adjacency, columns)
-
-
-def _reconstruction():
     import torch
 
     class Reconstruction(torch.autograd.Function):
@@ -54,7 +50,7 @@ def _reconstruction():
             (gradient,) = ctx.saved_tensors
             return gradient * outputs[0], None, None
 
-    return Reconstruction
+    return Reconstruction.apply(embeddings, adjacency, columns)
 
 
 def _over_all(

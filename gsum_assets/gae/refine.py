@@ -18,7 +18,7 @@ from gsum_assets.gae.prompts import NOTHING, PROMPTS
 from gsum_assets.gae.settings import RefineSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
-from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
+from gsum_resources.protocols.models import Completion, LanguageModel, Request
 
 _PROMPTS: Mapping[Fate, str] = {"edited": "edit", "condensed": "condense", "reduced": "reduce"}
 _NOTHING = re.compile(rf"[\W_]*{NOTHING}[\W_]*", re.IGNORECASE)
@@ -59,20 +59,28 @@ def refined_contexts(
         Rows of `gae.refined_contexts` ordered by its key, one for each passage. The prompts that
         `answer_questions` builds from them keep to `settings.prompt_tokens`.
     """
-    found = drafts(contexts, queries, settings, max_words, count_tokens)
+    all_drafts = drafts(contexts, queries, settings, max_words, count_tokens)
     relevances = (
         {(row["query_id"], row["cluster"]): row["relevance"] for row in topics.to_pylist()},
         {(row["query_id"], row["node_id"]): row["relevance"] for row in reflections.to_pylist()},
     )
-    for draft in found:
+    for draft in all_drafts:
         for passage in draft.passages:
             key, node_id = draft.question.query_id, passage.row["node_id"]
             topic = relevances[0].get((key, clusters.get(node_id, -1)))
             passage.score = weighted(topic, relevances[1].get((key, node_id)), settings)
             passage.grade = grade(passage.score, settings)
-        _allow(draft, settings)
-    failures = _rewrite(found, model, count_tokens, prompts)
-    result = fitted(found, count_tokens)
+        draft.passages.sort(
+            key=lambda passage: (
+                -(settings.medium if passage.score is None else passage.score),
+                passage.row["rank"],
+            )
+        )
+        allowed, slack = allowances([_wish(p, settings) for p in draft.passages], draft.room)
+        for passage, allowance in zip(draft.passages, allowed, strict=True):
+            passage.allowance, passage.limit = allowance, int(slack * allowance)
+    failures = _rewrite(all_drafts, model, count_tokens, prompts)
+    result = fitted(all_drafts, count_tokens)
     return Result(result.rows, [*failures, *result.failures])
 
 
@@ -87,11 +95,11 @@ def unrefined_contexts(
 
     Parameters and result are those of `refined_contexts`.
     """
-    found = drafts(contexts, queries, settings, max_words, count_tokens)
-    for draft in found:
+    all_drafts = drafts(contexts, queries, settings, max_words, count_tokens)
+    for draft in all_drafts:
         for passage in draft.passages:
             passage.show(passage.row["text"], "whole")
-    return fitted(found, count_tokens)
+    return fitted(all_drafts, count_tokens)
 
 
 def weighted(topic: float | None, passage: float | None, settings: RefineSettings) -> float | None:
@@ -106,19 +114,6 @@ def grade(score: float | None, settings: RefineSettings) -> Grade | None:
     if score is None:
         return None
     return "high" if score >= settings.high else "medium" if score >= settings.medium else "low"
-
-
-def _allow(draft: Draft, settings: RefineSettings) -> None:
-    """Order the passages, and set the allowance of each."""
-    draft.passages.sort(
-        key=lambda passage: (
-            -(settings.medium if passage.score is None else passage.score),
-            passage.row["rank"],
-        )
-    )
-    allowed, slack = allowances([_wish(p, settings) for p in draft.passages], draft.room)
-    for passage, allowance in zip(draft.passages, allowed, strict=True):
-        passage.allowance, passage.limit = allowance, int(slack * allowance)
 
 
 def _wish(passage: Passage, settings: RefineSettings) -> int:
@@ -136,20 +131,23 @@ def _pieces_per_word(passage: Passage) -> float:
 
 
 def _rewrite(
-    found: Sequence[Draft], model: LanguageModel, count_tokens: CountTokens, prompts: Prompts
+    all_drafts: Sequence[Draft], model: LanguageModel, count_tokens: CountTokens, prompts: Prompts
 ) -> list[str]:
     """Set the text of each passage with an allowance, and return a line per failed request."""
     requested: list[tuple[Draft, Passage, Fate]] = []
-    for draft in found:
+    for draft in all_drafts:
         for passage in draft.passages:
             if passage.allowance and passage.grade:
                 requested.append((draft, passage, _wanted(passage)))
             elif passage.allowance:
                 _show_own(passage, count_tokens)
     replies = model.complete([_request(*item, prompts) for item in requested])
-    texts = [
-        _text_of(reply, passage) for reply, (_, passage, _) in zip(replies, requested, strict=True)
-    ]
+    texts = []
+    for reply, (_, passage, _) in zip(replies, requested, strict=True):
+        text = reply.text if isinstance(reply, Completion) else ""
+        if "[1]" not in passage.row["text"]:  # a mark that the passage has itself stays
+            text = _MARK.sub("", text)
+        texts.append(text.strip())
     sizes = lengths(texts, count_tokens)
     failures = []
     for (draft, passage, fate), reply, text in zip(requested, replies, texts, strict=True):
@@ -186,13 +184,6 @@ def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Re
         max_words=max_words,
         document_id=passage.row["document_id"] or "",
     )
-
-
-def _text_of(reply: Reply, passage: Passage) -> str:
-    """Return the text of a reply, without a mark that the passage does not have itself."""
-    if not isinstance(reply, Completion):
-        return ""
-    return reply.text.strip() if "[1]" in passage.row["text"] else _MARK.sub("", reply.text).strip()
 
 
 def _show_own(passage: Passage, count_tokens: CountTokens) -> None:

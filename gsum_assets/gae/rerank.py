@@ -45,12 +45,16 @@ def reranked(
     np.ndarray
         `(n_questions, n_passages)`; scores of candidates are not negative, all others are.
     """
-    found = scores.astype(np.float64) - 2  # below every candidate
+    reordered = scores.astype(np.float64) - 2  # below every candidate
     for row, values in enumerate(scores.astype(np.float64)):
         best = np.argsort(-values, kind="stable")[: settings.candidates_per_k * k]
-        own = values[best]
+        best_values = values[best]
         if settings.scores == "normalized":
-            span = own[0] - own[-1]
-            own = (own - own[-1]) / span if span > 0 else np.ones(len(own))
-        found[row, best] = own + weight * (rerank(own, clusters[best]) - own)
-    return found
+            span = best_values[0] - best_values[-1]
+            best_values = (
+                (best_values - best_values[-1]) / span if span > 0 else np.ones(len(best_values))
+            )
+        reordered[row, best] = best_values + weight * (
+            rerank(best_values, clusters[best]) - best_values
+        )
+    return reordered

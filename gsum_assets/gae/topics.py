@@ -58,7 +58,12 @@ def topics(
         If a passage has no cluster.
     """
     questions = questions_with_passages(contexts, queries)
-    _check_clusters(questions, clusters)
+    passages = {row["node_id"] for question in questions for row in question.passages}
+    if lacking := sorted(passages - clusters.keys()):
+        raise ValueError(
+            f"gae: {len(lacking)} of {len(passages)} passages have no cluster (first: "
+            f"'{lacking[0]}'); materialize gae/clusters"
+        )
     groups = [group for question in questions for group in _groups(question, clusters)]
     sizes = lengths((text for group in groups for text in group.texts), count_tokens)
     requests = [
@@ -83,10 +88,10 @@ def topics(
 
 
 def _groups(question: Question, clusters: Mapping[str, int]) -> list[_Group]:
-    found: dict[int, list[str]] = {}
+    texts_of: dict[int, list[str]] = {}
     for row in question.passages:
-        found.setdefault(int(clusters[row["node_id"]]), []).append(row["text"])
-    return [_Group(question, cluster, texts) for cluster, texts in sorted(found.items())]
+        texts_of.setdefault(int(clusters[row["node_id"]]), []).append(row["text"])
+    return [_Group(question, cluster, texts) for cluster, texts in sorted(texts_of.items())]
 
 
 def _request(
@@ -108,12 +113,3 @@ def _request(
     if not read:
         read = [cut_to_tokens(group.texts[0], room.tokens - room.mark, count_tokens)]
     return replace(bare, passages=tuple(read))
-
-
-def _check_clusters(questions: Sequence[Question], clusters: Mapping[str, int]) -> None:
-    passages = {row["node_id"] for question in questions for row in question.passages}
-    if lacking := sorted(passages - clusters.keys()):
-        raise ValueError(
-            f"gae: {len(lacking)} of {len(passages)} passages have no cluster (first: "
-            f"'{lacking[0]}'); materialize gae/clusters"
-        )

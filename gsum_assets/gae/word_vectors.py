@@ -37,11 +37,11 @@ def word_statistics(texts: Sequence[str], words: Words) -> WordStatistics:
     """
     hashed = cache(hash_of)
     hashes = (map(hashed, set(words.split(text))) for text in texts)
-    found, n_texts = np.unique(
+    distinct, n_texts = np.unique(
         np.fromiter(chain.from_iterable(hashes), np.uint64), return_counts=True
     )
-    kept = (n_texts >= 2) & (n_texts <= max(_COMMON * len(texts), 2))
-    return WordStatistics(found[kept], np.log((1 + len(texts)) / (1 + n_texts[kept])) + 1)
+    is_kept = (n_texts >= 2) & (n_texts <= max(_COMMON * len(texts), 2))
+    return WordStatistics(distinct[is_kept], np.log((1 + len(texts)) / (1 + n_texts[is_kept])) + 1)
 
 
 def word_vectors(texts: Sequence[str], words: Words, known: WordStatistics) -> "csr_matrix":
@@ -57,9 +57,9 @@ def word_vectors(texts: Sequence[str], words: Words, known: WordStatistics) -> "
     ends = [0]
 
     def columns_of(text: str) -> Iterator[int]:
-        found = words.split(text)
-        ends.append(ends[-1] + len(found))
-        return map(column, found)
+        split = words.split(text)
+        ends.append(ends[-1] + len(split))
+        return map(column, split)
 
     columns = np.fromiter(chain.from_iterable(map(columns_of, texts)), np.int64)
     rows = np.repeat(np.arange(len(texts)), np.diff(ends))

@@ -12,7 +12,7 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 def top_nodes(rankings: pa.Table, nodes: pa.Table, k: int) -> pa.Table:
     """Return the `k` best nodes with distinct texts of each question, as rows of `contexts`."""
-    return _contexts(rankings, nodes, lambda found: found[:k])
+    return _contexts(rankings, nodes, lambda ranked: ranked[:k])
 
 
 def nodes_within(
@@ -32,9 +32,9 @@ def nodes_within(
     texts = list(dict.fromkeys(nodes["text"].to_pylist()))
     n_tokens = dict(zip(texts, count_tokens(texts), strict=True))
 
-    def fitting(found: list[dict]) -> list[dict]:
+    def fitting(ranked: list[dict]) -> list[dict]:
         chosen, left = [], budget_tokens
-        for node in found:
+        for node in ranked:
             if n_tokens[node["text"]] <= left:
                 chosen.append(node)
                 left -= n_tokens[node["text"]]
@@ -52,31 +52,27 @@ def _contexts(
     """
     ranked = rankings.filter(pc.equal(rankings["level"], "node"))
     ranked = ranked.sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    known = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
-    found: dict[str, dict[str, dict]] = {}
+    node_of = {row["node_id"]: row for row in nodes.drop_columns(["embedding"]).to_pylist()}
+    nodes_of: dict[str, dict[str, dict]] = {}
     for row in ranked.select(["query_id", "item_id", "score"]).to_pylist():
-        node = known[row["item_id"]]
-        by_text = found.setdefault(row["query_id"], {})
+        node = node_of[row["item_id"]]
+        by_text = nodes_of.setdefault(row["query_id"], {})
         best = by_text.setdefault(node["text"], {**node, "score": row["score"]})
         if node["kind"] == "chunk" and best["kind"] != "chunk":
             by_text[node["text"]] = {**node, "score": best["score"]}
     rows = [
-        _context(query_id, rank, node)
-        for query_id, by_text in found.items()
+        {
+            "query_id": query_id,
+            "sample": 0,
+            "rank": rank,
+            "node_id": node["node_id"],
+            "node_kind": node["kind"],
+            "document_id": node["document_id"],
+            "position": node["position"] if node["kind"] == "chunk" else None,
+            "score": node["score"],
+            "text": node["text"],
+        }
+        for query_id, by_text in nodes_of.items()
         for rank, node in enumerate(choose(list(by_text.values())), start=1)
     ]
     return pa.Table.from_pylist(rows, TABLES["contexts"].schema)
-
-
-def _context(query_id: str, rank: int, node: dict) -> dict:
-    return {
-        "query_id": query_id,
-        "sample": 0,
-        "rank": rank,
-        "node_id": node["node_id"],
-        "node_kind": node["kind"],
-        "document_id": node["document_id"],
-        "position": node["position"] if node["kind"] == "chunk" else None,
-        "score": node["score"],
-        "text": node["text"],
-    }

@@ -49,10 +49,10 @@ class Encoder(nn.Module):
         """Return node embeddings, `(n_nodes, dim)`, for features `nodes` of the same shape."""
         if self.network is None:
             return nodes
-        found = self.network(graph, nodes)
+        state = self.network(graph, nodes)
         if self.gate is not None:
-            found = nodes + self.gate * found
-        return normalize(found) if self.settings.unit_length else found
+            state = nodes + self.gate * state
+        return normalize(state) if self.settings.unit_length else state
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return weights and running statistics by name, to be stored in a checkpoint."""
@@ -71,9 +71,9 @@ class Encoder(nn.Module):
         state = self.state_dict()
         for name, array in state.items():
             if name not in arrays or arrays[name].shape != tuple(array.shape):
-                found = f"of shape {arrays[name].shape}" if name in arrays else "missing"
+                actual = f"of shape {arrays[name].shape}" if name in arrays else "missing"
                 raise CheckpointError(
-                    f"checkpoint: '{name}' of encoder '{self.settings.name}' is {found}, "
+                    f"checkpoint: '{name}' of encoder '{self.settings.name}' is {actual}, "
                     f"expected {tuple(array.shape)}; materialize gor/model again"
                 )
         self.load_state_dict({name: torch.from_numpy(arrays[name].copy()) for name in state})

@@ -177,7 +177,25 @@ def record_graphs(record_nodes: pa.Table, record_edges: pa.Table) -> list[Record
     order = ("kind", "position", "node_id")
     documents = _by_document(record_nodes, (*order, "embedding"), order)
     edges = _by_document(record_edges, ("source_id", "target_id"))
-    return [_graph(name, nodes, edges[name]) for name, nodes in documents.items()]
+    graphs = []
+    for document_id, nodes in documents.items():
+        ids, features = nodes["node_id"].combine_chunks(), _matrix(nodes["embedding"], document_id)
+        at, of_document = f"gor.record_edges of '{document_id}'", edges[document_id]
+        ends = [_positions(of_document[end], ids, at, _NODES) for end in ("source_id", "target_id")]
+        graphs.append(
+            RecordGraph(
+                document_id=document_id,
+                node_ids=np.array(ids.to_pylist()),
+                kinds=np.array(nodes["kind"].to_pylist()),
+                features=features,
+                edges=np.unique(np.stack(ends), axis=1),
+                queries=np.empty((0, features.shape[1]), np.float32),
+                rankings=np.empty((0, len(ids)), np.int64),
+                sources=np.empty(0, np.int64),
+                query_ids=np.empty(0, np.str_),
+            )
+        )
+    return graphs
 
 
 def training_graphs(
@@ -215,24 +233,6 @@ def training_graphs(
     ]
 
 
-def _graph(document_id: str, nodes: pa.Table, edges: pa.Table) -> RecordGraph:
-    ids = nodes["node_id"].combine_chunks()
-    features = _matrix(nodes["embedding"], document_id)
-    at = f"gor.record_edges of '{document_id}'"
-    ends = [_positions(edges[end], ids, at, _NODES) for end in ("source_id", "target_id")]
-    return RecordGraph(
-        document_id=document_id,
-        node_ids=np.array(ids.to_pylist()),
-        kinds=np.array(nodes["kind"].to_pylist()),
-        features=features,
-        edges=np.unique(np.stack(ends), axis=1),
-        queries=np.empty((0, features.shape[1]), np.float32),
-        rankings=np.empty((0, len(ids)), np.int64),
-        sources=np.empty(0, np.int64),
-        query_ids=np.empty(0, np.str_),
-    )
-
-
 def _with_questions(
     graph: RecordGraph, answered: pa.Table, simulated: pa.Table, ranked: pa.Table
 ) -> RecordGraph:
@@ -249,8 +249,8 @@ def _with_questions(
             "materialize gor/node_rankings again"
         )
     order = np.lexsort((ranked["rank"].to_numpy(), question))
-    known = simulated["query_id"].combine_chunks()
-    rows = _positions(queries, known, "gor.historical_responses", "gor.simulated_queries")
+    simulated_ids = simulated["query_id"].combine_chunks()
+    rows = _positions(queries, simulated_ids, "gor.historical_responses", "gor.simulated_queries")
     sources = pc.index_in(simulated["chunk_id"].take(pa.array(rows)), nodes)
     return replace(
         graph,

@@ -1,7 +1,6 @@
 """Index assets of Graph of Records: records, the trained network, node embeddings."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -55,7 +54,7 @@ def _simulation(inputs: Inputs) -> SimulationSettings:
 
 def _simulated_queries(inputs: Inputs) -> Result:
     chosen = _simulation(inputs)
-    found = simulate_queries(
+    simulated = simulate_queries(
         inputs.table("chunks"),
         inputs.model("language_model"),
         chosen.n_queries,
@@ -63,14 +62,14 @@ def _simulated_queries(inputs: Inputs) -> Result:
         chosen.least_score,
         inputs.prompts("gor"),
     )
-    for note in found.notes:
+    for note in simulated.notes:
         inputs.log(note)
-    return Result(found.rows)
+    return Result(simulated.rows)
 
 
 def _historical_responses(inputs: Inputs) -> Result:
     chosen = _simulation(inputs)
-    found = respond(
+    responses = respond(
         inputs.table("simulated_queries"),
         inputs.table("chunks"),
         inputs.table("chunk_embeddings"),
@@ -81,7 +80,7 @@ def _historical_responses(inputs: Inputs) -> Result:
         inputs.progress("questions answered"),
         inputs.prompts("gor"),
     )
-    return Result(found.rows, found.failures)
+    return Result(responses.rows, responses.failures)
 
 
 def _record_graph(inputs: Inputs) -> Result:
@@ -91,19 +90,17 @@ def _record_graph(inputs: Inputs) -> Result:
         inputs.table("historical_responses"),
         inputs.model("embedding_model"),
     )
-    return Result(
-        nodes, beside={"record_edges": edges}, shown=partial(_first_document, nodes, edges)
-    )
 
+    def shown() -> Mapping[str, Any]:
+        if not nodes.num_rows:
+            return {}
+        ids = nodes["document_id"].to_pylist()
+        first = min(ids)
+        of_first = nodes.filter([document == first for document in ids])
+        png = graph_picture(of_first, edges, f"records of {first}")
+        return {"record_nodes": {"plot": Picture(png, "record graph")}}
 
-def _first_document(nodes: pa.Table, edges: pa.Table) -> Mapping[str, Any]:
-    if not nodes.num_rows:
-        return {}
-    ids = nodes["document_id"].to_pylist()
-    first = min(ids)
-    shown = nodes.filter([document == first for document in ids])
-    png = graph_picture(shown, edges, f"records of {first}")
-    return {"record_nodes": {"plot": Picture(png, "record graph")}}
+    return Result(nodes, beside={"record_edges": edges}, shown=shown)
 
 
 def _node_rankings(inputs: Inputs) -> pa.Table:
@@ -224,11 +221,11 @@ def _source_ranks(inputs: Inputs) -> Result:
     if not vectors.num_rows:  # a baseline without a network
         return Result(TABLES["gor.source_ranks"].empty())
     graphs = training_graphs(*map(inputs.table, _RECORDS))
-    known = set(inputs.table("model")["learnt_from"][0].as_py())
+    learnt_from = set(inputs.table("model")["learnt_from"][0].as_py())
     rows = source_rank_rows(
         graphs,
         vectors,
-        {g.document_id for g in graphs if learnt_hash(g.document_id) in known},
+        {g.document_id for g in graphs if learnt_hash(g.document_id) in learnt_from},
         _training(inputs).loss.temperature,
     )
     return Result(rows, shown=lambda: {"source_ranks": mean_reciprocal_ranks(rows)})

@@ -54,11 +54,11 @@ def infer(
     import torch
     from torch.nn.functional import normalize
 
-    settings, found = encoder.settings, []
+    settings, vectors = encoder.settings, []
     encoder.to(device).eval()
     with torch_threads(threads), torch.inference_mode():
         for record in graphs:
             graph = record.as_dgl(settings.direction, settings.neighbours).to(device)
             nodes = encoder(graph, graph.ndata["feat"])
-            found.append((normalize(nodes) if settings.cosine else nodes).cpu().numpy())
-    return found
+            vectors.append((normalize(nodes) if settings.cosine else nodes).cpu().numpy())
+    return vectors

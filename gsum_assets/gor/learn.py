@@ -44,15 +44,15 @@ def graphs_to_learn_from(
         )
     split = split or DEFAULT_SPLIT
     if split not in splits:
-        known = f"splits: {', '.join(splits)}" if splits else "no question names a split"
+        named = f"splits: {', '.join(splits)}" if splits else "no question names a split"
         raise ValueError(
-            f"[gor.training] split = '{split}': there is no such split ({known}); name one of "
+            f"[gor.training] split = '{split}': there is no such split ({named}); name one of "
             "them, or leave `split` out"
         )
     chosen = queries.filter(pc.equal(queries["split"], split))
-    wanted = set(chosen["document_id"].to_pylist()) - {None}
-    found = [graph for graph in graphs if graph.document_id in wanted]
-    return found, f"learnt from {len(found)} documents, those of the split '{split}'"
+    document_ids = set(chosen["document_id"].to_pylist()) - {None}
+    of_split = [graph for graph in graphs if graph.document_id in document_ids]
+    return of_split, f"learnt from {len(of_split)} documents, those of the split '{split}'"
 
 
 def with_global_questions(
@@ -71,7 +71,7 @@ def with_global_questions(
     for row in queries.to_pylist():
         if row["kind"] == "general" and row["document_id"] and row["references"]:
             general.setdefault(row["document_id"], []).append(row)
-    found = []
+    with_questions = []
     for graph in graphs:
         rows = general.get(graph.document_id, [])
         if rows:
@@ -79,7 +79,7 @@ def with_global_questions(
             references = tokens.embed_tokens([row["references"][0] for row in rows])
             candidates = tokens.embed_tokens([texts[node] for node in graph.node_ids])
             f1 = np.round(bertscore(references, candidates).f1, 6)
-            found.append(
+            with_questions.append(
                 replace(
                     graph,
                     queries=vectors_of(query_embeddings, ids, "query"),
@@ -88,7 +88,7 @@ def with_global_questions(
                     query_ids=np.array(ids),
                 )
             )
-    return found
+    return with_questions
 
 
 def with_positives(
@@ -103,30 +103,23 @@ def with_positives(
     for row in queries.to_pylist():
         if row["split"] == (split or DEFAULT_SPLIT) and row["relevant_chunk_ids"]:
             marked.setdefault(row["document_id"], []).append(row)
-    return [
-        _with_marked(
-            replace(graph, positives=_used(graph)),
-            marked.get(graph.document_id, []),
-            query_embeddings,
-        )
-        for graph in graphs
-    ]
-
-
-def _used(graph: RecordGraph) -> np.ndarray:
-    """Return the source of each question and the passages that its response used."""
-    is_chunk = graph.kinds == "chunk"
-    found = np.zeros((graph.n_queries, graph.n_nodes), bool)
-    used, response = graph.edges  # responses follow the chunks, one for each question in order
-    found[response - is_chunk.sum(), used] = True
-    found[np.arange(graph.n_queries), graph.sources] = True
-    return found & is_chunk
+    learnable = []
+    for graph in graphs:
+        is_chunk = graph.kinds == "chunk"
+        is_used = np.zeros((graph.n_queries, graph.n_nodes), bool)
+        used, response = graph.edges  # responses follow the chunks, one for each question in order
+        is_used[response - is_chunk.sum(), used] = True
+        is_used[np.arange(graph.n_queries), graph.sources] = True
+        simulated = replace(graph, positives=is_used & is_chunk)
+        rows = marked.get(graph.document_id, [])
+        learnable.append(_with_marked(simulated, rows, query_embeddings))
+    return learnable
 
 
 def _with_marked(graph: RecordGraph, rows: list[dict], query_embeddings: pa.Table) -> RecordGraph:
     """Return the graph with the questions of `rows` added that have marked passages in it."""
     marks = {row["query_id"]: np.isin(graph.node_ids, row["relevant_chunk_ids"]) for row in rows}
-    ids = [query_id for query_id, found in marks.items() if found.any()]
+    ids = [query_id for query_id, is_marked in marks.items() if is_marked.any()]
     if not ids or graph.positives is None:
         return graph
     positives = np.stack([marks[query_id] for query_id in ids])

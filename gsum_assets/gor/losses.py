@@ -46,6 +46,8 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
     ----------
     nodes : node embeddings of the batch, `(n_nodes, dim)`.
     """
+    import torch
+
     queries = batch.queries.to(nodes.dtype) / settings.temperature
     scores = queries @ nodes.T  # (n_queries, n_nodes), log s of equation 5
     ranked = ranked_scores(scores, batch)
@@ -53,7 +55,11 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
     if batch.positives is None:
         contrastive = contrastive_loss(scores, ranked, settings.in_batch)
     else:
-        contrastive = listwise_loss(scores, batch.positives, _candidates(batch, settings.in_batch))
+        candidates = batch.is_ranked  # the nodes that each question ranks, (n_queries, n_nodes)
+        if not settings.in_batch:
+            blocks = [torch.ones(shape, dtype=torch.bool) for shape in batch.ranked_shapes]
+            candidates = candidates & torch.block_diag(*blocks).to(candidates.device)
+        contrastive = listwise_loss(scores, batch.positives, candidates)
     ranking = ranking_loss(ranked, settings.pairs)
     return Losses(
         total=(contrastive if settings.contrastive else zero)
@@ -67,16 +73,16 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
 def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
     """Return the similarities within each graph in the order of M_i, `(n_queries, n_nodes)`."""
     sizes = [n_queries * n_nodes for n_queries, n_nodes in batch.ranked_shapes]
-    own = scores.take(batch.ranked).split(sizes)
-    return [block.view(shape) for block, shape in zip(own, batch.ranked_shapes, strict=True)]
+    of_ranked = scores.take(batch.ranked).split(sizes)
+    return [block.view(shape) for block, shape in zip(of_ranked, batch.ranked_shapes, strict=True)]
 
 
 def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -> "Tensor":
     """Return L_CL: the first node of M_i against all nodes of its graph or batch (equation 6)."""
     import torch
 
-    best = torch.cat([own[:, 0] for own in ranked])
-    every = scores.logsumexp(1) if in_batch else torch.cat([own.logsumexp(1) for own in ranked])
+    best = torch.cat([block[:, 0] for block in ranked])
+    every = scores.logsumexp(1) if in_batch else torch.cat([block.logsumexp(1) for block in ranked])
     return (every - best).mean()
 
 
@@ -96,22 +102,13 @@ def listwise_loss(scores: "Tensor", positives: "Tensor", candidates: "Tensor") -
     return (every - (shares * scores).sum(1)).mean()
 
 
-def _candidates(batch: Batch, in_batch: bool) -> "Tensor":
-    """Return the nodes that each question ranks, bool `(n_queries, n_nodes)`."""
-    import torch
-
-    own = torch.block_diag(*[torch.ones(shape, dtype=torch.bool) for shape in batch.ranked_shapes])
-    own = own.to(batch.is_ranked.device)
-    return batch.is_ranked & (torch.ones_like(own) if in_batch else own)
-
-
 def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
     """Return L_RANK: log(1 + s_j / s_i) over pairs of nodes with i before j in M_i (equation 7)."""
     import torch
 
-    losing = [_pair_sums(own) for own in ranked]  # (n_queries,) each
+    losing = [_pair_sums(block) for block in ranked]  # (n_queries,) each
     if pairs == "mean":
-        counts = [own.shape[1] * (own.shape[1] - 1) // 2 for own in ranked]
+        counts = [block.shape[1] * (block.shape[1] - 1) // 2 for block in ranked]
         losing = [sums / max(1, count) for sums, count in zip(losing, counts, strict=True)]
     return torch.cat(losing).mean()
 
@@ -120,7 +117,7 @@ def entropy(ranked: "list[Tensor]") -> "Tensor":
     """Return the mean entropy of the softmax over each question's own nodes, nats; no gradient."""
     import torch
 
-    logs = [own.detach().log_softmax(1) for own in ranked]
+    logs = [block.detach().log_softmax(1) for block in ranked]
     return torch.cat([-(log.exp() * log).sum(1) for log in logs]).mean()
 
 

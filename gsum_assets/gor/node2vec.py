@@ -38,7 +38,7 @@ def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
 
     graph = nx.Graph()
     graph.add_edges_from(pairs, weight=1.0)
-    found, labels = node2vec_embed(
+    embedded, labels = node2vec_embed(
         graph,
         num_walks=_WALKS,
         walk_length=_STEPS,
@@ -49,8 +49,8 @@ def node_vectors(nodes: pa.Table, edges: pa.Table) -> np.ndarray:
         interpolate_walk_lengths_by_node_degree=False,
         random_seed=int(hash_texts(sorted(ids), 4), 16),
     )
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    vectors[[row_of[label] for label in labels]] = found / lengths
+    lengths = np.linalg.norm(embedded, axis=1, keepdims=True)
+    vectors[[row_of[label] for label in labels]] = embedded / lengths
     return vectors
 
 

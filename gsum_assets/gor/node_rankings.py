@@ -74,25 +74,33 @@ def node_rankings(
     """
     documents = _documents(queries, nodes)
     keys = [document.keys(embedder.identity) for document in documents]
-    known = memo.get({key for of_document in keys for key in of_document})
+    scores_of = memo.get({key for of_document in keys for key in of_document})
     pending = [
         (document, of_document)
         for document, of_document in zip(documents, keys, strict=True)
-        if not known.keys() >= set(of_document)
+        if not scores_of.keys() >= set(of_document)
     ]
     for done, (document, of_document) in enumerate(pending, start=1):
         missing = {
             key: source
             for key, source in zip(of_document, document.sources, strict=True)
-            if key not in known
+            if key not in scores_of
         }
-        scores = _scores(list(missing.values()), document.texts, embedder)
+        distinct = sorted(set(document.texts))
+        tokens = dict(zip(distinct, embedder.embed_tokens(distinct), strict=True))
+        f1 = bertscore(
+            [tokens[source] for source in missing.values()],
+            [tokens[text] for text in document.texts],
+        ).f1  # (n_sources, n_texts)
+        scores = np.round(f1, _DECIMALS)
         fresh = {key: row.tobytes() for key, row in zip(missing, scores, strict=True)}
         memo.put(fresh)
-        known.update(fresh)
+        scores_of.update(fresh)
         if on_progress is not None:
             on_progress(done, len(pending))
-    ranked = [_ranked(d, [known[key] for key in ks]) for d, ks in zip(documents, keys, strict=True)]
+    ranked = [
+        _ranked(d, [scores_of[key] for key in ks]) for d, ks in zip(documents, keys, strict=True)
+    ]
     return pa.concat_tables([SCHEMA.empty_table(), *ranked])
 
 
@@ -120,14 +128,6 @@ def _documents(queries: pa.Table, nodes: pa.Table) -> list[_Document]:
         )
         for document_id, sources in sorted(by_document.items())
     ]
-
-
-def _scores(sources: list[str], texts: list[str], embedder: TokenEmbedder) -> np.ndarray:
-    """Return F1 of every text and every source text, `(n_sources, n_texts)`."""
-    distinct = sorted(set(texts))
-    tokens = dict(zip(distinct, embedder.embed_tokens(distinct), strict=True))
-    f1 = bertscore([tokens[source] for source in sources], [tokens[text] for text in texts]).f1
-    return np.round(f1, _DECIMALS)
 
 
 def _ranked(document: _Document, scores: list[bytes]) -> pa.Table:

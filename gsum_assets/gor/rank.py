@@ -84,9 +84,9 @@ class Walks:
     def over(cls, collection: Collection, nodes: pa.Table, edges: pa.Table) -> "Walks":
         """Build from the graphs of the nodes in `collection`; `nodes` and `edges` may hold more."""
         indices = pc.index_in(pa.array(collection.chunk_ids), nodes["node_id"].combine_chunks())
-        mine = nodes.take(indices)
-        of_scope = pc.is_in(edges["target_id"], mine["node_id"].combine_chunks())
-        return cls(collection, mine, node_vectors(mine, edges.filter(of_scope)))
+        of_document = nodes.take(indices)
+        of_scope = pc.is_in(edges["target_id"], of_document["node_id"].combine_chunks())
+        return cls(collection, of_document, node_vectors(of_document, edges.filter(of_scope)))
 
     def scores(self, questions: Questions) -> Scores:
         """Return cosines of the Node2Vec vectors, -1 to 1."""

@@ -70,19 +70,21 @@ def _both(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _edges(chunks: pa.Table, responses: pa.Table) -> pa.Table:
     """Return one edge per retrieved node, by document, round and rank."""
-    known = set(zip(chunks["document_id"].to_pylist(), chunks["chunk_id"].to_pylist(), strict=True))
+    earlier_nodes = set(
+        zip(chunks["document_id"].to_pylist(), chunks["chunk_id"].to_pylist(), strict=True)
+    )
     rows = []
     for row in responses.select(["document_id", "response_id", "round", "node_ids"]).to_pylist():
         document_id, target_id = row["document_id"], row["response_id"]
         for rank, source_id in enumerate(row["node_ids"], start=1):
-            if (document_id, source_id) not in known:
+            if (document_id, source_id) not in earlier_nodes:
                 raise ValueError(
                     f"gor: the response of round {row['round']} of document '{document_id}' used "
                     f"node '{source_id}', which is neither a chunk nor an earlier response of "
                     "it; materialize gor/historical_responses"
                 )
             rows.append((source_id, target_id, document_id, rank))
-        known.add((document_id, target_id))
+        earlier_nodes.add((document_id, target_id))
     columns = zip(*rows, strict=True) if rows else ((), (), (), ())
     kinds = (pa.string(), pa.string(), pa.string(), pa.int32())
     names = ("source_id", "target_id", "document_id", "rank")

@@ -4,7 +4,7 @@ Round i searches the passages of its document and the responses of rounds 1 to i
 a document are sequential; documents are processed in parallel.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 
@@ -99,14 +99,22 @@ def respond(
         If a document has questions but no chunks, or its vectors are of another length than the
         embedder's.
     """
-    questions = _questions(queries, embedder)
+    ordered = queries.sort_by([("document_id", "ascending"), ("round", "ascending")])
+    asked = ordered.select(["query_id", "document_id", "round", "text"]).to_pylist()
+    vectors = embedder.embed_queries([row["text"] for row in asked]) if asked else []
+    questions = [
+        {**row, "query_embedding": vector} for row, vector in zip(asked, vectors, strict=True)
+    ]
     memories = _memories(questions, chunks, chunk_embeddings, embedder)
     rows: list[dict] = []
     failures: list[str] = []
     n_done = 0
-    for wave in _waves(questions):
+    documents = [list(rows) for _, rows in groupby(questions, key=lambda row: row["document_id"])]
+    for nth_questions in zip_longest(*documents):  # the first of all documents, the second, …
+        wave = [row for row in nth_questions if row is not None]
         answered, failed = _answer(wave, memories, model, k, max_words, prompts)
-        for row, vector in zip(answered, _embed(answered, embedder), strict=True):
+        embedded = embedder.embed([row["text"] for row in answered]) if answered else []
+        for row, vector in zip(answered, embedded, strict=True):
             memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
         rows += answered
         failures += failed
@@ -115,14 +123,6 @@ def respond(
             on_progress(n_done, len(questions))
     rows.sort(key=lambda row: (row["document_id"], row["round"]))
     return Result(_table(rows, embedder.dimension), failures)
-
-
-def _questions(queries: pa.Table, embedder: Embedder) -> list[dict]:
-    """Return the questions by document and round, each with its embedding."""
-    ordered = queries.sort_by([("document_id", "ascending"), ("round", "ascending")])
-    rows = ordered.select(["query_id", "document_id", "round", "text"]).to_pylist()
-    vectors = embedder.embed_queries([row["text"] for row in rows]) if rows else []
-    return [{**row, "query_embedding": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
 def _answer(
@@ -134,7 +134,7 @@ def _answer(
     prompts: Prompts,
 ) -> tuple[list[dict], list[str]]:
     """Return the responses to one question of each document, and the failures."""
-    found = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
+    nearest = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
     replies = model.complete(
         [
             Request(
@@ -145,11 +145,11 @@ def _answer(
                 max_words=max_words,
                 document_id=row["document_id"],
             )
-            for row, node_ids in zip(wave, found, strict=True)
+            for row, node_ids in zip(wave, nearest, strict=True)
         ]
     )
     answered, failed = [], []
-    for row, node_ids, reply in zip(wave, found, replies, strict=True):
+    for row, node_ids, reply in zip(wave, nearest, replies, strict=True):
         if isinstance(reply, Completion) and reply.text.strip():
             answered.append(_row(row, node_ids, reply))
         else:
@@ -158,13 +158,6 @@ def _answer(
                 f"document '{row['document_id']}', round {row['round']}: no response: {why}"
             )
     return answered, failed
-
-
-def _waves(questions: Sequence[dict]) -> Iterator[list[dict]]:
-    """Yield the first questions of all documents, then the second questions, and so on."""
-    documents = [list(rows) for _, rows in groupby(questions, key=lambda row: row["document_id"])]
-    for wave in zip_longest(*documents):
-        yield [row for row in wave if row is not None]
 
 
 def _memories(
@@ -213,11 +206,6 @@ def _row(question: dict, node_ids: list[str], reply: Completion) -> dict:
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
     }
-
-
-def _embed(rows: Sequence[dict], embedder: Embedder) -> np.ndarray:
-    texts = [row["text"] for row in rows]
-    return embedder.embed(texts) if texts else np.empty((0, embedder.dimension), np.float32)
 
 
 def _table(rows: Sequence[dict], dimension: int) -> pa.Table:

@@ -162,7 +162,18 @@ def simulate_queries(
     ]
     while wave := [(i, draw) for i in documents for draw in i.next_draws()]:
         replies = model.complete(
-            [_question_request(draw, temperature, prompts) for _, draw in wave]
+            [
+                Request(
+                    task="question",
+                    instructions=prompts.text("question"),
+                    passages=(draw.text,),
+                    max_words=_MAX_WORDS,
+                    temperature=temperature,
+                    seed=draw.seed,
+                    document_id=draw.document_id,
+                )
+                for _, draw in wave
+            ]
         )
         scores = (
             _judge(wave, replies, model, prompts) if least_score is not None else [None] * len(wave)
@@ -176,12 +187,12 @@ def simulate_queries(
 
 def _passages(chunks: pa.Table) -> Iterator[tuple[str, list[dict]]]:
     """Yield documents in order of id, each with the passages that are long enough."""
-    found: dict[str, list[dict]] = {}
+    passages_of: dict[str, list[dict]] = {}
     for row in chunks.select(["document_id", "chunk_id", "text"]).to_pylist():
-        passages = found.setdefault(row["document_id"], [])
+        passages = passages_of.setdefault(row["document_id"], [])
         if len(row["text"].split()) >= _LEAST_WORDS or len(row["text"]) >= 8 * _LEAST_WORDS:
             passages.append(row)
-    yield from sorted(found.items())
+    yield from sorted(passages_of.items())
 
 
 def _draws(passages: list[dict], temperature: float) -> Iterator[_Draw]:
@@ -191,18 +202,6 @@ def _draws(passages: list[dict], temperature: float) -> Iterator[_Draw]:
         for digest, row in sorted(drawn, key=lambda pair: pair[0]):
             seed = int(digest[:8], 16) >> 1  # 31 bits, which every server accepts
             yield _Draw(row["document_id"], row["chunk_id"], row["text"], seed)
-
-
-def _question_request(draw: _Draw, temperature: float, prompts: Prompts) -> Request:
-    return Request(
-        task="question",
-        instructions=prompts.text("question"),
-        passages=(draw.text,),
-        max_words=_MAX_WORDS,
-        temperature=temperature,
-        seed=draw.seed,
-        document_id=draw.document_id,
-    )
 
 
 def _judge(
@@ -230,10 +229,10 @@ def _judge(
             for index, question in candidates
         ]
     )
-    found: list[Reply | None] = [None] * len(wave)
+    scores: list[Reply | None] = [None] * len(wave)
     for (index, _), verdict in zip(candidates, verdicts, strict=True):
-        found[index] = verdict
-    return found
+        scores[index] = verdict
+    return scores
 
 
 def _settle(

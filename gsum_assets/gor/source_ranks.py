@@ -43,8 +43,8 @@ def source_ranks(graph: RecordGraph, embeddings: np.ndarray, temperature: float)
     """
     with_source = np.flatnonzero(graph.sources != NO_SOURCE)
     scores = graph.queries[with_source] @ embeddings.T  # (n_questions, n_nodes)
-    own = scores[np.arange(len(with_source)), graph.sources[with_source]]
-    is_ahead = scores >= own[:, None]
+    source_scores = scores[np.arange(len(with_source)), graph.sources[with_source]]
+    is_ahead = scores >= source_scores[:, None]
     logits = scores / temperature
     logits = logits - logits.max(axis=1, keepdims=True)
     shares = np.exp(logits)
@@ -107,10 +107,10 @@ def mean_reciprocal_ranks(rows: pa.Table) -> dict[str, float]:
         "documents never learnt from": False,
         "documents learnt from": True,
     }.items():
-        mine = rows.filter(pc.equal(rows["is_learnt"], is_learnt))
-        if mine.num_rows:
+        of_kind = rows.filter(pc.equal(rows["is_learnt"], is_learnt))
+        if of_kind.num_rows:
             for column, ranked in _RANKED.items():
-                mean = float(np.mean(1 / mine[column].to_numpy()))
+                mean = float(np.mean(1 / of_kind[column].to_numpy()))
                 means[f"MRR of the source {ranked}, {name}"] = mean
     return means
 

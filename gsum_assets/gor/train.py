@@ -8,7 +8,7 @@ machine, same `threads`).
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -112,14 +112,14 @@ def train(
     with torch_threads(threads):
         key = training_key(graphs, settings)
         run = _Run.begin(encoder, key) if resume is None else _Run.resumed(encoder, key, resume)
-        kept = time.monotonic()
+        saved_at = time.monotonic()
         while len(run.log) < settings.epochs:
             run.log.append(_epoch(run, graphs, settings))
             if on_epoch is not None:
                 on_epoch(run.log[-1])
-            if save is not None and (now := time.monotonic()) - kept >= SECONDS_BETWEEN_STATES:
+            if save is not None and (now := time.monotonic()) - saved_at >= SECONDS_BETWEEN_STATES:
                 save(run.state())
-                kept = now
+                saved_at = now
     return Trained(run.encoder.eval(), settings, tuple(run.log))
 
 
@@ -182,8 +182,8 @@ class _Run:
     def state(self) -> bytes:
         arrays = self.encoder.arrays()
         for name, weight in self.encoder.named_parameters():
-            kept = self.optimizer.state[weight]
-            arrays |= {f"adam.{slot}.{name}": kept[slot].cpu().numpy() for slot in _ADAM}
+            of_weight = self.optimizer.state[weight]
+            arrays |= {f"adam.{slot}.{name}": of_weight[slot].cpu().numpy() for slot in _ADAM}
         return pack(arrays, {"training_key": self.key, "log": [asdict(row) for row in self.log]})
 
 
@@ -201,14 +201,16 @@ def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings)
     sums, n_queries, encoder = np.zeros(4), 0, run.encoder.train()
     device = next(encoder.parameters()).device
     with seeded(int(random.integers(2**63))):  # dropout
-        for drawn in _batches(graphs, settings.batch_graphs, random):
+        order, size = random.permutation(len(graphs)), settings.batch_graphs
+        for first in range(0, len(order), size):
+            drawn = [graphs[i] for i in order[first : first + size]]
             encoding = settings.encoder
             batch = side_by_side(drawn, encoding.direction, encoding.neighbours).to(device)
-            found = losses(encoder(batch.graph, batch.features), batch, settings.loss)
+            batch_losses = losses(encoder(batch.graph, batch.features), batch, settings.loss)
             run.optimizer.zero_grad()
-            found.total.backward()
+            batch_losses.total.backward()
             run.optimizer.step()
-            sums += len(batch.queries) * np.array([value.item() for value in found])
+            sums += len(batch.queries) * np.array([value.item() for value in batch_losses])
             n_queries += len(batch.queries)
     means = sums / n_queries
     if not np.isfinite(means).all():
@@ -220,14 +222,6 @@ def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings)
     loss, loss_cl, loss_rank, entropy = map(float, means)
     seconds = time.perf_counter() - start
     return Epoch(number, loss, loss_cl, loss_rank, entropy, rate, seconds)
-
-
-def _batches(
-    graphs: Sequence[RecordGraph], size: int, random: np.random.Generator
-) -> Iterator[list[RecordGraph]]:
-    order = random.permutation(len(graphs))
-    for first in range(0, len(order), size):
-        yield [graphs[i] for i in order[first : first + size]]
 
 
 def _dimension(graphs: Sequence[RecordGraph]) -> int:

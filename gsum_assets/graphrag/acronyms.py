@@ -99,15 +99,12 @@ def _start(letters: str, words: Sequence[re.Match[str]]) -> int | None:
             for nearer in range(index - 1, -1, -1):
                 if _initial(words[nearer]["word"]) == letter:
                     earlier.add(nearer)
-                if not _is_small(words[nearer]):
+                is_small = words[nearer]["word"].casefold() in _SMALL
+                if not is_small and words[nearer]["joint"] is None:
                     break
         reached = earlier
     begins = [index for index in reached if words[index]["word"].casefold() not in _SMALL - {"the"}]
     return max(begins, default=None)
-
-
-def _is_small(word: re.Match[str]) -> bool:
-    return word["joint"] is not None or word["word"].casefold() in _SMALL
 
 
 def _initial(word: str) -> str:

@@ -55,7 +55,7 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     """
     names = mentioned_names(mentions)
     homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]
-    apart = [(name_key(one), name_key(other)) for one, other in settings.apart]
+    apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
     groups = Groups(names, [*apart, *homonyms])
     if settings.aliases:
         _join_persons(names, groups)
@@ -70,27 +70,23 @@ def _join_persons(names: Mapping[str, Name], groups: Groups) -> None:
     forms: defaultdict[str, list[Name]] = defaultdict(list)
     longer: defaultdict[str, set[str]] = defaultdict(set)
     for name in names.values():
-        if _may_be_person(name):
+        # types are not reliable, so a name of another type may be a person's
+        is_unclear = not {PERSON, "", OTHER}.isdisjoint(name.types)
+        if is_unclear or (name.person.has_capitals and not name.types.keys() <= _NO_PERSONS):
             forms[name.person.bare].append(name)
             for end in name.person.ends:
                 longer[end].add(name.person.bare)
     families = []
     for bare, bearers in forms.items():
         others = longer.get(bare, ()) if bearers[0].person.is_single else ()
-        full = [one for other in sorted(others) for one in forms[other]]
+        full = [name for other in sorted(others) for name in forms[other]]
         if len(others) < 2 and _may_be_one(bearers, full):
-            families.append((_decided([one for one in bearers if _is_merged(one)], full), full))
+            families.append((_decided([name for name in bearers if _is_merged(name)], full), full))
     for bearers, _ in families:
         _join_titles(bearers, groups)
     for bearers, full in families:
-        proper = [one for one in full if _is_merged(one) and one.person.has_capitals]
+        proper = [name for name in full if _is_merged(name) and name.person.has_capitals]
         _join_short_forms(bearers, proper, groups)
-
-
-def _may_be_person(name: Name) -> bool:
-    """Return whether a name may be that of a person, since types are not reliable."""
-    is_unclear = not {PERSON, "", OTHER}.isdisjoint(name.types)
-    return is_unclear or (name.person.has_capitals and not name.types.keys() <= _NO_PERSONS)
 
 
 def _is_merged(name: Name) -> bool:
@@ -105,43 +101,50 @@ def _may_be_one(bearers: Sequence[Name], full: Sequence[Name]) -> bool:
     bearers : forms of one bare name.
     full : forms of a longer name that begins or ends with it, if any.
     """
-    known = {title for one in full for title in one.person.telling}
-    if full and any(not one.person.telling <= known for one in bearers):
+    titles_of_full = {title for name in full for title in name.person.telling}
+    if full and any(not name.person.telling <= titles_of_full for name in bearers):
         return False
     # a single word may name a doctor and a captain; a full name is more likely one person's
     is_single = bearers[0].person.is_single
-    kinds = {one.titles if is_single else one.telling for one in (n.person for n in bearers)}
-    ordered = sorted(kinds | {one.person.titles for one in full}, key=len)
-    return all(one <= other for one, other in pairwise(ordered))
+    persons = [name.person for name in bearers]
+    titles = {person.titles if is_single else person.telling for person in persons}
+    ordered = sorted(titles | {name.person.titles for name in full}, key=len)
+    return all(fewer <= more for fewer, more in pairwise(ordered))
 
 
 def _decided(bearers: Sequence[Name], full: Sequence[Name]) -> list[Name]:
     """Return forms without "Lin" if "Dr Lin" and "Mei Lin" occur with it and may be two persons."""
-    documents = {document for one in full for document in one.chunks_by_document}
+    documents = {document for name in full for document in name.chunks_by_document}
     titled = [
-        one
-        for one in bearers
-        if one.person.titles and not one.chunks_by_document.keys() <= documents
+        name
+        for name in bearers
+        if name.person.titles and not name.chunks_by_document.keys() <= documents
     ]
     return [
-        one
-        for one in bearers
-        if one.person.titles
-        or one.chunks_by_document.keys().isdisjoint(documents)
+        name
+        for name in bearers
+        if name.person.titles
+        or name.chunks_by_document.keys().isdisjoint(documents)
         or all(
-            one.chunks_by_document.keys().isdisjoint(other.chunks_by_document) for other in titled
+            name.chunks_by_document.keys().isdisjoint(other.chunks_by_document) for other in titled
         )
     ]
 
 
 def _join_titles(forms: Sequence[Name], groups: Groups) -> None:
     """Merge names that differ only by titles."""
-    titled = {document for one in forms if one.person.titles for document in one.chunks_by_document}
+    titled = {
+        document for name in forms if name.person.titles for document in name.chunks_by_document
+    }
     present: defaultdict[str, list[Name]] = defaultdict(list)
-    for one in forms if len(forms) > 1 else ():
-        if one.person.titles or not one.person.is_single or one.chunks_by_document.keys() <= titled:
-            for document in one.chunks_by_document:
-                present[document].append(one)
+    for name in forms if len(forms) > 1 else ():
+        if (
+            name.person.titles
+            or not name.person.is_single
+            or name.chunks_by_document.keys() <= titled
+        ):
+            for document in name.chunks_by_document:
+                present[document].append(name)
     for document in sorted(present):
         first, *others = present[document]
         for other in others:
@@ -150,59 +153,60 @@ def _join_titles(forms: Sequence[Name], groups: Groups) -> None:
 
 def _join_short_forms(forms: Sequence[Name], full: Sequence[Name], groups: Groups) -> None:
     """Merge names of one word with the only person whose full name contains them."""
-    if not full or {one.key for one in full} - set(groups.group(full[0].key)):
+    if not full or {name.key for name in full} - set(groups.group(full[0].key)):
         return  # no evidence that these are one person
-    documents = {document for one in full for document in one.chunks_by_document}
-    by_key = {one.key: one for one in forms}
-    for one in sorted(forms, key=Name.rank, reverse=True):  # those without titles first
-        merged = [by_key[key] for key in groups.group(one.key) if key in by_key]
-        if one.person.has_capitals and all(
+    documents = {document for name in full for document in name.chunks_by_document}
+    by_key = {name.key: name for name in forms}
+    for name in sorted(forms, key=Name.rank, reverse=True):  # those without titles first
+        merged = [by_key[key] for key in groups.group(name.key) if key in by_key]
+        if name.person.has_capitals and all(
             m.chunks_by_document.keys() <= documents for m in merged
         ):
             beside = [
                 other
                 for other in full
-                if not one.chunks_by_document.keys().isdisjoint(other.chunks_by_document)
+                if not name.chunks_by_document.keys().isdisjoint(other.chunks_by_document)
             ]
-            _join("short form", one, min(beside, key=Name.rank), groups)
+            _join("short form", name, min(beside, key=Name.rank), groups)
 
 
-def _join(rule: str, one: Name, other: Name, groups: Groups) -> None:
+def _join(rule: str, name: Name, other: Name, groups: Groups) -> None:
     """Merge two names, with evidence from the documents that have both."""
-    if not groups.may_join(one.key, other.key):
+    if not groups.may_join(name.key, other.key):
         return
-    found: list[str] = []
-    for document in sorted(one.chunks_by_document.keys() & other.chunks_by_document.keys()):
-        pair = one.chunks_by_document[document], other.chunks_by_document[document]
+    evidence: list[str] = []
+    for document in sorted(name.chunks_by_document.keys() & other.chunks_by_document.keys()):
+        pair = name.chunks_by_document[document], other.chunks_by_document[document]
         both = pair[0] & pair[1]
-        found += [min(both)] if both else sorted(map(min, pair))
-        if len(found) >= _MOST_EVIDENCE:
+        evidence += [min(both)] if both else sorted(map(min, pair))
+        if len(evidence) >= _MOST_EVIDENCE:
             break
-    groups.join(one.key, other.key, Link(rule, sorted(found[:_MOST_EVIDENCE])))
+    groups.join(name.key, other.key, Link(rule, sorted(evidence[:_MOST_EVIDENCE])))
 
 
 def _join_acronyms(names: Mapping[str, Name], chunks: pa.Table, groups: Groups) -> None:
     """Merge acronyms, and names such as "Long Form (LF)", with their long forms."""
     # letters -> long form -> acronym -> chunks that define it
-    said: defaultdict[str, dict[str, dict[str, set[str]]]] = defaultdict(dict)
-    whole: defaultdict[tuple[str, str], list[str]] = defaultdict(
-        list
-    )  # names that contain the definition
+    definitions: defaultdict[str, dict[str, dict[str, set[str]]]] = defaultdict(dict)
+    # names that contain the definition
+    whole: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for text, where, name in _texts(names, chunks):
-        for one in explained(text):
-            long = name_key(one.long).removeprefix("the ")
-            shorts = said[one.letters].setdefault(long, {})
-            shorts.setdefault(name_key(one.short), set()).update(where)
-            whole[one.letters, long] += [name] if name else []
-    for letters, longs in sorted(said.items()):
+        for definition in explained(text):
+            long = name_key(definition.long).removeprefix("the ")
+            shorts = definitions[definition.letters].setdefault(long, {})
+            shorts.setdefault(name_key(definition.short), set()).update(where)
+            whole[definition.letters, long] += [name] if name else []
+    for letters, longs in sorted(definitions.items()):
         for long, shorts in sorted(longs.items()):
-            known = (key for key in (long, f"the {long}", *whole[letters, long]) if key in names)
-            if full := next(known, None):
+            long_keys = (
+                key for key in (long, f"the {long}", *whole[letters, long]) if key in names
+            )
+            if full := next(long_keys, None):
                 for name in whole[letters, long]:
-                    _join_said(names[name], names[full], names[name].chunks, groups)
+                    _join_acronym(names[name], names[full], names[name].chunks, groups)
                 for short, where in sorted(shorts.items()) if len(longs) == 1 else ():
                     if short in names and names[short].is_acronym:
-                        _join_said(names[short], names[full], where, groups)
+                        _join_acronym(names[short], names[full], where, groups)
 
 
 def _texts(
@@ -217,28 +221,28 @@ def _texts(
             yield name.name, name.chunks, name.key
 
 
-def _join_said(one: Name, full: Name, where: Collection[str], groups: Groups) -> None:
-    is_odd = one.is_typed and full.is_typed and one.is_person != full.is_person
-    if not is_odd and groups.may_join(one.key, full.key):
-        groups.join(one.key, full.key, Link("acronym", sorted(where)[:_MOST_EVIDENCE]))
+def _join_acronym(name: Name, full: Name, where: Collection[str], groups: Groups) -> None:
+    is_odd = name.is_typed and full.is_typed and name.is_person != full.is_person
+    if not is_odd and groups.may_join(name.key, full.key):
+        groups.join(name.key, full.key, Link("acronym", sorted(where)[:_MOST_EVIDENCE]))
 
 
 def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
     """Yield the rows of the names of one entity, each with the link towards the own name."""
     by_key = {name.key: name for name in group}
-    own = min(group, key=Name.rank).key
-    found: dict[str, Link] = {own: Link("own", ())}
-    waiting = [own]
+    own_key = min(group, key=Name.rank).key
+    link_of: dict[str, Link] = {own_key: Link("own", ())}
+    waiting = [own_key]
     for key in waiting:
         for other, link in sorted(groups.links.get(key, {}).items()):
-            if other not in found:
-                found[other] = link
+            if other not in link_of:
+                link_of[other] = link
                 waiting.append(other)
-    for key, link in found.items():
+    for key, link in link_of.items():
         yield {
             "name_key": key,
             "name": by_key[key].title,
-            "entity_id": entity_id(own),
+            "entity_id": entity_id(own_key),
             "rule": link.rule,
             "evidence_chunk_ids": list(link.evidence),
             "n_mentions": by_key[key].n_mentions,

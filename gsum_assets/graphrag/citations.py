@@ -39,9 +39,9 @@ class Citations:
         numbers = dict.fromkeys(n for n in finding.references if 1 <= n <= len(shown))
         if named := [shown[n - 1] for n in numbers if shown[n - 1].chunk_ids]:
             return named
-        said = name_key(f"{finding.summary} {finding.explanation}")
+        finding_key = name_key(f"{finding.summary} {finding.explanation}")
         ids = dict.fromkeys(e for element in shown for e in element.entity_ids)
-        return [self._elements.entities[e] for e in ids if holds(said, self._keys[e])]
+        return [self._elements.entities[e] for e in ids if holds(finding_key, self._keys[e])]
 
     def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
         """Return entities, chunks and documents of a finding, preferring chunks with many entities.
@@ -54,12 +54,12 @@ class Citations:
         for element in cited:
             for chunk_id in element.chunk_ids:
                 votes[chunk_id] += 1 + sum(chunk_id in self._chunks_of[e] for e in entity_ids)
-        kept = sorted(votes, key=lambda c: (-votes[c], c))[:_MOST_CITED]
+        most_cited = sorted(votes, key=lambda c: (-votes[c], c))[:_MOST_CITED]
         for entity_id in entity_ids:
-            if not self._chunks_of[entity_id] & set(kept):
-                kept.append(min(self._chunks_of[entity_id]))
+            if not self._chunks_of[entity_id] & set(most_cited):
+                most_cited.append(min(self._chunks_of[entity_id]))
         return {
             "entity_ids": sorted(entity_ids),
-            "chunk_ids": sorted(kept),
-            "document_ids": sorted({self._document_of[c] for c in kept}),
+            "chunk_ids": sorted(most_cited),
+            "document_ids": sorted({self._document_of[c] for c in most_cited}),
         }

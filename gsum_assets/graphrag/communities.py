@@ -50,23 +50,23 @@ def communities(
     ----------
     entities, relationships : rows of these tables, in any order.
     """
-    known = {row["entity_id"]: row for row in entities.to_pylist()}
+    entity_of = {row["entity_id"]: row for row in entities.to_pylist()}
     related = relationships.select(["relationship_id", "source_id", "target_id", "weight"])
     edges = sorted(
         (*sorted((row["source_id"], row["target_id"])), row["weight"])
         for row in related.to_pylist()
     )
-    found = split_components(sorted(known), edges, settings)
-    ids = [hash_texts(["community", str(c.level), *c.members]) for c in found]
+    ordered = split_components(sorted(entity_of), edges, settings)
+    ids = [hash_texts(["community", str(c.level), *c.members]) for c in ordered]
     children: dict[int, list[str]] = defaultdict(list)
-    for index, community in enumerate(found):
+    for index, community in enumerate(ordered):
         if community.parent >= 0:
             children[community.parent].append(ids[index])
-    inside = _relationships_inside(found, related)
+    inside = _relationships_inside(ordered, related)
     rows = []
-    for index, community in enumerate(found):
+    for index, community in enumerate(ordered):
         members = sorted(
-            community.members, key=lambda e: (-known[e]["degree"], known[e]["name"], e)
+            community.members, key=lambda e: (-entity_of[e]["degree"], entity_of[e]["name"], e)
         )
         rows.append(
             {
@@ -75,11 +75,11 @@ def communities(
                 "number": index,
                 "parent_id": ids[community.parent] if community.parent >= 0 else None,
                 "child_ids": children[index],
-                "title": ", ".join(known[e]["name"] for e in members[:_TITLED]),
+                "title": ", ".join(entity_of[e]["name"] for e in members[:_TITLED]),
                 "size": len(members),
                 "entity_ids": members,
                 "relationship_ids": inside[index],
-                "chunk_ids": sorted({c for e in members for c in known[e]["chunk_ids"]}),
+                "chunk_ids": sorted({c for e in members for c in entity_of[e]["chunk_ids"]}),
             }
         )
     return pa.Table.from_pylist(rows, TABLES["graphrag.communities"].schema)
@@ -95,15 +95,17 @@ def split_components(
     entity_ids : ids of the entities, sorted.
     edges : edges, sorted, each pair once.
     """
-    found: list[tuple[Community, int]] = []  # with the parent's index in this list
+    with_parents: list[tuple[Community, int]] = []  # with the parent's index in this list
     for component, inside in _components(entity_ids, edges):
-        _split(component, inside, settings, 0, -1, found)
-    order = sorted(
-        range(len(found)),
-        key=lambda i: (found[i][0].level, -len(found[i][0].members), found[i][0].members),
-    )
+        _split(component, inside, settings, 0, -1, with_parents)
+
+    def rank(i: int) -> tuple:
+        community, _ = with_parents[i]
+        return community.level, -len(community.members), community.members
+
+    order = sorted(range(len(with_parents)), key=rank)
     index = {old: new for new, old in enumerate(order)} | {-1: -1}
-    return [replace(found[i][0], parent=index[found[i][1]]) for i in order]
+    return [replace(with_parents[i][0], parent=index[with_parents[i][1]]) for i in order]
 
 
 def _split(
@@ -112,30 +114,25 @@ def _split(
     settings: CommunitySettings,
     level: int,
     parent: int,
-    found: list[tuple[Community, int]],
+    with_parents: list[tuple[Community, int]],
 ) -> None:
     """Append the subsets of a large set, recursively, or a whole component that is small enough."""
     subsets = [members] if len(members) <= settings.max_size else _partition(edges, settings)
     if level and len(subsets) == 1:
         return  # a leaf, which is in the list already
     for subset in subsets:
-        index = len(found)
-        found.append((Community(level, subset, -1), parent))
+        index = len(with_parents)
+        with_parents.append((Community(level, subset, -1), parent))
         if len(subset) > settings.max_size and len(subsets) > 1:
-            own = set(subset)
-            inside = [edge for edge in edges if edge[0] in own and edge[1] in own]
-            _split(subset, inside, settings, level + 1, index, found)
+            subset_ids = set(subset)
+            inside = [edge for edge in edges if edge[0] in subset_ids and edge[1] in subset_ids]
+            _split(subset, inside, settings, level + 1, index, with_parents)
 
 
 def _partition(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:
-    """Return the entities of a connected graph in communities."""
+    """Return the communities of a connected graph; Leiden's are the best of several trials."""
     if settings.method == "louvain":
         return louvain(edges, settings.resolution)
-    return _leiden(edges, settings)
-
-
-def _leiden(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:
-    """Return the best of several partitions of a connected graph by modularity."""
     from graspologic_native import leiden  # pyright: ignore[reportAttributeAccessIssue]
 
     _, community_of = leiden(
@@ -175,11 +172,11 @@ def _components(
     yield from zip(members, inside, strict=True)
 
 
-def _relationships_inside(found: Sequence[Community], related: pa.Table) -> list[list[str]]:
+def _relationships_inside(ordered: Sequence[Community], related: pa.Table) -> list[list[str]]:
     """Return the ids of the relationships with both ends in each community, in order."""
-    inside: list[list[str]] = [[] for _ in found]
+    inside: list[list[str]] = [[] for _ in ordered]
     of_entity: dict[str, list[int]] = defaultdict(list)
-    for index, community in enumerate(found):
+    for index, community in enumerate(ordered):
         for entity_id in community.members:
             of_entity[entity_id].append(index)
     for row in related.sort_by("relationship_id").to_pylist():

@@ -14,17 +14,17 @@ from gsum_resources.store.content_hash import hash_texts
 
 def all_reports(index: Index, level: int, seed: int) -> Choose:
     """Return the choice of all reports of a level within the scope, shuffled (paper, 2.6)."""
-    known: dict[str | None, list[Passage]] = {}
+    reports_of: dict[str | None, list[Passage]] = {}
 
     def choose(query: dict) -> Sequence[Passage]:
         scope = query["document_id"]
-        if scope not in known:
+        if scope not in reports_of:
             seen = index.reports(level, scope)
-            known[scope] = [
-                Passage(one.community_id, "report", one.text, one.rating, scope)
-                for one in sorted(seen, key=lambda one: _draw(seed, one.community_id))
+            reports_of[scope] = [
+                Passage(report.community_id, "report", report.text, report.rating, scope)
+                for report in sorted(seen, key=lambda report: _draw(seed, report.community_id))
             ]
-        return known[scope]
+        return reports_of[scope]
 
     return choose
 
@@ -60,13 +60,13 @@ def nearest_chunks(
 
 def best_chunks(rankings: pa.Table, chunks: pa.Table) -> Mapping[str, Sequence[Passage]]:
     """Return the ranked chunks of each question, best first."""
-    known = {row["chunk_id"]: row for row in chunks.to_pylist()}
-    found: dict[str, list[Passage]] = {}
+    chunk_of = {row["chunk_id"]: row for row in chunks.to_pylist()}
+    passages_of: dict[str, list[Passage]] = {}
     for row in rankings.sort_by("rank").to_pylist():
         if row["level"] == "node":
-            passage = chunk_passage(known[row["item_id"]], row["score"])
-            found.setdefault(row["query_id"], []).append(passage)
-    return found
+            passage = chunk_passage(chunk_of[row["item_id"]], row["score"])
+            passages_of.setdefault(row["query_id"], []).append(passage)
+    return passages_of
 
 
 def within(

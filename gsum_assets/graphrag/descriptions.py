@@ -22,13 +22,13 @@ class Described:
     ----------
     name : name in the prompt.
     texts : distinct descriptions, in reading order.
-    taken : usage of the requests.
+    usage : tokens and calls of the requests.
     problem : why they were not merged but joined; empty if they were.
     """
 
     name: str
     texts: list[str]
-    taken: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
+    usage: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
     problem: str = ""
 
     @property
@@ -65,7 +65,7 @@ def merge_descriptions(
                 texts[id(thing)] += passages
                 continue
             reply = next(merged)
-            thing.taken = added(thing.taken, spent(reply))
+            thing.usage = added(thing.usage, spent(reply))
             if isinstance(reply, Completion) and reply.text.strip():
                 texts[id(thing)].append(flat_text(reply.text))
             else:
@@ -106,10 +106,10 @@ def _batches(
             text if sizes[text] <= most else cut_to_tokens(text, most, count_tokens)
             for text in thing.texts
         ]
-        found = packs(
+        batches = packs(
             texts, [min(sizes[text], most) + room.mark for text in thing.texts], room.tokens
         )
-        for indices in found:
+        for indices in batches:
             passages = [texts[index] for index in indices]
             request = replace(bare, passages=tuple(passages)) if passages[1:] else None
             yield thing, passages, request

@@ -78,22 +78,22 @@ def elements_of(
     count_tokens: CountTokens,
 ) -> Elements:
     """Return the elements of a corpus from the rows of these tables."""
-    known = {row["entity_id"]: row for row in entities.to_pylist()}
+    row_of = {row["entity_id"]: row for row in entities.to_pylist()}
     related = {row["relationship_id"]: row for row in relationships.to_pylist()}
     claimed: dict[str, dict[str, Element]] = defaultdict(dict)
-    texts = {entity_id: entity_text(row) for entity_id, row in known.items()}
-    joined = {i: relationship_text(row, known) for i, row in related.items()}
+    texts = {entity_id: entity_text(row) for entity_id, row in row_of.items()}
+    joined = {i: relationship_text(row, row_of) for i, row in related.items()}
     entity_of = entity_finder(aliases)
-    said = [
+    claims_of_row = [
         (entity_of(row["subject_key"], row["subject_type"]), row) for row in by_document(claims)
     ]
-    about = [claim_text(row, known[entity_id]["name"]) for entity_id, row in said]
+    about = [claim_text(row, row_of[entity_id]["name"]) for entity_id, row in claims_of_row]
     sizes = lengths([*texts.values(), *joined.values(), *about], count_tokens)
-    for (entity_id, row), text in zip(said, about, strict=True):
+    for (entity_id, row), text in zip(claims_of_row, about, strict=True):
         claim = Element(text, sizes[text], [entity_id], [row["chunk_id"]])
         claimed[entity_id].setdefault(text, claim)
     return Elements(
-        {i: Element(texts[i], sizes[texts[i]], [i], row["chunk_ids"]) for i, row in known.items()},
+        {i: Element(texts[i], sizes[texts[i]], [i], row["chunk_ids"]) for i, row in row_of.items()},
         {
             i: Element(
                 joined[i],
@@ -103,8 +103,8 @@ def elements_of(
             )
             for i, row in related.items()
         },
-        {entity_id: list(found.values()) for entity_id, found in claimed.items()},
-        {i: row["degree"] for i, row in known.items()},
+        {entity_id: list(by_text.values()) for entity_id, by_text in claimed.items()},
+        {i: row["degree"] for i, row in row_of.items()},
     )
 
 
@@ -130,13 +130,13 @@ def claim_text(claim: Mapping, subject: str) -> str:
 
 def fitting(elements: Sequence[Element], room: Room) -> list[Element]:
     """Return the first elements that fit together."""
-    found, used = [], 0
+    fits, used = [], 0
     for element in elements:
         used += element.size + room.mark
         if used > room.tokens:
             break
-        found.append(element)
-    return found
+        fits.append(element)
+    return fits
 
 
 def total(elements: Sequence[Element], room: Room) -> int:

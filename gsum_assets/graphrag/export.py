@@ -48,7 +48,12 @@ def entity_graph(entities: pa.Table, relationships: pa.Table, communities: pa.Ta
     """
     import networkx as nx
 
-    memberships = _memberships(communities)
+    memberships: dict[str, dict[str, Any]] = {}
+    for row in sorted(communities.to_pylist(), key=lambda row: row["number"]):
+        for entity_id in row["entity_ids"]:
+            community = memberships.setdefault(entity_id, {})
+            community[f"community_{row['level']}"] = row["number"]
+            community[f"community_{row['level']}_title"] = row["title"]
     graph = nx.Graph()
     for row in sorted(entities.to_pylist(), key=lambda row: row["entity_id"]):
         attributes = {
@@ -98,17 +103,6 @@ def _read(store: ParquetStore, corpus: str, name: str) -> pa.Table:
             f"gsum wrote it; run `gsum run {corpus}` first"
         )
     return rows
-
-
-def _memberships(communities: pa.Table) -> dict[str, dict[str, Any]]:
-    """Return the attributes for the communities of each entity, coarsest level first."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in sorted(communities.to_pylist(), key=lambda row: row["number"]):
-        for entity_id in row["entity_ids"]:
-            community = found.setdefault(entity_id, {})
-            community[f"community_{row['level']}"] = row["number"]
-            community[f"community_{row['level']}_title"] = row["title"]
-    return found
 
 
 def _allowed(attributes: dict[str, Any]) -> dict[str, Any]:

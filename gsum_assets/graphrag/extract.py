@@ -5,7 +5,7 @@ requests missing ones; an empty reply means that nothing was missed. The paper u
 a gleaning: whether anything was missed, then what.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ class ChunkGraph:
     claims: dict[tuple[str, str], dict] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     n_rounds: int = 0
-    taken: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
+    usage: dict[str, Any] = field(default_factory=lambda: dict(NO_USAGE))
     is_open: bool = True
 
     def __post_init__(self) -> None:
@@ -54,17 +54,17 @@ class ChunkGraph:
     def entity(self, name: str, kind: str, description: str, nth: int, model: str) -> None:
         """Add a mention; descriptions of known names in later rounds are ignored."""
         key = slot = name_key(name)
-        known, description = self.entities.get(key), flat_text(description)
-        if known and known["round"] == nth and are_homonyms(known["type"], kind):
+        mention, description = self.entities.get(key), flat_text(description)
+        if mention and mention["round"] == nth and are_homonyms(mention["type"], kind):
             slot = sense_key(key, kind)
-            known = self.entities.get(slot)
-        if known is None:
-            found = {"name": name, "name_key": key, "type": kind, "description": description}
-            own = {"round": nth, "is_verbatim": holds(self._text_key, key), "model": model}
-            self.entities[slot] = found | own
-        elif not known["type"] or known["round"] == nth:
-            known["type"] = known["type"] or kind
-            known["description"] = _joined(known["description"], description)
+            mention = self.entities.get(slot)
+        if mention is None:
+            named = {"name": name, "name_key": key, "type": kind, "description": description}
+            origin = {"round": nth, "is_verbatim": holds(self._text_key, key), "model": model}
+            self.entities[slot] = named | origin
+        elif not mention["type"] or mention["round"] == nth:
+            mention["type"] = mention["type"] or kind
+            mention["description"] = _joined(mention["description"], description)
 
     def relationship(
         self, ends: tuple[str, str], description: str, strength: int, nth: int, model: str
@@ -75,8 +75,8 @@ class ChunkGraph:
             if name_key(end) not in self.entities:
                 self.entity(end, "", "", nth, model)
         description = flat_text(description)
-        known = self.relationships.get(frozenset((source, target)))
-        if known is None:
+        mention = self.relationships.get(frozenset((source, target)))
+        if mention is None:
             self.relationships[frozenset((source, target))] = {
                 "source_key": source,
                 "target_key": target,
@@ -85,24 +85,24 @@ class ChunkGraph:
                 "round": nth,
                 "model": model,
             }
-        elif known["round"] == nth:
-            known["description"] = _joined(known["description"], description)
-            known["strength"] = max(known["strength"], strength)
+        elif mention["round"] == nth:
+            mention["description"] = _joined(mention["description"], description)
+            mention["strength"] = max(mention["strength"], strength)
 
     def claim(self, claim: Any, nth: int, model: str) -> None:
         """Add a claim, and its subject if it is not mentioned otherwise."""
-        subject, said = name_key(claim.subject), flat_text(claim.description)
-        if (subject, said) in self.claims:
+        subject, statement = name_key(claim.subject), flat_text(claim.description)
+        if (subject, statement) in self.claims:
             return
         if subject not in self.entities:
             self.entity(claim.subject, "", "", nth, model)
         object_key = name_key(claim.object)
-        self.claims[subject, said] = {
+        self.claims[subject, statement] = {
             "subject_key": subject,
             "object_key": object_key if object_key and object_key != subject else None,
             "type": " ".join(claim.type.split()).lower(),
             "status": claim.status,
-            "description": said,
+            "description": statement,
             "start_date": claim.start_date.strip() or None,
             "end_date": claim.end_date.strip() or None,
             "quote": " ".join(claim.quote.split()),
@@ -136,7 +136,9 @@ def extract(
         Rows ordered by document, chunk and position.
     """
     schema = extraction_schema(tuple(settings.entity_types), settings.claims)
-    graphs = [ChunkGraph(row) for row in _in_order(chunks)]
+    columns = ["chunk_id", "document_id", "position", "text"]
+    order = [("document_id", "ascending"), ("position", "ascending")]
+    graphs = [ChunkGraph(row) for row in chunks.select(columns).sort_by(order).to_pylist()]
     open_graphs = [graph for graph in graphs if graph.chunk["text"].strip()]
     for nth in range(settings.gleanings + 1):
         open_graphs = [graph for graph in open_graphs if graph.is_open]
@@ -153,20 +155,26 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
         name: [] for name in ("extractions", "entity_mentions", "relationship_mentions", "claims")
     }
     for graph in graphs:
-        own = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
-        found = (graph.entities, graph.relationships, graph.claims)
-        for end, mention in (
-            *((end, one) for end in ("source", "target") for one in graph.relationships.values()),
-            *(("subject", one) for one in graph.claims.values()),
-        ):
-            mention[f"{end}_type"] = graph.entities[mention[f"{end}_key"]]["type"]
-        for table, mentions in zip(list(rows)[1:], found, strict=True):
+        of_chunk = {name: graph.chunk[name] for name in ("chunk_id", "document_id")}
+        mentions_of = (graph.entities, graph.relationships, graph.claims)
+        ends_of = (graph.relationships, ("source", "target")), (graph.claims, ("subject",))
+        for mentions, ends in ends_of:
+            for mention in mentions.values():
+                for end in ends:
+                    mention[f"{end}_type"] = graph.entities[mention[f"{end}_key"]]["type"]
+        for table, mentions in zip(list(rows)[1:], mentions_of, strict=True):
             for index, mention in enumerate(mentions.values()):
-                rows[table].append({**own, "position": index, **mention})
-        counts = zip(("n_entities", "n_relationships", "n_claims"), map(len, found), strict=True)
+                rows[table].append({**of_chunk, "position": index, **mention})
         rows["extractions"].append(
-            {**own, "n_rounds": graph.n_rounds, **dict(counts), "problems": graph.failures}
-            | graph.taken
+            {
+                **of_chunk,
+                "n_rounds": graph.n_rounds,
+                "n_entities": len(graph.entities),
+                "n_relationships": len(graph.relationships),
+                "n_claims": len(graph.claims),
+                "problems": graph.failures,
+                **graph.usage,
+            }
         )
     failures = [
         f"document '{graph.chunk['document_id']}', chunk '{graph.chunk['chunk_id']}': "
@@ -175,16 +183,10 @@ def tabulated(graphs: Sequence[ChunkGraph]) -> Result:
         if graph.failures
     ]
     tables = {
-        name: pa.Table.from_pylist(found, TABLES[f"graphrag.{name}"].schema)
-        for name, found in rows.items()
+        name: pa.Table.from_pylist(of_table, TABLES[f"graphrag.{name}"].schema)
+        for name, of_table in rows.items()
     }
     return Result(tables.pop("extractions"), failures, tables)
-
-
-def _in_order(chunks: pa.Table) -> Iterator[dict]:
-    columns = ["chunk_id", "document_id", "position", "text"]
-    order = [("document_id", "ascending"), ("position", "ascending")]
-    yield from chunks.select(columns).sort_by(order).to_pylist()
 
 
 def _request(
@@ -195,7 +197,7 @@ def _request(
     prompts: Prompts,
 ) -> Request:
     types = list(dict.fromkeys([*settings.entity_types, OTHER]))
-    known = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
+    names = "\n".join(f"- {mention['name']}" for mention in graph.entities.values())
     return Request(
         task="entities",
         instructions=prompts.text(
@@ -204,7 +206,7 @@ def _request(
             claims=prompts.text("claims") if settings.claims else "",
             example=example(types, OTHER, settings.claims),
         ),
-        ending=prompts.text("glean", known=known or "(none)") if nth else "",
+        ending=prompts.text("glean", known=names or "(none)") if nth else "",
         passages=(graph.chunk["text"],),
         max_words=_MAX_WORDS,
         schema=schema,
@@ -215,18 +217,18 @@ def _request(
 def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:
     """Add the items of a reply, and close a chunk whose reply has nothing new."""
     before = graph.size()
-    graph.taken = added(graph.taken, spent(reply))
+    graph.usage = added(graph.usage, spent(reply))
     graph.n_rounds += isinstance(reply, Completion)
-    found: Any
-    found, problem = usable(reply, schema)
+    items: Any
+    items, problem = usable(reply, schema)
     graph.failures += [problem] if problem else []
-    if found is not None:
-        for item in found.entities:
+    if items is not None:
+        for item in items.entities:
             graph.entity(item.name, item.type, item.description, nth, reply.model)
-        for item in found.relationships:
+        for item in items.relationships:
             ends = (item.source, item.target)
             graph.relationship(ends, item.description, item.strength, nth, reply.model)
-        for item in getattr(found, "claims", ()):
+        for item in getattr(items, "claims", ()):
             graph.claim(item, nth, reply.model)
     graph.is_open = isinstance(reply, Completion) and graph.size() > before
 

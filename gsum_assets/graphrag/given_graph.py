@@ -90,9 +90,9 @@ def read_given(folder: Path) -> Given | None:
     if len(missing) == len(GRAPH_FILES):
         return None
     if missing:
-        (there,) = set(GRAPH_FILES) - set(missing)
+        (other,) = set(GRAPH_FILES) - set(missing)
         raise CorpusError(
-            f"{folder / there} exists without {missing[0]}; add that file, or remove the first to "
+            f"{folder / other} exists without {missing[0]}; add that file, or remove the first to "
             "have the graph extracted"
         )
     entities, entity_errors = good_rows(folder, _ENTITIES, EntityRow)
@@ -127,10 +127,12 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
     for key, entity in given.entities.items():
         for number in mentioned[key]:
             graphs[number].entity(entity.name, entity.type, entity.description, 0, "")
-    for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
+    for relationship, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
         for number in numbers:
-            names = (one.source, one.target)
-            graphs[number].relationship(names, one.description, one.strength, 0, "")
+            names = (relationship.source, relationship.target)
+            graphs[number].relationship(
+                names, relationship.description, relationship.strength, 0, ""
+            )
     unfound = _unfound(given, mentioned, numbers_of_pairs) if is_whole else []
     return tabulated(graphs)._replace(failures=[*given.failures, *unfound])
 
@@ -139,7 +141,7 @@ def _located(
     given: Given, chunks: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Set[int]], list[Set[int]]]:
     """Return the numbers of the chunks that mention each entity and each relationship."""
-    ends = {end for one in given.relationships for end in one.ends}
+    ends = {end for relationship in given.relationships for end in relationship.ends}
     texts = [name_key(chunk["text"]) for chunk in chunks]
     named = {key: name_key(entity.name) for key, entity in given.entities.items()}
     mentioned: dict[str, Set[int]] = dict(texts_holding({*named.values(), *ends}, texts))
@@ -155,11 +157,13 @@ def _located(
         return set().union(mentioned[end], *(mentioned[key] for key in homonyms[end]))
 
     numbers_of_pairs = [
-        standing(one.locations, naming(one.ends[0]) & naming(one.ends[1]))
-        for one in given.relationships
+        standing(
+            relationship.locations, naming(relationship.ends[0]) & naming(relationship.ends[1])
+        )
+        for relationship in given.relationships
     ]
-    for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
-        for end in one.ends:
+    for relationship, numbers in zip(given.relationships, numbers_of_pairs, strict=True):
+        for end in relationship.ends:
             mentioned[end] = mentioned[end] | (numbers - naming(end))
     return mentioned, numbers_of_pairs
 
@@ -171,15 +175,17 @@ def _finder(
     number_of = {chunk["chunk_id"]: number for number, chunk in enumerate(chunks)}
 
     def standing(locations: Iterable[Location], named: Collection[int]) -> Set[int]:
-        found: set[int] = set()
+        numbers: set[int] = set()
         for location in locations:
             if location.chunk_ids:
-                found.update(number_of[i] for i in location.chunk_ids if i in number_of)
+                numbers.update(number_of[i] for i in location.chunk_ids if i in number_of)
             elif not location.document_ids:
-                found.update(named)
+                numbers.update(named)
             else:
-                found.update(n for n in named if chunks[n]["document_id"] in location.document_ids)
-        return found
+                numbers.update(
+                    n for n in named if chunks[n]["document_id"] in location.document_ids
+                )
+        return numbers
 
     return standing
 
@@ -190,10 +196,10 @@ def _unfound(
     numbers_of_pairs: Sequence[Collection[int]],
 ) -> Iterator[str]:
     """Yield a line for the entities, and one for the relationships, without a chunk."""
-    entities = [f"'{one.name}'" for key, one in given.entities.items() if not mentioned[key]]
+    entities = [f"'{entity.name}'" for key, entity in given.entities.items() if not mentioned[key]]
     pairs = [
-        f"'{one.source}' and '{one.target}'"
-        for one, numbers in zip(given.relationships, numbers_of_pairs, strict=True)
+        f"'{pair.source}' and '{pair.target}'"
+        for pair, numbers in zip(given.relationships, numbers_of_pairs, strict=True)
         if not numbers
     ]
     for file, what, missed, n_all in (
@@ -220,12 +226,12 @@ def _entities(rows: Iterable[EntityRow]) -> dict[str, GivenEntity]:
         by_key[sense_key(key, row.type) if are_homonyms(first, row.type) else key].append(row)
     return {
         key: GivenEntity(
-            _commonest(row.title for row in found),
-            _commonest(row.type for row in found),
-            _united(found),
-            _locations(found),
+            _commonest(row.title for row in rows_of_entity),
+            _commonest(row.type for row in rows_of_entity),
+            _united(rows_of_entity),
+            _locations(rows_of_entity),
         )
-        for key, found in sorted(by_key.items())
+        for key, rows_of_entity in sorted(by_key.items())
     }
 
 
@@ -234,18 +240,16 @@ def _relationships(rows: Iterable[RelationshipRow]) -> list[GivenRelationship]:
     for row in rows:
         by_ends[tuple(sorted((name_key(row.source), name_key(row.target))))].append(row)
     united = []
-    for _, found in sorted(by_ends.items()):
-        source, target = _commonest((row.source, row.target) for row in found)
-        strength = max(_strength(row.weight) for row in found)
+    for _, rows_of_pair in sorted(by_ends.items()):
+        source, target = _commonest((row.source, row.target) for row in rows_of_pair)
+        # clipped to 1 to 10; NaN is 1
+        strength = max(round(min(10.0, max(1.0, row.weight))) for row in rows_of_pair)
         united.append(
-            GivenRelationship(source, target, _united(found), strength, _locations(found))
+            GivenRelationship(
+                source, target, _united(rows_of_pair), strength, _locations(rows_of_pair)
+            )
         )
     return united
-
-
-def _strength(weight: float) -> int:
-    """Return the weight clipped to 1 to 10; 1 for NaN."""
-    return round(min(10.0, max(1.0, weight)))
 
 
 def _commonest(values: Iterable[_Value]) -> _Value:

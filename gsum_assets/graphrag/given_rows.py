@@ -30,11 +30,7 @@ _CHUNK_ID = re.compile(
 _SHOWN = 3  # examples in a message
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-_OneLine = Annotated[str, AfterValidator(_one_line)]
+_OneLine = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 _Description = Annotated[str, AfterValidator(flat_text)]
 _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.lower)]
 
@@ -147,9 +143,9 @@ def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
 
 def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
     """Return the columns of a file to read; raise `CorpusError` if a required one is missing."""
-    for wanted in model.needs:
-        if not set(wanted) & set(names):
-            lacking = " or ".join(f"'{name}'" for name in wanted)
+    for alternatives in model.needs:
+        if not set(alternatives) & set(names):
+            lacking = " or ".join(f"'{name}'" for name in alternatives)
             raise CorpusError(
                 f"{file} has no column {lacking} (it has {', '.join(names)}); "
                 "add it, or rename the column that holds it"

@@ -45,9 +45,11 @@ def _extractions(inputs: Inputs) -> Result:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
     model = inputs.model("language_model")
-    found = extract(chunks, model, chosen, inputs.prompts("graphrag"))
+    extraction = extract(chunks, model, chosen, inputs.prompts("graphrag"))
     skipped = names_skipped(chunks["text"].to_pylist(), model.identity)
-    return found._replace(shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {})
+    return extraction._replace(
+        shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {}
+    )
 
 
 def _merging(inputs: Inputs) -> MergingSettings:
@@ -87,24 +89,22 @@ def _relationships(inputs: Inputs) -> Result:
 def _communities(inputs: Inputs) -> Result:
     graph = inputs.table("entities"), inputs.table("relationships")
     chosen = CommunitySettings.model_validate(inputs.settings("graphrag.communities"))
-    found = communities(*graph, chosen)
+    rows = communities(*graph, chosen)
 
     def shown() -> Mapping[str, Any]:
-        levels = {"communities_by_level": _by_level(found)}
-        if not found.num_rows:
+        by_level = rows.group_by("level").aggregate([("size", "count"), ("size", "max")])
+        levels = {
+            "communities_by_level": {
+                str(row["level"]): {"communities": row["size_count"], "largest": row["size_max"]}
+                for row in by_level.sort_by("level").to_pylist()
+            }
+        }
+        if not rows.num_rows:
             return {"communities": levels}
-        png = communities_picture(found, *graph, f"{inputs.corpus}: largest communities")
+        png = communities_picture(rows, *graph, f"{inputs.corpus}: largest communities")
         return {"communities": {"plot": Picture(png, "largest communities"), **levels}}
 
-    return Result(found, shown=shown)
-
-
-def _by_level(found: pa.Table) -> Mapping[str, Mapping[str, int]]:
-    levels = found.group_by("level").aggregate([("size", "count"), ("size", "max")])
-    return {
-        str(row["level"]): {"communities": row["size_count"], "largest": row["size_max"]}
-        for row in levels.sort_by("level").to_pylist()
-    }
+    return Result(rows, shown=shown)
 
 
 def _reports(inputs: Inputs) -> Result:

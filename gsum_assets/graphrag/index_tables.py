@@ -54,18 +54,18 @@ class Index:
             return [
                 Seen(i, reports[i]["rating"], reports[i]["text"]) for i in shown if i in reports
             ]
-        found = []
+        seen = []
         for community_id in shown:
-            own = [
+            findings = [
                 finding
                 for finding in self._findings.get(community_id, ())
                 if document_id in finding["document_ids"]
             ]
-            if own:
+            if findings:
                 report = reports[community_id]
-                text = report_text(report["title"], "", own)
-                found.append(Seen(community_id, report["rating"], text))
-        return found
+                text = report_text(report["title"], "", findings)
+                seen.append(Seen(community_id, report["rating"], text))
+        return seen
 
     def chunks_of_reports(self, level: int) -> tuple[list[str], list[tuple[int, str]]]:
         """Return the communities of a level with reports, and pairs of their index and a chunk."""
@@ -98,11 +98,11 @@ class Index:
     @cached_property
     def relationships_of(self) -> Mapping[str, Sequence[dict]]:
         """Rows of relationships by either end."""
-        found: dict[str, list[dict]] = defaultdict(list)
+        by_entity: dict[str, list[dict]] = defaultdict(list)
         for row in self.relationships.to_pylist():
-            found[row["source_id"]].append(row)
-            found[row["target_id"]].append(row)
-        return found
+            by_entity[row["source_id"]].append(row)
+            by_entity[row["target_id"]].append(row)
+        return by_entity
 
     @cached_property
     def members(self) -> Mapping[str, frozenset[str]]:
@@ -116,7 +116,7 @@ class Index:
 
     @cached_property
     def _findings(self) -> Mapping[str, Sequence[dict]]:
-        found: dict[str, list[dict]] = defaultdict(list)
+        by_community: dict[str, list[dict]] = defaultdict(list)
         for row in self.findings.to_pylist():
-            found[row["community_id"]].append(row)
-        return found
+            by_community[row["community_id"]].append(row)
+        return by_community

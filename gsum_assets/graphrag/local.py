@@ -60,19 +60,19 @@ class Around:
         vector, n = self._vectors[query["query_id"]], self._settings.n_entities
         near = {ids[i]: cosine for i, cosine in nearest(vector, vectors, ids, n)} if ids else {}
         share_chunks, share_reports = self._settings.share_chunks, self._settings.share_reports
-        wanted = (  # each with the share of the prompt reserved for the following kinds
+        kinds = (  # each with the share of the prompt reserved for the following kinds
             (list(_entities(self._index, near, scope)), share_chunks + share_reports),
             (list(_reports(self._index, near, seen)), share_chunks),
             (list(self._best.get(query["query_id"], ())), 0.0),
         )
-        sizes = lengths((item.text for kind, _ in wanted for item in kind), self._count_tokens)
+        sizes = lengths((item.text for kind, _ in kinds for item in kind), self._count_tokens)
         room = answer_room(query, self._settings.prompt_tokens, self._max_words, self._count_tokens)
         chosen: list[Passage] = []
         left = room.tokens
-        for kind, kept_free in wanted:
-            taken = list(within(kind, sizes, left - int(kept_free * room.tokens), room.mark))
-            left -= sum(sizes[item.text] + room.mark for item in taken)
-            chosen += taken
+        for kind, kept_free in kinds:
+            fitting = list(within(kind, sizes, left - int(kept_free * room.tokens), room.mark))
+            left -= sum(sizes[item.text] + room.mark for item in fitting)
+            chosen += fitting
         return chosen
 
     def _of_scope(self, document_id: str | None) -> tuple[list[str], np.ndarray, list[Seen]]:

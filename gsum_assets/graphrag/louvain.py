@@ -8,7 +8,7 @@ graph, which modularity compares with, makes the difference.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 _MOST_SWEEPS = 50  # over all nodes of a level; usually under ten
 
@@ -41,8 +41,11 @@ def louvain(edges: Sequence[Edge], resolution: float) -> list[list[str]]:
             break
         groups = [sorted(i for node in nodes for i in groups[node]) for nodes in joined]
         links, inside = _merged(links, inside, joined)
-    own = _neighbours(index, edges)
-    return [[names[i] for i in part] for group in groups for part in _connected(group, own)]
+    neighbours: list[list[int]] = [[] for _ in names]
+    for source, target, _ in edges:
+        neighbours[index[source]].append(index[target])
+        neighbours[index[target]].append(index[source])
+    return [[names[i] for i in part] for group in groups for part in _connected(group, neighbours)]
 
 
 def _moved(
@@ -58,24 +61,25 @@ def _moved(
     for _ in range(_MOST_SWEEPS):
         n_moved = 0
         for node in range(n):
-            own, weight = community[node], defaultdict[int, float](float)
-            volume[own] -= degree[node]
+            current, weight = community[node], defaultdict[int, float](float)
+            volume[current] -= degree[node]
             for other, w in links[node].items():
                 weight[community[other]] += w
-            best, most = own, weight[own] * total - resolution * degree[node] * volume[own]
+            best = current
+            most = weight[best] * total - resolution * degree[node] * volume[best]
             for candidate in sorted(weight):
                 gain = weight[candidate] * total - resolution * degree[node] * volume[candidate]
                 if gain > most:
                     best, most = candidate, gain
             volume[best] += degree[node]
             community[node] = best
-            n_moved += best != own
+            n_moved += best != current
         if not n_moved:
             break
-    found: dict[int, list[int]] = defaultdict(list)
+    nodes_of: dict[int, list[int]] = defaultdict(list)
     for node in range(n):
-        found[community[node]].append(node)
-    return list(found.values())
+        nodes_of[community[node]].append(node)
+    return list(nodes_of.values())
 
 
 def _merged(
@@ -86,21 +90,14 @@ def _merged(
     merged: _Links = [{} for _ in joined]
     weights = [sum(inside[node] for node in nodes) for nodes in joined]
     for node, others in enumerate(links):
-        own = number[node]
+        group = number[node]
         for other, weight in others.items():
-            if number[other] == own:
-                weights[own] += weight
+            if number[other] == group:
+                weights[group] += weight
             else:
-                merged[own][number[other]] = merged[own].get(number[other], 0.0) + weight
+                of_group = merged[group]
+                of_group[number[other]] = of_group.get(number[other], 0.0) + weight
     return merged, weights
-
-
-def _neighbours(index: dict[str, int], edges: Iterable[Edge]) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in index]
-    for source, target, _ in edges:
-        found[index[source]].append(index[target])
-        found[index[target]].append(index[source])
-    return found
 
 
 def _connected(group: Sequence[int], neighbours: Sequence[Sequence[int]]) -> list[list[int]]:

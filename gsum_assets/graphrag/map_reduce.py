@@ -71,9 +71,9 @@ def partial_answers(
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
         if _fits(question, sizes, room):
             continue
-        found = _packs(question, sizes, settings, count_tokens, prompts)
-        sent += found
-        if not found:
+        packed = _packs(question, sizes, settings, count_tokens, prompts)
+        sent += packed
+        if not packed:
             failures.append(
                 f"question '{question.query_id}': question and instructions leave no room for "
                 "passages; raise prompt_tokens in corpus.toml, [graphrag.answers]"
@@ -126,8 +126,8 @@ def reduced_contexts(
     rows: list[dict] = []
     for question in questions_with_passages(contexts, queries):
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
-        if own := answers.get(question.query_id):
-            rows += _reduced(question, own, room, count_tokens)
+        if rows_of_question := answers.get(question.query_id):
+            rows += _reduced(question, rows_of_question, room, count_tokens)
         elif _fits(question, sizes, room):  # otherwise all its partial answers failed
             rows += [{**passage, "fate": "kept"} for passage in question.passages]
     return pa.Table.from_pylist(rows, TABLES["graphrag.reduced_contexts"].schema)
@@ -143,12 +143,12 @@ def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) ->
     ----------
     partial, reduced : rows of `graphrag.partial_answers` and `graphrag.reduced_contexts`.
     """
-    kept = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
+    kept_ids = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
     read: dict[str, set[str]] = {}
     for row in partial.select(["query_id", "pack", "node_ids"]).to_pylist():
-        own = read.setdefault(row["query_id"], set())
-        if _pack_id(row["query_id"], row["pack"]) in kept:
-            own.update(row["node_ids"])
+        read_ids = read.setdefault(row["query_id"], set())
+        if _pack_id(row["query_id"], row["pack"]) in kept_ids:
+            read_ids.update(row["node_ids"])
     is_used = [
         node_id in read.get(query_id, (node_id,))
         for query_id, node_id in zip(

@@ -75,10 +75,10 @@ def merge_entities(
         entity.add(mention)
         if mention["type"]:
             entity.types[mention["type"]] += 1
-    own = {row["entity_id"]: row for row in aliases.to_pylist() if row["rule"] == "own"}
+    own_names = {row["entity_id"]: row for row in aliases.to_pylist() if row["rule"] == "own"}
     degree = Counter(end for pair in _pairs(relationship_mentions, entity_of) for end in pair)
     things = {
-        entity_id: Described(own[entity_id]["name"], list(entity.texts))
+        entity_id: Described(own_names[entity_id]["name"], list(entity.texts))
         for entity_id, entity in sorted(gathered.items())
     }
     failures = merge_descriptions(things, model, settings, count_tokens, prompts)
@@ -90,7 +90,7 @@ def merge_entities(
             {
                 "entity_id": entity_id,
                 "name": thing.name,
-                "name_key": own[entity_id]["name_key"],
+                "name_key": own_names[entity_id]["name_key"],
                 "type": types[0][0] if types else "",
                 "type_variants": [f"{kind}: {n}" for kind, n in types],
                 "description": thing.text,
@@ -99,7 +99,7 @@ def merge_entities(
                 "degree": degree[entity_id],
                 "chunk_ids": sorted(entity.chunks),
                 "document_ids": sorted(entity.documents),
-                **thing.taken,
+                **thing.usage,
             }
         )
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), failures)
@@ -124,14 +124,14 @@ def merge_relationships(
         Rows ordered by relationship_id.
     """
     entity_of = entity_finder(aliases)
-    known = {row["entity_id"]: row for row in entities.to_pylist()}
+    entity_row_of = {row["entity_id"]: row for row in entities.to_pylist()}
     gathered = _pairs(mentions, entity_of)
     things, ends_of = {}, {}
     for ends, pair in gathered.items():
         relationship_id = hash_texts(["relationship", *ends])
         source, target = min(pair.directions, key=lambda ends: (-pair.directions[ends], ends))
         ends_of[relationship_id] = source, target, pair
-        name = f"{known[source]['name']} and {known[target]['name']}"
+        name = f"{entity_row_of[source]['name']} and {entity_row_of[target]['name']}"
         things[relationship_id] = Described(name, list(pair.texts))
     things = dict(sorted(things.items()))
     failures = merge_descriptions(things, model, settings, count_tokens, prompts)
@@ -147,10 +147,11 @@ def merge_relationships(
                 "n_descriptions": len(pair.texts),
                 "weight": float(len(pair.strengths)),
                 "strength": sum(pair.strengths) / len(pair.strengths),
-                "combined_degree": known[source]["degree"] + known[target]["degree"],
+                "combined_degree": entity_row_of[source]["degree"]
+                + entity_row_of[target]["degree"],
                 "chunk_ids": sorted(pair.chunks),
                 "document_ids": sorted(pair.documents),
-                **thing.taken,
+                **thing.usage,
             }
         )
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.relationships"].schema), failures)
@@ -165,15 +166,15 @@ def _pairs(
     mentions: pa.Table, entity_of: Callable[[str, str | None], str]
 ) -> dict[tuple[str, str], _Pair]:
     """Return the combined mentions of each pair of entities, by their sorted ids."""
-    found: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
+    pair_of: dict[tuple[str, str], _Pair] = defaultdict(_Pair)
     for mention in by_document(mentions):
         source, target = (
             entity_of(mention[f"{end}_key"], mention[f"{end}_type"]) for end in ("source", "target")
         )
         if source == target:
             continue
-        pair = found[min(source, target), max(source, target)]
+        pair = pair_of[min(source, target), max(source, target)]
         pair.add(mention)
         pair.directions[source, target] += 1
         pair.strengths.append(mention["strength"])
-    return found
+    return pair_of

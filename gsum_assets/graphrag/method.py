@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
-from gsum_assets.evaluation.passages import Choose, context_rows
+from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.index_tables import Index
@@ -55,24 +55,20 @@ def _rank(inputs: Inputs) -> pa.Table:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    return context_rows(inputs.table("queries"), _choice(inputs))
-
-
-def _choice(inputs: Inputs) -> Choose:
-    """Return the function by which a method chooses the context of a question."""
-    chosen, settings = VARIANTS[inputs.variant], _settings(inputs)
+    queries, settings = inputs.table("queries"), _settings(inputs)
+    chosen = VARIANTS[inputs.variant]
     if chosen.reads == "reports":
-        return all_reports(_index(inputs), chosen.level, settings.seed)
+        return context_rows(queries, all_reports(_index(inputs), chosen.level, settings.seed))
     if chosen.reads == "chunks":
-        return all_chunks(inputs.table("chunks"), settings.seed)
-    found = inputs.table("rankings"), inputs.table("chunks")
+        return context_rows(queries, all_chunks(inputs.table("chunks"), settings.seed))
+    ranked = inputs.table("rankings"), inputs.table("chunks")
     length = settings, inputs.settings("answer")["max_words"], n_word_pieces
     if chosen.reads == "nearest":
-        return nearest_chunks(*found, *length)
+        return context_rows(queries, nearest_chunks(*ranked, *length))
     embedded = inputs.table("query_embeddings")
     vectors = stacked(embedded["embedding"])
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
-    return Around(_index(inputs), *found, by_question, *length)
+    return context_rows(queries, Around(_index(inputs), *ranked, by_question, *length))
 
 
 def _partial_answers(inputs: Inputs) -> Result:
@@ -115,8 +111,8 @@ def _read(inputs: Inputs) -> Read:
     )
     held: dict[str, dict[tuple[str, str], None]] = {}
     for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
-        own = held.setdefault(row["community_id"], {})
-        own.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
+        chunks_of = held.setdefault(row["community_id"], {})
+        chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
     return Read(rows, held)
 
 

@@ -155,16 +155,16 @@ def sense_key(key: str, kind: str | None) -> str:
     return f"{key} [{sense}]" if sense else key
 
 
-def are_homonyms(one: str, other: str) -> bool:
+def are_homonyms(first: str, other: str) -> bool:
     """Return whether entities of these types differ, though they share a name."""
-    return one in SENSES and other in SENSES and SENSES[one] != SENSES[other]
+    return first in SENSES and other in SENSES and SENSES[first] != SENSES[other]
 
 
 def entity_finder(aliases: pa.Table) -> Callable[[str, str | None], str]:
     """Return a function from the name_key and the type of a mention to its entity_id."""
     columns = (aliases[column].to_pylist() for column in ("name_key", "entity_id"))
-    known = dict(zip(*columns, strict=True))
-    return lambda key, kind: known.get(sense_key(key, kind)) or known[key]
+    entity_ids = dict(zip(*columns, strict=True))
+    return lambda key, kind: entity_ids.get(sense_key(key, kind)) or entity_ids[key]
 
 
 def mentioned_names(mentions: pa.Table) -> dict[str, Name]:
@@ -181,19 +181,16 @@ def mentioned_names(mentions: pa.Table) -> dict[str, Name]:
     for key, _, kind, _, _, model in rows:
         if kind in SENSES and model != EXTRACTIVE:
             senses[key][SENSES[kind]] += 1
-    apart = {key: _other_senses(counts) for key, counts in senses.items() if len(counts) > 1}
+    apart: dict[str, set[str]] = {}  # the senses that are of another entity than most mentions
+    for key, counts in senses.items():
+        real = {sense for sense, n in counts.items() if n >= (1 - _MOST) * counts.total()}
+        apart[key] = real - {min(real, key=lambda sense: (-counts[sense], sense))}
     names: dict[str, Name] = {}
     for key, name, kind, chunk, document, _ in rows:
         if SENSES.get(kind) in apart.get(key, ()):
             key = sense_key(key, kind)
-        known = names.get(key) or names.setdefault(key, Name(key))
-        known.spellings[name] += 1
-        known.types[kind] += 1
-        known.chunks_by_document[document].add(chunk)
+        entry = names.get(key) or names.setdefault(key, Name(key))
+        entry.spellings[name] += 1
+        entry.types[kind] += 1
+        entry.chunks_by_document[document].add(chunk)
     return dict(sorted(names.items()))
-
-
-def _other_senses(counts: Counter[str]) -> set[str]:
-    """Return the senses of a name that are of another entity than most of its mentions."""
-    real = {sense for sense, n in counts.items() if n >= (1 - _MOST) * counts.total()}
-    return real - {min(real, key=lambda sense: (-counts[sense], sense))}

@@ -24,21 +24,21 @@ def texts_holding(keys: Collection[str], text_keys: Sequence[str]) -> dict[str, 
     text_keys : texts normalized by `name_key`.
     """
     pieces = {key: set(_pieces(key)) for key in keys}
-    wanted = set().union(*pieces.values())
+    all_pieces = set().union(*pieces.values())
     texts_of_run: dict[str, set[int]] = defaultdict(set)
     for index, text in enumerate(text_keys):
         for run in _RUNS.findall(text):
             texts_of_run[run].add(index)
     texts_with: dict[str, set[int]] = defaultdict(set)
     for run, indices in texts_of_run.items():
-        for piece in wanted.intersection(_all_pieces(run)):
+        for piece in all_pieces.intersection(_all_pieces(run)):
             texts_with[piece] |= indices
-    found = {}
-    for key, own in pieces.items():
-        rarest_first = sorted((texts_with.get(piece, set()) for piece in own), key=len)
+    holding = {}
+    for key, own_pieces in pieces.items():
+        rarest_first = sorted((texts_with.get(piece, set()) for piece in own_pieces), key=len)
         candidates: set[int] = set.intersection(*rarest_first) if rarest_first else set()
-        found[key] = frozenset(index for index in candidates if holds(text_keys[index], key))
-    return found
+        holding[key] = frozenset(index for index in candidates if holds(text_keys[index], key))
+    return holding
 
 
 def _pieces(key: str) -> Iterator[str]:

@@ -18,14 +18,14 @@ def packs(keys: Sequence[str], sizes: Sequence[int], room: int) -> list[list[int
     sizes : length of each text with its number, in the unit of `room`.
     room : maximum total length of a pack.
     """
-    found: list[list[int]] = []
+    packed: list[list[int]] = []
     used = room + 1  # starts a new pack
     for index, (key, size) in enumerate(zip(keys, sizes, strict=True)):
         if used + size > room:
-            found.append([])
+            packed.append([])
             used = 0
-        found[-1].append(index)
+        packed[-1].append(index)
         used += size
         if used >= _FULL * room and int(hash_texts(["pack", key])[:8], 16) % _MARKED == 0:
             used = room + 1
-    return found
+    return packed

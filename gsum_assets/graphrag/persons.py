@@ -105,17 +105,11 @@ def take_apart(name: str, key: str) -> PersonName:
     ends = {proper[0], proper[-1]} - _TITLES if len(words) > 1 and not is_described else ()
     is_proper = not (is_described or re.search(r"\d", bare)) and _OF_SEVERAL.isdisjoint(words)
     if len(words) == 1:
-        is_proper &= words[0] not in _TITLES | FUNCTION_WORDS and not _is_initial(words[0])
-    return PersonName(frozenset(titles), bare, frozenset(ends), is_proper, _has_capitals(name))
-
-
-def _has_capitals(name: str) -> bool:
-    return not any(
+        is_initial = len(words[0]) == 1 and words[0].isascii()
+        is_proper &= words[0] not in _TITLES | FUNCTION_WORDS and not is_initial
+    has_capitals = not any(
         word[0].islower()
         and re.split(r"[-.'’]", word.casefold())[0] not in _TITLES | _PARTICLES | _AFTER
         for word in name.split()
     )
-
-
-def _is_initial(word: str) -> bool:
-    return len(word) == 1 and word.isascii()
+    return PersonName(frozenset(titles), bare, frozenset(ends), is_proper, has_capitals)

@@ -79,7 +79,7 @@ def example(types: Collection[str], other: str, claims: bool) -> str:
         return {"name": name, "type": kind, "description": description}
 
     seller, mill, union = "Ida Brandt", "mill at Corley", "Weavers' Union"
-    said = "Ida Brandt sold the mill to the Weavers' Union."
+    sentence = "Ida Brandt sold the mill to the Weavers' Union."
     reply: dict[str, list[dict]] = {
         "entities": [
             entity(seller, "person", "She sold the mill at Corley to the Weavers' Union in 1902."),
@@ -87,13 +87,13 @@ def example(types: Collection[str], other: str, claims: bool) -> str:
             entity(union, "organization", "It bought the mill at Corley in 1902."),
         ],
         "relationships": [
-            {"source": seller, "target": union, "description": said, "strength": 8},
+            {"source": seller, "target": union, "description": sentence, "strength": 8},
             {"source": union, "target": mill, "description": "It owns the mill.", "strength": 8},
         ],
     }
     if claims:
         claim = {"subject": seller, "object": union, "type": "sale", "status": "true"}
-        claim |= {"description": said, "start_date": "1902", "quote": _EXAMPLE}
+        claim |= {"description": sentence, "start_date": "1902", "quote": _EXAMPLE}
         reply["claims"] = [claim]
     return json.dumps(reply, ensure_ascii=False)
 

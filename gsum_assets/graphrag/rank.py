@@ -91,8 +91,8 @@ class EntitiesNear:
 
 def entities_within(index: Index, chunk_ids: Sequence[str]) -> list[str]:
     """Return the ids of the entities mentioned in any of these chunks, in order."""
-    known = set(chunk_ids)
-    return [i for i, row in index.by_id.items() if not known.isdisjoint(row["chunk_ids"])]
+    inside = set(chunk_ids)
+    return [i for i, row in index.by_id.items() if not inside.isdisjoint(row["chunk_ids"])]
 
 
 def nearest(

@@ -125,7 +125,7 @@ class Reporter:
         shown = fitting(ordered, self._room) or [self._cut(ordered[0])]
         return _Prompt(
             community,
-            _by_name(shown),
+            sorted(shown, key=lambda element: element.text),
             len(elements),
             min(len(substituted), len(shown)),  # they come first
             self._room.own + total(shown, self._room),
@@ -150,7 +150,7 @@ class Reporter:
             within = {child_of.get(e) for e in element.entity_ids}
             if len(within) == 1 and (child := within.pop()) is not None:
                 of_child[child].append(element)
-        sizes = [total(own, self._room) for own in of_child]
+        sizes = [total(of_one, self._room) for of_one in of_child]
         order = sorted(
             range(len(children)), key=lambda i: (-sizes[i], children[i].report["community_id"])
         )
@@ -172,12 +172,14 @@ class Reporter:
         ], reports
 
     def _report(self, prompt: _Prompt, reply: Reply, report: Report, problem: str) -> _Written:
-        found, n_unsupported = [], 0
+        supported, n_unsupported = [], 0
         for finding in report.findings[: self._settings.max_findings]:
             cited = self._citations.cited(finding, prompt.shown)
             n_unsupported += not cited
             if cited:
-                found.append((flat_text(finding.summary), flat_text(finding.explanation), cited))
+                supported.append(
+                    (flat_text(finding.summary), flat_text(finding.explanation), cited)
+                )
         row = {
             "title": _one_line(report.title),
             "summary": flat_text(report.summary),
@@ -190,14 +192,14 @@ class Reporter:
             "prompt_tokens": prompt.size,
             "problems": [problem] if problem else [],
         }
-        return self._written(prompt.community, row | dict(spent(reply)), found)
+        return self._written(prompt.community, row | dict(spent(reply)), supported)
 
     def _single(self, community: dict) -> _Written:
         """Return the report on one entity: its description and claims."""
         (entity_id,) = community["entity_ids"]
         entity = self._elements.entities[entity_id]
         claims = self._elements.claims.get(entity_id, ())
-        said = "\n".join(element.text for element in (entity, *claims))
+        text = "\n".join(element.text for element in (entity, *claims))
         row = {
             "title": community["title"],
             "summary": entity.text,
@@ -210,27 +212,27 @@ class Reporter:
             "prompt_tokens": 0,
             "problems": [],
         }
-        return self._written(community, row | dict(NO_USAGE), [(entity.text, said, [entity])])
+        return self._written(community, row | dict(NO_USAGE), [(entity.text, text, [entity])])
 
     def _written(
         self,
         community: dict,
         row: dict,
-        found: Sequence[tuple[str, str, Sequence[Element]]],
+        supported: Sequence[tuple[str, str, Sequence[Element]]],
     ) -> _Written:
-        own = {name: community[name] for name in ("community_id", "level")}
+        identity = {name: community[name] for name in ("community_id", "level")}
         findings = [
             {
-                **own,
+                **identity,
                 "position": index,
                 "summary": summary,
                 "explanation": explanation,
                 **self._citations.support(cited),
             }
-            for index, (summary, explanation, cited) in enumerate(found)
+            for index, (summary, explanation, cited) in enumerate(supported)
         ]
         text = report_text(row["title"], row["summary"], findings)
-        report = {**own, **row, "text": text, "n_findings": len(findings)}
+        report = {**identity, **row, "text": text, "n_findings": len(findings)}
         return _Written(report, findings, frozenset(community["entity_ids"]))
 
     def _as_element(self, written: _Written) -> Element:
@@ -248,8 +250,8 @@ class Reporter:
     ) -> Result:
         ids = communities.sort_by("number")["community_id"].to_pylist()
         every = [written[i] for i in ids if i in written]
-        reports = [one.report for one in every]
-        findings = [row for one in every for row in one.findings]
+        reports = [report.report for report in every]
+        findings = [row for report in every for row in report.findings]
         tables = pa.Table.from_pylist(findings, TABLES["graphrag.findings"].schema)
         return Result(
             pa.Table.from_pylist(reports, TABLES["graphrag.community_reports"].schema),
@@ -274,10 +276,6 @@ def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
                 )
                 shown = f"{shown} {without_names(text)}"
     return "\n".join(lines)
-
-
-def _by_name(elements: Sequence[Element]) -> list[Element]:
-    return sorted(elements, key=lambda element: element.text)
 
 
 def _as_heading(text: str) -> str:

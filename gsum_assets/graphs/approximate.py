@@ -127,29 +127,31 @@ def nearest_approximately(
     return Found(of_vectors, _of_groups(vectors, starts, k, of_vectors))
 
 
-def _of_vectors(comparison: Comparison, found: np.ndarray, rows: np.ndarray, k: int) -> Neighbours:
+def _of_vectors(
+    comparison: Comparison, candidates: np.ndarray, rows: np.ndarray, k: int
+) -> Neighbours:
     """Return the nearest of the vectors `rows` among those found; all are compared if too few."""
     n = comparison.n_vectors
     k = min(k, n - 1)
-    others = (found >= 0) & (found != rows[:, None])
+    others = (candidates >= 0) & (candidates != rows[:, None])
     pairs = Pairs(*np.nonzero(others))
-    pairs = pairs._replace(columns=found[others])
+    pairs = pairs._replace(columns=candidates[others])
     values = comparison.exact(Pairs(rows[pairs.rows], pairs.columns))
     is_short = np.count_nonzero(others, axis=1) < k
     if not is_short.any():
         return best(pairs, values, len(rows), k, n)
-    kept = ~is_short[pairs.rows]
+    of_enough = ~is_short[pairs.rows]
     numbers = np.cumsum(~is_short) - 1
-    enough = Pairs(numbers[pairs.rows[kept]], pairs.columns[kept])
-    of_rest = best(enough, values[kept], int((~is_short).sum()), k, n)
+    enough = Pairs(numbers[pairs.rows[of_enough]], pairs.columns[of_enough])
+    of_rest = best(enough, values[of_enough], int((~is_short).sum()), k, n)
     whole = Neighbours(np.zeros((len(rows), k), np.int32), np.zeros((len(rows), k), np.float32))
     short = np.flatnonzero(is_short)
     for block in comparison.row_blocks(short):
         compared = comparison.vectors(comparison.products(rows[block]), rows[block], k)
-        for mine, theirs in zip(whole, compared, strict=True):
-            mine[block] = theirs
-    for mine, theirs in zip(whole, of_rest, strict=True):
-        mine[~is_short] = theirs
+        for target, source in zip(whole, compared, strict=True):
+            target[block] = source
+    for target, source in zip(whole, of_rest, strict=True):
+        target[~is_short] = source
     return whole
 
 
@@ -161,7 +163,9 @@ def _of_groups(
     k = min(k, n_groups - 1)
     indices, similarities = np.zeros((n_groups, k), np.int32), np.zeros((n_groups, k), np.float32)
     owners = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
-    comparison, means = Comparison(vectors, starts), _means(vectors, starts)
+    sums = np.add.reduceat(vectors, starts[:-1], axis=0)
+    means = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    comparison = Comparison(vectors, starts)
     most = min(n_groups - 1, int(_MORE_GROUPS * k) + _SPARE)
     has_few = n_groups <= LARGE  # comparing all means takes time with the square of the groups
     for group in range(n_groups):
@@ -179,17 +183,11 @@ def _of_groups(
     return Neighbours(indices, similarities)
 
 
-def _first_distinct(groups: np.ndarray, own: int, most: int) -> np.ndarray:
-    """Return the first groups other than `own`, each once."""
+def _first_distinct(groups: np.ndarray, group: int, most: int) -> np.ndarray:
+    """Return the first groups other than `group`, each once."""
     distinct, first = np.unique(groups, return_index=True)
     ordered = distinct[np.argsort(first)]
-    return ordered[ordered != own][:most]
-
-
-def _means(vectors: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the mean vector of each group, of unit length, `(n_groups, dim)`."""
-    sums = np.add.reduceat(vectors, starts[:-1], axis=0)
-    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return ordered[ordered != group][:most]
 
 
 def _similarities(
@@ -199,7 +197,7 @@ def _similarities(
     rows = np.arange(starts[group], starts[group + 1])
     lengths = np.diff(starts)[others]
     most = max(1, _CELLS_AT_ONCE // max(len(rows), vectors.shape[1]))  # members at a time
-    found = np.full(len(others), -np.inf)
+    similarities = np.full(len(others), -np.inf)
     ends, first = np.cumsum(lengths), 0
     while first < len(others):
         done = ends[first - 1] if first else 0
@@ -212,17 +210,17 @@ def _similarities(
         )
         pairs = reaching(products, tops[owners] - comparison.margin)
         exact = comparison.exact(Pairs(rows[pairs.rows], members[pairs.columns]))
-        np.maximum.at(found, first + owners[pairs.columns], exact)
+        np.maximum.at(similarities, first + owners[pairs.columns], exact)
         first = last
-    return found
+    return similarities
 
 
-def recall(vectors: np.ndarray, starts: np.ndarray, found: Neighbours) -> float:
+def recall(vectors: np.ndarray, starts: np.ndarray, neighbours: Neighbours) -> float:
     """Return the share of the exact nearest neighbours that were found, for a sample of vectors.
 
     A neighbour counts as found if one as near was found: equal vectors may replace one another.
     """
-    n, k = found.indices.shape
+    n, k = neighbours.indices.shape
     if not k:
         return 1.0
     rows = np.sort(np.random.default_rng(0).choice(n, min(_SAMPLE, n), replace=False))
@@ -233,4 +231,4 @@ def recall(vectors: np.ndarray, starts: np.ndarray, found: Neighbours) -> float:
             for block in comparison.row_blocks(rows)
         ]
     )
-    return float((found.similarities[rows] >= ends[:, None]).mean())
+    return float((neighbours.similarities[rows] >= ends[:, None]).mean())

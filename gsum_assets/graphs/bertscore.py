@@ -86,22 +86,17 @@ def _blocks(texts: Sequence[TokenVectors]) -> Iterator[_Block]:
     while len(order):
         padded = lengths[order] * np.arange(1, len(order) + 1)
         n = max(1, int(np.searchsorted(padded, _BLOCK_TOKENS, side="right")))
-        yield _block(texts, order[:n])
+        length, dim = texts[order[n - 1]].vectors.shape  # of the longest text of the block
+        vectors = np.empty((n, length, dim), np.float32)
+        weights = np.zeros((n, length), np.float32)
+        for row, index in enumerate(order[:n]):
+            text = texts[index]
+            n_tokens = len(text.vectors)
+            vectors[row, :n_tokens] = text.vectors
+            vectors[row, n_tokens:] = text.vectors[0]
+            weights[row, :n_tokens] = _weights(text)
+        yield _Block(order[:n], vectors, weights)
         order = order[n:]
-
-
-def _block(texts: Sequence[TokenVectors], chosen: np.ndarray) -> _Block:
-    """Return a block of the texts `chosen`, the last of which is the longest."""
-    length, dim = texts[chosen[-1]].vectors.shape
-    vectors = np.empty((len(chosen), length, dim), np.float32)
-    weights = np.zeros((len(chosen), length), np.float32)
-    for row, index in enumerate(chosen):
-        text = texts[index]
-        n_tokens = len(text.vectors)
-        vectors[row, :n_tokens] = text.vectors
-        vectors[row, n_tokens:] = text.vectors[0]
-        weights[row, :n_tokens] = _weights(text)
-    return _Block(chosen, vectors, weights)
 
 
 def _weights(text: TokenVectors) -> np.ndarray:

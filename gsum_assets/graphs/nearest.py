@@ -96,8 +96,8 @@ def nearest(
     blocks = list(Comparison(vectors, starts).blocks(np.arange(len(starts) - 1)))
     compare = partial(_comparer, vectors, starts, k)
     of_vectors, of_groups = [], []
-    found = engine.map_blocks(compare, blocks, step="vectors compared")
-    for groups, (of_rows, of_block) in zip(blocks, found, strict=True):
+    compared = engine.map_blocks(compare, blocks, step="vectors compared")
+    for groups, (of_rows, of_block) in zip(blocks, compared, strict=True):
         of_vectors.append(of_rows)
         of_groups.append(of_block)
         on_progress(int(starts[groups[-1] + 1]), len(vectors))
@@ -178,12 +178,12 @@ class Comparison:
 
     def exact(self, pairs: Pairs) -> np.ndarray:
         """Return inner products in double precision, rounded, `(n_pairs,)`."""
-        found = np.empty(len(pairs.rows))
+        values = np.empty(len(pairs.rows))
         rows, first = np.unique(pairs.rows, return_index=True)
-        for row, pair_slice in zip(rows, _slices(first, len(found)), strict=True):
+        for row, pair_slice in zip(rows, _slices(first, len(values)), strict=True):
             others = self._vectors[pairs.columns[pair_slice]].astype(np.float64)
-            found[pair_slice] = others @ self._vectors[row].astype(np.float64)
-        return np.round(found, DECIMALS)
+            values[pair_slice] = others @ self._vectors[row].astype(np.float64)
+        return np.round(values, DECIMALS)
 
     def exact_groups(
         self, products: np.ndarray, within: np.ndarray, groups: np.ndarray, pairs: Pairs
@@ -195,11 +195,11 @@ class Comparison:
         products, within : products of the members of `groups`, and their maxima by group.
         pairs : positions in `groups` (rows), and groups (columns).
         """
-        found = np.empty(len(pairs.rows))
+        similarities = np.empty(len(pairs.rows))
         lengths = self._lengths[groups]
         tops = np.cumsum(lengths) - lengths
         positions, first = np.unique(pairs.rows, return_index=True)
-        for position, pair_slice in zip(positions, _slices(first, len(found)), strict=True):
+        for position, pair_slice in zip(positions, _slices(first, len(similarities)), strict=True):
             others = pairs.columns[pair_slice]
             columns = self.members(others)
             owners = np.repeat(np.arange(len(others)), self._lengths[others])
@@ -209,8 +209,8 @@ class Comparison:
             exact = self.exact(Pairs(rows, columns[column]))
             values = np.full(len(others), -np.inf)
             np.maximum.at(values, owners[column], exact)
-            found[pair_slice] = values
-        return found
+            similarities[pair_slice] = values
+        return similarities
 
 
 def likely(similarities: np.ndarray, k: int, margin: float) -> Pairs:
@@ -239,9 +239,9 @@ def _bounds(similarities: np.ndarray, k: int) -> np.ndarray:
     if n >= 2 * samples:  # k maxima of disjoint samples are no greater than the k greatest
         whole = n // samples * samples
         sampled = similarities[:, :whole].reshape(n_rows, -1, samples).max(axis=1)
-    found = np.partition(sampled, -k, axis=1)[:, -k]
+    bounds = np.partition(sampled, -k, axis=1)[:, -k]
     # minus infinity if few samples have finite values: then all finite values are candidates
-    return np.maximum(found, np.finfo(np.float32).min)
+    return np.maximum(bounds, np.finfo(np.float32).min)
 
 
 def _true_in(mask: np.ndarray) -> Pairs:

@@ -166,10 +166,10 @@ class _Update:
 
     def renewed(self) -> Renewed:
         """Return all lists that were stored, by item."""
-        items = np.concatenate([one.items for one in self._new])
+        items = np.concatenate([new.items for new in self._new])
         order = np.argsort(items)
-        found = zip(*(one.lists for one in self._new), strict=True)
-        return Renewed(items[order], Neighbours(*(np.concatenate(c)[order] for c in found)))
+        joined_lists = zip(*(new.lists for new in self._new), strict=True)
+        return Renewed(items[order], Neighbours(*(np.concatenate(c)[order] for c in joined_lists)))
 
     def settle(self) -> np.ndarray:
         """Update the lists of kept items; return those that must be compared again, ascending."""

@@ -156,8 +156,8 @@ def personalized_pagerank(
     if 2**-24 / restart <= tolerance:
         jumps, transitions = jumps.astype(np.float32), graph.single_transitions
     solve = _conjugate_gradients if graph.is_symmetric else _power_iteration
-    found = solve(graph, transitions, jumps, restart, tolerance)
-    return found[graph.positions].astype(np.float64)
+    probabilities = solve(graph, transitions, jumps, restart, tolerance)
+    return probabilities[graph.positions].astype(np.float64)
 
 
 def _power_iteration(
@@ -169,15 +169,15 @@ def _power_iteration(
     (1 - r) / r times that of the last changes; as errors add up to 0, each is at most half of the
     sum.
     """
-    damping, found = 1 - restart, jumps
+    damping, probabilities = 1 - restart, jumps
     for _ in range(_MOST_STEPS):
-        back = restart + damping * float(found[: graph.n_ends].sum())
-        moved = damping * _product(transitions, transitions, found) + back * jumps
-        change = float(np.abs(moved - found).sum())
-        found = moved
+        back = restart + damping * float(probabilities[: graph.n_ends].sum())
+        moved = damping * _product(transitions, transitions, probabilities) + back * jumps
+        change = float(np.abs(moved - probabilities).sum())
+        probabilities = moved
         if damping * change <= 2 * restart * tolerance:
             break
-    return found
+    return probabilities
 
 
 def _conjugate_gradients(
@@ -192,7 +192,7 @@ def _conjugate_gradients(
     scale = restart / (1 - damping * float(jumps[: graph.n_ends].sum()))
     inverse = np.sqrt(graph.leaving.max() / graph.leaving).astype(jumps.dtype)
     residual = inverse * jumps
-    direction, found = residual.copy(), np.zeros_like(residual)
+    direction, solution = residual.copy(), np.zeros_like(residual)
     norm = _inner(residual, residual)
     for _ in range(_MOST_STEPS):
         # the transpose of a symmetric matrix is equal, and a product by rows is faster
@@ -200,7 +200,7 @@ def _conjugate_gradients(
         image *= -damping
         image += direction
         length = norm / _inner(direction, image)
-        found += length * direction
+        solution += length * direction
         image *= length
         residual -= image
         if scale * float(np.abs(inverse * residual).max()) <= restart * tolerance:
@@ -208,7 +208,7 @@ def _conjugate_gradients(
         before, norm = norm, _inner(residual, residual)
         direction *= norm / before
         direction += residual
-    return scale * found / inverse
+    return scale * solution / inverse
 
 
 def _local_push(
@@ -227,11 +227,11 @@ def _local_push(
     scale = 1 / (1 - (1 - restart) * float(jumps[: graph.n_ends].sum()))
     walked = leaving[graph.n_ends :]
     bounds = leaving * (tolerance / scale / (walked.mean() if len(walked) else 1.0))
-    found, residual = np.zeros(graph.n_nodes), jumps.copy()
+    probabilities, residual = np.zeros(graph.n_nodes), jumps.copy()
     pushed = np.flatnonzero(residual)
     while len(pushed):
         mass = residual[pushed]
-        found[pushed] += restart * mass
+        probabilities[pushed] += restart * mass
         residual[pushed] = 0
         starts = columns.indptr[pushed].astype(np.int64)
         lengths = columns.indptr[pushed + 1] - starts
@@ -241,7 +241,7 @@ def _local_push(
         moved = np.repeat((1 - restart) * mass / leaving[pushed], lengths)
         np.add.at(residual, targets, moved * columns.data[edges])
         pushed = np.unique(targets[residual[targets] > bounds[targets]])
-    return scale * found
+    return scale * probabilities
 
 
 def _product(

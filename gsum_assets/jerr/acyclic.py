@@ -27,14 +27,14 @@ class Acyclic:
 
     Attributes
     ----------
-    taken : indices of the accepted edges, ascending.
+    accepted : indices of the accepted edges, ascending.
     left_out : index of every other edge, ascending, and the nodes of a shortest cycle that it would
         have closed with edges accepted before it: its source, its target, and so on. The cycle of a
         self-loop is its node.
     order : all nodes in the lexicographically smallest topological order.
     """
 
-    taken: Sequence[int]
+    accepted: Sequence[int]
     left_out: Mapping[int, Sequence[int]]
     order: Sequence[int]
 
@@ -55,11 +55,11 @@ def without_cycles(n_nodes: int, edges: Sequence[tuple[int, int]]) -> Acyclic:
         for index, (source, target) in enumerate(edges)
         if (cycle := growing.add(source, target))
     }
-    taken = [index for index in range(len(edges)) if index not in left_out]
+    accepted = [index for index in range(len(edges)) if index not in left_out]
     graph = nx.DiGraph()
     graph.add_nodes_from(range(n_nodes))
-    graph.add_edges_from(edges[index] for index in taken)
-    return Acyclic(taken, left_out, list(nx.lexicographical_topological_sort(graph)))
+    graph.add_edges_from(edges[index] for index in accepted)
+    return Acyclic(accepted, left_out, list(nx.lexicographical_topological_sort(graph)))
 
 
 @dataclass
@@ -123,16 +123,16 @@ class _Growing:
         lowest, highest = levels[onward.start], levels[back.start]
         while onward.tips and back.tips:
             few, other = (onward, back) if len(onward.tips) <= len(back.tips) else (back, onward)
-            tips, found = few.tips, []
-            came_from, neighbours, theirs = few.came_from, few.neighbours, other.came_from
+            tips, meeting = few.tips, []
+            came_from, neighbours, reached_by_other = few.came_from, few.neighbours, other.came_from
             for node in tips:
                 for neighbour in neighbours[node]:
                     if neighbour not in came_from and lowest <= levels[neighbour] <= highest:
                         came_from[neighbour] = node
-                        if neighbour in theirs:
+                        if neighbour in reached_by_other:
                             return neighbour
-                        found.append(neighbour)
-            few.tips = found
+                        meeting.append(neighbour)
+            few.tips = meeting
         return None
 
     def _move(self, ended: _Search, past: int) -> None:

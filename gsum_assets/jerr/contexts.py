@@ -94,26 +94,26 @@ class GraphContexts:
     def __call__(self, query: dict) -> Sequence[Passage]:
         """Return the passages for a row of `queries`."""
         nodes = [self._node(row, query["document_id"]) for row in self._chosen[query["query_id"]]]
-        known = self._synopses.get(query["document_id"], {})
-        first = [known[c] for c in self._order.get(query["query_id"], ()) if c in known]
-        passages = dict.fromkeys([*nodes, *first, *known.values()])
+        synopsis_of = self._synopses.get(query["document_id"], {})
+        first = [synopsis_of[c] for c in self._order.get(query["query_id"], ()) if c in synopsis_of]
+        passages = dict.fromkeys([*nodes, *first, *synopsis_of.values()])
         return list(self._room.fitting(query, passages))
 
-    def _node(self, found: dict, scope: str | None) -> Passage:
+    def _node(self, visited: dict, scope: str | None) -> Passage:
         """Return a node as a passage with its relations and facts within the scope."""
-        node_id, named = found["node_id"], self._named[found["node_id"]]
+        node_id, named = visited["node_id"], self._named[visited["node_id"]]
         relations = [
             f"{self._names[row['source_id']]} – {row['relation']} – {self._names[row['target_id']]}"
             for row in self._edges.get(node_id, ())
             if scope is None or scope in row["document_ids"]
         ]
         facts = dict.fromkeys(
-            fact for c in found["chunk_ids"] for fact in self._facts[c] if fact in named
+            fact for c in visited["chunk_ids"] for fact in self._facts[c] if fact in named
         )
         described = f" ({'; '.join(relations)})" if relations else ""
-        text = f"{found['name']}{described}:\n{join_texts(list(facts)[:_FACTS])}".strip()
+        text = f"{visited['name']}{described}:\n{join_texts(list(facts)[:_FACTS])}".strip()
         text = cut_to_tokens(text, _NODE_TOKENS, self._room.count_tokens)
-        return Passage(node_id, "node", text, found["score"])
+        return Passage(node_id, "node", text, visited["score"])
 
 
 def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room) -> Choose:
@@ -136,17 +136,17 @@ def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: R
         order[row["query_id"]][page_of[row["item_id"]]] = None
 
     def choose(query: dict) -> Sequence[Passage]:
-        known = gists.get(query["document_id"], {})
-        first = [known[page_id] for page_id in order[query["query_id"]] if page_id in known]
-        return list(room.fitting(query, dict.fromkeys([*first, *known.values()])))
+        gist_of = gists.get(query["document_id"], {})
+        first = [gist_of[page_id] for page_id in order[query["query_id"]] if page_id in gist_of]
+        return list(room.fitting(query, dict.fromkeys([*first, *gist_of.values()])))
 
     return choose
 
 
 def _by_document(passages: Iterable[Passage]) -> Mapping[str | None, Mapping[str, Passage]]:
     """Return passages by id in reading order, for each document and, with key None, for all."""
-    found: dict[str | None, dict[str, Passage]] = {None: {}}
+    by_document: dict[str | None, dict[str, Passage]] = {None: {}}
     for passage in sorted(passages, key=lambda passage: (passage.document_id, passage.position)):
-        found[None][passage.node_id] = passage
-        found.setdefault(passage.document_id, {})[passage.node_id] = passage
-    return found
+        by_document[None][passage.node_id] = passage
+        by_document.setdefault(passage.document_id, {})[passage.node_id] = passage
+    return by_document

@@ -25,40 +25,38 @@ def explained(
         `jerr.look_ups` and `jerr.reread_contexts` of the question.
     edges : rows of `jerr.edges`, which the best path follows.
     """
-    found = searches.sort_by("place").to_pylist()
+    visited = searches.sort_by("place").to_pylist()
     lines = [
-        *_keywords(keywords.to_pylist()),
-        *_nodes(found),
-        *_path(found, edges),
+        *(
+            "keywords: " + (", ".join(row["keywords"]) or "none: it asks for everything")
+            for row in keywords.to_pylist()
+        ),
+        *_nodes(visited),
+        *_path(visited, edges),
         *_read_again(look_ups.to_pylist(), contexts.to_pylist()),
     ]
     return "\n".join(lines)
 
 
-def _keywords(rows: Sequence[dict]) -> Iterator[str]:
-    for row in rows:
-        yield "keywords: " + (", ".join(row["keywords"]) or "none: it asks for everything")
-
-
-def _nodes(found: Sequence[dict]) -> Iterator[str]:
-    if not found:
+def _nodes(visited: Sequence[dict]) -> Iterator[str]:
+    if not visited:
         return
-    by_tree = found[0]["visits"] is not None
-    yield f"\nnodes visited ({len(found)}; * is read):"
+    by_tree = visited[0]["visits"] is not None
+    yield f"\nnodes visited ({len(visited)}; * is read):"
     yield "      " + ("visits  mean reward  node" if by_tree else "PageRank  node")
-    for row in found[:_MOST_NODES]:
+    for row in visited[:_MOST_NODES]:
         mark = "*" if row["is_chosen"] else " "
-        worth = (
+        value = (
             f"{row['visits']:6d}  {row['mean_reward']:11.3f}" if by_tree else f"{row['score']:8.4f}"
         )
         matches = f"  ({', '.join(row['keywords'])})" if row["keywords"] else ""
-        yield f"    {mark} {worth}  {row['name']}{matches}"
-    if len(found) > _MOST_NODES:
-        yield f"      … and {len(found) - _MOST_NODES} more"
+        yield f"    {mark} {value}  {row['name']}{matches}"
+    if len(visited) > _MOST_NODES:
+        yield f"      … and {len(visited) - _MOST_NODES} more"
 
 
-def _path(found: Sequence[dict], edges: pa.Table) -> Iterator[str]:
-    steps = sorted((row for row in found if row["step"]), key=lambda row: row["step"])
+def _path(visited: Sequence[dict], edges: pa.Table) -> Iterator[str]:
+    steps = sorted((row for row in visited if row["step"]), key=lambda row: row["step"])
     if not steps:
         return
     relation = {

@@ -1,6 +1,7 @@
 """Atomic facts, core elements and relations of each synopsis (paper, 3.3, A.2 to A.4)."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -43,17 +44,29 @@ def extract(
     """
     ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
     chunks = ordered.to_pylist()
-    requests = [_request(row, settings, prompts) for row in chunks]
+    requests = [
+        Request(
+            task="facts",
+            instructions=prompts.text(
+                "extraction", max_facts=settings.max_facts, n_elements=settings.n_elements
+            ),
+            passages=(row["synopsis"],),
+            max_words=_MAX_WORDS,
+            schema=Extraction,
+            document_id=row["document_id"],
+        )
+        for row in chunks
+    ]
     rows: dict[str, list[dict]] = {name: [] for name in OUTPUT_TABLES}
     failures = []
     for row, reply in zip(chunks, model.complete(requests), strict=True):
-        found, problem = usable(reply, Extraction)
-        if found is not None:
-            known = {"chunk_id": row["chunk_id"], "document_id": row["document_id"]}
-            _take(rows, {**known, "model": reply.model}, found, settings)
+        extraction, problem = usable(reply, Extraction)
+        if extraction is not None:
+            origin = {"chunk_id": row["chunk_id"], "document_id": row["document_id"]}
+            _take(rows, {**origin, "model": reply.model}, extraction, settings)
         if problem:
             where = f"document '{row['document_id']}', line chunk {row['position']}"
-            lost = ": no facts and elements" if found is None else ""
+            lost = ": no facts and elements" if extraction is None else ""
             failures.append(f"{where}{lost}: {problem}")
     facts, *others = (
         pa.Table.from_pylist(rows[name], of_one_size(f"jerr.{name}")) for name in OUTPUT_TABLES
@@ -61,51 +74,31 @@ def extract(
     return Result(facts, failures, dict(zip(OUTPUT_TABLES[1:], others, strict=True)))
 
 
-def _request(row: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request:
-    return Request(
-        task="facts",
-        instructions=prompts.text(
-            "extraction", max_facts=settings.max_facts, n_elements=settings.n_elements
-        ),
-        passages=(row["synopsis"],),
-        max_words=_MAX_WORDS,
-        schema=Extraction,
-        document_id=row["document_id"],
-    )
-
-
 def _take(
     rows: Mapping[str, list[dict]],
-    known: Mapping[str, Any],
-    found: Extraction,
+    origin: Mapping[str, Any],
+    extraction: Extraction,
     settings: IndexSettings,
 ) -> None:
     """Append the rows of one reply."""
-    facts = dict.fromkeys(" ".join(fact.split()) for fact in found.facts)
+    facts = dict.fromkeys(" ".join(fact.split()) for fact in extraction.facts)
     for i, statement in enumerate([fact for fact in facts if fact][: settings.max_facts]):
-        rows["atomic_facts"].append({**known, "position": i, "statement": statement})
+        rows["atomic_facts"].append({**origin, "position": i, "statement": statement})
     elements: dict[str, str] = {}
-    for element in found.elements:
-        if name := _clean(element):
+    for element in extraction.elements:
+        with suppress(ValueError):  # nothing is left without mark-up
+            name = clean_name(element)
             elements.setdefault(element_key(name), name)
-    kept = list(elements.items())[: settings.n_elements]
-    for i, (key, name) in enumerate(kept):
-        rows["elements"].append({**known, "position": i, "element": name, "element_key": key})
-    keys = {key for key, _ in kept}
+    numbered = list(elements.items())[: settings.n_elements]
+    for i, (key, name) in enumerate(numbered):
+        rows["elements"].append({**origin, "position": i, "element": name, "element_key": key})
+    keys = {key for key, _ in numbered}
     relations: dict[tuple[str, str], str] = {}
-    for item in found.relations:
+    for item in extraction.relations:
         ends = element_key(item.source), element_key(item.target)
         relation = " ".join(item.relation.split()[:_RELATION_WORDS])
         if keys.issuperset(ends) and ends[0] != ends[1] and relation:
             relations.setdefault(ends, relation)
     for (source, target), relation in relations.items():
         ends = {"source_key": source, "target_key": target, "relation": relation}
-        rows["relations"].append({**known, **ends})
-
-
-def _clean(element: str) -> str:
-    """Return an element without surrounding mark-up; empty if nothing is left."""
-    try:
-        return clean_name(element)
-    except ValueError:
-        return ""
+        rows["relations"].append({**origin, **ends})

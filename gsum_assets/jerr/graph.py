@@ -85,29 +85,6 @@ def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: p
     ValueError
         If an element is not merged, or the end of a relation is not an element.
     """
-    node_of = _nodes_by_key(elements, merges)
-    mentions: dict[str, _Mentions] = defaultdict(_Mentions)
-    for row in elements.to_pylist():
-        mentions[node_of[row["element_key"]]].add(row)
-    related = _related(relations, node_of)
-    ids = sorted(mentions)
-    number = {node_id: i for i, node_id in enumerate(ids)}
-    pairs = sorted(related, key=lambda pair: (-len(related[pair].chunks), pair))
-    found = without_cycles(len(ids), [(number[source], number[target]) for source, target in pairs])
-    cycles = {
-        pairs[place]: [ids[node] for node in cycle] for place, cycle in found.left_out.items()
-    }
-    places = {ids[node]: place for place, node in enumerate(found.order)}
-    names = _column_by(merges, "node_id", "merged_into")
-    return Graph(
-        _nodes(mentions, _facts(facts, mentions, node_of), names, places),
-        _edges(related, cycles),
-        _left_out_edges(related, cycles, names),
-    )
-
-
-def _nodes_by_key(elements: pa.Table, merges: pa.Table) -> dict[str, str]:
-    """Return the node_id of each element_key of synopses."""
     merged = _column_by(merges, "element_key", "node_id")
     keys = set(elements["element_key"].to_pylist())
     if unmerged := sorted(keys - merged.keys()):
@@ -115,7 +92,32 @@ def _nodes_by_key(elements: pa.Table, merges: pa.Table) -> dict[str, str]:
             f"jerr: {len(unmerged):,} of {len(keys):,} elements are not merged (first: "
             f"{unmerged[0]!r}); materialize jerr/merges"
         )
-    return {key: merged[key] for key in keys}
+    node_of = {key: merged[key] for key in keys}
+    mentions: dict[str, _Mentions] = defaultdict(_Mentions)
+    for row in elements.to_pylist():
+        mentions[node_of[row["element_key"]]].add(row)
+    related = _related(relations, node_of)
+    ids = sorted(mentions)
+    number = {node_id: i for i, node_id in enumerate(ids)}
+    pairs = sorted(related, key=lambda pair: (-len(related[pair].chunks), pair))
+    acyclic = without_cycles(
+        len(ids), [(number[source], number[target]) for source, target in pairs]
+    )
+    cycles = {
+        pairs[position]: [ids[node] for node in cycle]
+        for position, cycle in acyclic.left_out.items()
+    }
+    places = {ids[node]: position for position, node in enumerate(acyclic.order)}
+    names = _column_by(merges, "node_id", "merged_into")
+    edges = [
+        {**_ends(pair), **related[pair].columns, "relations": sorted(related[pair].names)}
+        for pair in sorted(related.keys() - cycles.keys())
+    ]
+    return Graph(
+        _nodes(mentions, _facts(facts, mentions, node_of), names, places),
+        pa.Table.from_pylist(edges, of_one_size("jerr.edges")),
+        _left_out_edges(related, cycles, names),
+    )
 
 
 def _column_by(rows: pa.Table, key: str, value: str) -> dict[str, str]:
@@ -184,28 +186,17 @@ def _nodes(
     return pa.Table.from_pylist(rows, of_one_size("jerr.nodes"))
 
 
-def _edges(related: Mapping[_Pair, _Related], cycles: Mapping[_Pair, Sequence[str]]) -> pa.Table:
-    rows = [
-        {**_ends(pair), **related[pair].columns, "relations": sorted(related[pair].names)}
-        for pair in sorted(related.keys() - cycles.keys())
-    ]
-    return pa.Table.from_pylist(rows, of_one_size("jerr.edges"))
-
-
 def _left_out_edges(
     related: Mapping[_Pair, _Related],
     cycles: Mapping[_Pair, Sequence[str]],
     names: Mapping[str, str],
 ) -> pa.Table:
-    rows = [
-        {
-            **_ends(pair),
-            **related[pair].columns,
-            "cycle_ids": cycle,
-            "cycle": _line(cycle, related, names),
-        }
-        for pair, cycle in sorted(cycles.items())
-    ]
+    rows = []
+    for pair, cycle in sorted(cycles.items()):
+        line = names[cycle[0]]  # "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"
+        for step in pairwise([*cycle, cycle[0]]):
+            line += f" -[{related[step].relation}]-> {names[step[1]]}"
+        rows.append({**_ends(pair), **related[pair].columns, "cycle_ids": cycle, "cycle": line})
     return pa.Table.from_pylist(rows, of_one_size("jerr.left_out_edges"))
 
 

@@ -10,7 +10,7 @@ from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.jerr.extract import extract
-from gsum_assets.jerr.graph import Graph, graph_of
+from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSettings
@@ -110,19 +110,18 @@ def _graph(inputs: Inputs) -> Result:
         )
         for size, graph in graphs.items()
     }
-    return _side_by_side(_GRAPH, results)._replace(shown=partial(_pictures, graphs, inputs.title))
 
+    def shown() -> Mapping[str, Any]:
+        from gsum_assets.jerr.plots import graph_picture
 
-def _pictures(graphs: Mapping[int, Graph], title: str) -> Mapping[str, Any]:
-    from gsum_assets.jerr.plots import graph_picture
+        pictures = {}
+        for size, graph in graphs.items():
+            title = f"{inputs.title}, line chunks of {size}"
+            picture = Picture(graph_picture(graph.nodes, graph.edges, title), "graph")
+            pictures[f"graph_of_{size}"] = picture
+        return {"nodes": pictures}
 
-    pictures = {
-        f"graph_of_{size}": Picture(
-            graph_picture(graph.nodes, graph.edges, f"{title}, line chunks of {size}"), "graph"
-        )
-        for size, graph in graphs.items()
-    }
-    return {"nodes": pictures}
+    return _side_by_side(_GRAPH, results)._replace(shown=shown)
 
 
 def _pages(inputs: Inputs) -> pa.Table | Result:

@@ -27,25 +27,26 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
         Rows of `jerr.keywords` ordered by question.
     """
     questions = queries.sort_by("query_id").to_pylist()
-    replies = model.complete([_request(row, prompts) for row in questions])
+    replies = model.complete(
+        [
+            Request(
+                task="facts",
+                instructions=prompts.text("keywords"),
+                passages=(question_text(row | {"text": row["retrieval_text"]}),),
+                max_words=_MAX_WORDS,
+                schema=Keywords,
+                document_id=row["document_id"] or "",
+            )
+            for row in questions
+        ]
+    )
     rows, failures = [], []
     for row, reply in zip(questions, replies, strict=True):
         if isinstance(reply, Completion) and isinstance(reply.parsed, Keywords):
-            said = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
-            keywords = list(dict.fromkeys(keyword for keyword in said if keyword))[:_MOST]
+            stripped = (" ".join(keyword.split()) for keyword in reply.parsed.keywords)
+            keywords = list(dict.fromkeys(keyword for keyword in stripped if keyword))[:_MOST]
         else:
             keywords = row["retrieval_text"].split()
             failures.append(f"question '{row['query_id']}': no keywords: {why(reply)}")
         rows.append({"query_id": row["query_id"], "keywords": keywords, **spent(reply)})
     return Result(pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema), failures)
-
-
-def _request(row: dict, prompts: Prompts) -> Request:
-    return Request(
-        task="facts",
-        instructions=prompts.text("keywords"),
-        passages=(question_text(row | {"text": row["retrieval_text"]}),),
-        max_words=_MAX_WORDS,
-        schema=Keywords,
-        document_id=row["document_id"] or "",
-    )

@@ -25,21 +25,21 @@ def layers(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> list[list[
     for node in sorted(graph):
         if not graph.in_degree(node):
             layer[node] = min(layer[after] for after in graph.successors(node)) - 1
-    found: list[list[str]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    node_ids_of: list[list[str]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for node in nodes:
         if node in layer:
-            found[layer[node]].append(node)
+            node_ids_of[layer[node]].append(node)
     for sweep in range(_SWEEPS):
         if sweep % 2 == 0:
-            _order(found, graph.pred)
+            _order(node_ids_of, graph.pred)
         else:
-            _order(found[::-1], graph.succ)
+            _order(node_ids_of[::-1], graph.succ)
     for node in nodes:
         if node not in layer:
-            if min(map(len, found), default=_ALONE) >= _ALONE:
-                found.append([])
-            min(found, key=len).append(node)
-    return found
+            if min(map(len, node_ids_of), default=_ALONE) >= _ALONE:
+                node_ids_of.append([])
+            min(node_ids_of, key=len).append(node)
+    return node_ids_of
 
 
 def _order(layers: Sequence[list[str]], neighbours: Mapping[str, Mapping]) -> None:

@@ -36,20 +36,22 @@ def ranked_lines(
     scopes: dict[str | None, list[dict]] = defaultdict(list, {None: rows})
     for row in rows:
         scopes[row["document_id"]].append(row)
-    found: dict[str, Sequence[str]] = {}
+    ranked: dict[str, Sequence[str]] = {}
     for document_id, scope_queries in questions.items():
         if document_id not in scopes or not (scope := scopes[document_id]):
             continue
         index = Bm25Index([row["text"] for row in scope], Bm25Settings(words=words))
         scores = index.scores([query["retrieval_text"] for query in scope_queries])
-        for query, own in zip(scope_queries, (-scores).argsort(axis=1, kind="stable"), strict=True):
-            found[query["query_id"]] = [scope[i]["chunk_id"] for i in own.tolist()]
-    return found
+        for query, best_first in zip(
+            scope_queries, (-scores).argsort(axis=1, kind="stable"), strict=True
+        ):
+            ranked[query["query_id"]] = [scope[i]["chunk_id"] for i in best_first.tolist()]
+    return ranked
 
 
-def line_contexts(found: Mapping[str, Sequence[str]], synopses: pa.Table, room: Room) -> Choose:
+def line_contexts(ranked: Mapping[str, Sequence[str]], synopses: pa.Table, room: Room) -> Choose:
     """Return the choice of synopses of the line chunks found, best first, as many as fit."""
-    known = {
+    synopsis_of = {
         row["chunk_id"]: Passage(
             row["chunk_id"], "synopsis", row["synopsis"], 0, row["document_id"], row["position"]
         )
@@ -57,8 +59,8 @@ def line_contexts(found: Mapping[str, Sequence[str]], synopses: pa.Table, room: 
     }
 
     def choose(query: dict) -> Sequence[Passage]:
-        ids = found.get(query["query_id"], ())
-        return list(room.fitting(query, [known[i] for i in ids if i in known]))
+        ids = ranked.get(query["query_id"], ())
+        return list(room.fitting(query, [synopsis_of[i] for i in ids if i in synopsis_of]))
 
     return choose
 

@@ -138,12 +138,12 @@ class LongUnits:
 
     def scores(self, questions: Questions) -> Scores:
         """Return the best cosine in a chunk's unit, -1 to 1, plus a small share of its own."""
-        own = np.round(self._dense.scores(questions).nodes.astype(np.float64), _DECIMALS)
-        units = np.full((len(own), self._unit.max() + 1), -np.inf)
-        for row, cosines in zip(units, own, strict=True):
+        chunk_scores = np.round(self._dense.scores(questions).nodes.astype(np.float64), _DECIMALS)
+        units = np.full((len(chunk_scores), self._unit.max() + 1), -np.inf)
+        for row, cosines in zip(units, chunk_scores, strict=True):
             np.maximum.at(row, self._unit, cosines)
         best = units[:, self._unit]  # (n_questions, n_chunks)
-        return Scores(best + _SHARE * own, best_of_nodes(best, self._collection))
+        return Scores(best + _SHARE * chunk_scores, best_of_nodes(best, self._collection))
 
 
 def rank_units(
@@ -197,12 +197,11 @@ def unit_contexts(
     best: dict[str, dict[str, Passage]] = defaultdict(dict)
     for row in nodes.select(["query_id", "item_id", "score"]).to_pylist():
         unit = unit_of[row["item_id"]]
-        best[row["query_id"]].setdefault(unit.unit_id, _passage(unit, row["score"]))
+        score = round(row["score"], _DECIMALS)  # without the share of the chunk's own cosine
+        passage = Passage(
+            unit.unit_id, "long unit", unit.text, score, unit.document_id, unit.position
+        )
+        best[row["query_id"]].setdefault(unit.unit_id, passage)
     return context_rows(
         queries, lambda query: list(best[query["query_id"]].values())[: settings.n_units]
     )
-
-
-def _passage(unit: Unit, score: float) -> Passage:
-    score = round(score, _DECIMALS)  # without the share of the chunk's own cosine
-    return Passage(unit.unit_id, "long unit", unit.text, score, unit.document_id, unit.position)

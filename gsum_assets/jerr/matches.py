@@ -82,13 +82,15 @@ class Scope:
         weights /= weights.sum() or 1.0
         coverage = (weights @ texts).round(_DECIMALS)
         if not weights.any():
-            alike = {node: [(0, len(own) / n_chunks)] for node, own in enumerate(self.chunks)}
+            alike = {
+                node: [(0, len(of_node) / n_chunks)] for node, of_node in enumerate(self.chunks)
+            }
             return Matched(alike, {}, coverage)
         held = text_match * texts[:, self._best_chunks(coverage)] + (1 - text_match) * names
         gains: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for node, k in np.argwhere(held.T > 0).tolist():
             gains[node].append((k, float(weights[k] * held[k, node])))
-        matched = {node: [keywords[k] for k, _ in own] for node, own in gains.items()}
+        matched = {node: [keywords[k] for k, _ in node_gains] for node, node_gains in gains.items()}
         return Matched(gains, matched, coverage)
 
     def _best_chunks(self, coverage: np.ndarray) -> np.ndarray:
@@ -101,10 +103,10 @@ class Scope:
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Pairs of node and line chunk, as two arrays."""
-        counts = [len(own) for own in self.chunks]
+        counts = [len(of_node) for of_node in self.chunks]
         return (
             np.repeat(np.arange(len(counts)), counts),
-            np.array([index for own in self.chunks for index in own], np.int64),
+            np.array([index for of_node in self.chunks for index in of_node], np.int64),
         )
 
 
@@ -171,17 +173,17 @@ def _by_document(*documents: Sequence[Iterable[str]]) -> Mapping[str, Sequence[S
 
     Computed once, since each of thousands of documents has a scope of its own.
     """
-    found: dict[str, list[list[int]]] = defaultdict(lambda: [[] for _ in documents])
+    rows_of: dict[str, list[list[int]]] = defaultdict(lambda: [[] for _ in documents])
     for at, of_rows in enumerate(documents):
         for index, names in enumerate(of_rows):
             for name in dict.fromkeys(names):
-                found[name][at].append(index)
-    return dict(found)
+                rows_of[name][at].append(index)
+    return dict(rows_of)
 
 
 def _postings(texts: Iterable[Counter[str]]) -> Mapping[str, Mapping[int, int]]:
-    found: dict[str, dict[int, int]] = defaultdict(dict)
+    postings: dict[str, dict[int, int]] = defaultdict(dict)
     for index, terms in enumerate(texts):
         for term, count in terms.items():
-            found[term][index] = count
-    return found
+            postings[term][index] = count
+    return postings

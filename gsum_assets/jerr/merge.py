@@ -50,15 +50,15 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
         names.setdefault(form["element_key"], form["element"])
     rows = []
     for form, index in zip(forms, indices, strict=True):
-        own = owns[index]
-        name = names[seen.keys[own]]
+        own_index = owns[index]
+        name = names[seen.keys[own_index]]
         same_key = "own" if form["element"] == name else "exact"
         rows.append(
             {
                 **form,
-                "node_id": node_id(seen.keys[own]),
+                "node_id": node_id(seen.keys[own_index]),
                 "merged_into": name,
-                "rule": same_key if own == index else "near",
+                "rule": same_key if own_index == index else "near",
                 "n_bits": n_bits[index],
             }
         )

@@ -1,7 +1,5 @@
 """JERR, its ablations and two baselines."""
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
@@ -121,10 +119,10 @@ def _rank(inputs: Inputs) -> pa.Table:
         return rank_units(collection, questions, long_units(documents, chunks, settings), settings)
     (line_chunks,) = _sized(inputs, "line_chunks")
     if reads == "lines":
-        found = ranked_lines(queries, line_chunks, _words(inputs))
+        ranked = ranked_lines(queries, line_chunks, _words(inputs))
     else:
-        found = chunks_by_nodes(inputs.table("searches"))
-    return rank_by_lines(collection, questions, chunks, line_chunks, found)
+        ranked = chunks_by_nodes(inputs.table("searches"))
+    return rank_by_lines(collection, questions, chunks, line_chunks, ranked)
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
@@ -134,13 +132,13 @@ def _contexts(inputs: Inputs) -> pa.Table:
     if reads == "pages":
         pages = PageSettings.model_validate(inputs.settings("jerr.pages"))
         room = _room(inputs, _PIECES_A_WORD * pages.max_words)
-        found = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
-        return context_rows(queries, gist_contexts(*found, room=room))
+        ranked = (inputs.table(name) for name in ("pages", "chunks", "rankings"))
+        return context_rows(queries, gist_contexts(*ranked, room=room))
     room = _room(inputs, _size(inputs))
     if reads == "lines":
         line_chunks, synopses = _sized(inputs, "line_chunks", "synopses")
-        found = ranked_lines(queries, line_chunks, _words(inputs))
-        return context_rows(queries, line_contexts(found, synopses, room))
+        ranked = ranked_lines(queries, line_chunks, _words(inputs))
+        return context_rows(queries, line_contexts(ranked, synopses, room))
     index = _sized(inputs, *_GRAPH)
     return context_rows(queries, GraphContexts(inputs.table("searches"), *index, room=room))
 
@@ -160,27 +158,20 @@ def _look_ups(inputs: Inputs) -> pa.Table | Result:
 
 
 def _reread_contexts(inputs: Inputs) -> pa.Table:
+    reads, texts = _chosen(inputs).reads, {}
+    if reads != "units":  # the texts that gists or synopses summarize, by id
+        key = "page_id" if reads == "pages" else "chunk_id"
+        rows = inputs.table("pages") if reads == "pages" else _sized(inputs, "line_chunks")[0]
+        texts = dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
     return reread(
         inputs.table("contexts"),
         inputs.table("look_ups"),
-        _texts(inputs),
+        texts,
         inputs.table("queries"),
         _answers(inputs),
         inputs.settings("answer")["max_words"],
         n_word_pieces,
     )
-
-
-def _texts(inputs: Inputs) -> Mapping[str, str]:
-    """Return the line chunks or pages that synopses or gists summarize, by id."""
-    reads = _chosen(inputs).reads
-    if reads == "units":
-        return {}
-    if reads == "pages":
-        key, rows = "page_id", inputs.table("pages")
-    else:
-        key, (rows,) = "chunk_id", _sized(inputs, "line_chunks")
-    return dict(zip(rows[key].to_pylist(), rows["text"].to_pylist(), strict=True))
 
 
 def _read(inputs: Inputs) -> Read:
@@ -205,12 +196,12 @@ def _read(inputs: Inputs) -> Read:
 
 
 def _explain(inputs: Inputs) -> str:
-    own = (inputs.table(n) for n in ("keywords", "searches", "look_ups", "reread_contexts"))
+    tables = (inputs.table(n) for n in ("keywords", "searches", "look_ups", "reread_contexts"))
     if _chosen(inputs).reads == "graph":
         (edges,) = _sized(inputs, "edges")
     else:
         edges = inputs.table("edges")
-    return explained(*own, edges=edges)
+    return explained(*tables, edges=edges)
 
 
 METHOD = Method(

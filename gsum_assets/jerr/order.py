@@ -21,12 +21,12 @@ def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
     """
     turns: dict[str, list[tuple[int, int, str]]] = {}
     columns = (searches[n].to_pylist() for n in ("query_id", "place", "chunk_ids"))
-    for query_id, place, chunk_ids in zip(*columns, strict=True):
-        own = turns.setdefault(query_id, [])
-        own += [(turn, place, chunk_id) for turn, chunk_id in enumerate(chunk_ids)]
+    for query_id, position, chunk_ids in zip(*columns, strict=True):
+        of_query = turns.setdefault(query_id, [])
+        of_query += [(turn, position, chunk_id) for turn, chunk_id in enumerate(chunk_ids)]
     return {
-        query_id: list(dict.fromkeys(chunk_id for *_, chunk_id in sorted(own)))
-        for query_id, own in turns.items()
+        query_id: list(dict.fromkeys(chunk_id for *_, chunk_id in sorted(of_query)))
+        for query_id, of_query in turns.items()
     }
 
 
@@ -67,12 +67,12 @@ class ByLineChunks:
         self,
         collection: Collection,
         span_of: Mapping[str, str],
-        found: Mapping[str, Sequence[str]],
+        ranked: Mapping[str, Sequence[str]],
         within: Retriever,
     ) -> None:
         self._collection = collection
         self._spans = [span_of.get(chunk_id, "") for chunk_id in collection.chunk_ids]
-        self._found = found
+        self._found = ranked
         self._within = within
 
     def scores(self, questions: Questions) -> Scores:

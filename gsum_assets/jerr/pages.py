@@ -75,14 +75,14 @@ class _Reader:
         The rest of the document is one page if it fits. The page is shorter if the next unit is too
         long.
         """
-        n_words, last, found = 0, self.first, []
+        n_words, last, ends = 0, self.first, []
         for unit in self.units[self.first :]:
             n_words += unit.n_words
             if n_words > settings.max_words:
-                return found or [last]
+                return ends or [last]
             last += 1
             if n_words >= settings.min_words:
-                found.append(last)
+                ends.append(last)
         return [last] if last > self.first else []
 
     def text(self, first: int, end: int) -> str:
@@ -120,7 +120,19 @@ def paginate(
         for reader in reading:
             reader.read_on(settings)
         reading = [reader for reader in reading if reader.open_ends]
-        requests = [_pause_request(reader, prompts) for reader in reading]
+        requests = [
+            Request(
+                task="topic",
+                instructions=prompts.text("pause"),
+                passages=tuple(
+                    map(reader.text, [reader.first, *reader.open_ends[:-1]], reader.open_ends)
+                ),
+                max_words=_PAUSE_WORDS,
+                schema=Pause,
+                document_id=reader.row["document_id"],
+            )
+            for reader in reading
+        ]
         replies = model.complete(requests) if requests else []
         for reader, reply in zip(reading, replies, strict=True):
             failures += _pause(reader, reply)
@@ -158,18 +170,6 @@ def _sections(
     for first, last in zip(starts, [*(before for before, _ in borders), end], strict=True):
         section = text[first:last]
         yield first + len(section) - len(section.lstrip()), first + len(section.rstrip())
-
-
-def _pause_request(reader: _Reader, prompts: Prompts) -> Request:
-    starts = [reader.first, *reader.open_ends[:-1]]
-    return Request(
-        task="topic",
-        instructions=prompts.text("pause"),
-        passages=tuple(map(reader.text, starts, reader.open_ends)),
-        max_words=_PAUSE_WORDS,
-        schema=Pause,
-        document_id=reader.row["document_id"],
-    )
 
 
 def _pause(reader: _Reader, reply: Reply) -> list[str]:
@@ -216,7 +216,16 @@ def _add_gists(
         page |= {"gist": page["text"], "model": ""}
         if page["n_words"] > settings.gist_words:
             too_long.append(page)
-    requests = [_gist_request(page, settings, prompts) for page in too_long]
+    requests = [
+        Request(
+            task="synopsis",
+            instructions=prompts.text("gist", max_words=settings.gist_words),
+            passages=(page["text"],),
+            max_words=settings.gist_words,
+            document_id=page["document_id"],
+        )
+        for page in too_long
+    ]
     replies = model.complete(requests) if requests else []
     for page, reply in zip(too_long, replies, strict=True):
         page |= {"gist": reply.text.strip(), "model": reply.model}
@@ -225,13 +234,3 @@ def _add_gists(
             where = f"document '{page['document_id']}', page {page['position']}"
             failures.append(f"{where}: no gist: {why(reply)}")
     return failures
-
-
-def _gist_request(page: Mapping[str, Any], settings: PageSettings, prompts: Prompts) -> Request:
-    return Request(
-        task="synopsis",
-        instructions=prompts.text("gist", max_words=settings.gist_words),
-        passages=(page["text"],),
-        max_words=settings.gist_words,
-        document_id=page["document_id"],
-    )

@@ -15,7 +15,7 @@ def rank_by_lines(
     questions: Questions,
     chunks: pa.Table,
     line_chunks: pa.Table,
-    found: Mapping[str, Sequence[str]],
+    ranked: Mapping[str, Sequence[str]],
 ) -> pa.Table:
     """Return the rows of `rankings`, with the passages of the best line chunks first.
 
@@ -26,11 +26,11 @@ def rank_by_lines(
     ----------
     collection, questions : with embeddings.
     chunks, line_chunks : passages of the corpus, and line chunks of one size.
-    found : line chunks of each question, best first.
+    ranked : line chunks of each question, best first.
     """
     span_of = Overlapping(chunks, line_chunks).span_of
     return rank_questions(
-        lambda scope: ByLineChunks(scope, span_of, found, Dense(scope)), questions, collection
+        lambda scope: ByLineChunks(scope, span_of, ranked, Dense(scope)), questions, collection
     )
 
 

@@ -41,19 +41,21 @@ def reread(
     rows: list[dict] = []
     for question in questions_with_passages(contexts, queries):
         room = answer_room(question.row, settings.prompt_tokens, max_words, count_tokens)
-        wanted = {i: texts[i] for i in named.get(question.query_id, ())}
-        rows += _replaced(question, wanted, room, count_tokens)
+        full_texts = {i: texts[i] for i in named.get(question.query_id, ())}
+        rows += _replaced(question, full_texts, room, count_tokens)
     return pa.Table.from_pylist(rows, TABLES["jerr.reread_contexts"].schema)
 
 
 def _replaced(
-    question: Question, wanted: Mapping[str, str], room: Room, count_tokens: CountTokens
+    question: Question, full_texts: Mapping[str, str], room: Room, count_tokens: CountTokens
 ) -> Sequence[dict]:
     rows, left = _within(question.passages, room, count_tokens)
-    own = {row["node_id"]: row for row in rows if row["node_kind"] in FULL and row["text"]}
-    sizes = lengths([*(row["text"] for row in own.values()), *wanted.values()], count_tokens)
-    for node_id, text in wanted.items():
-        if (row := own.get(node_id)) is None:
+    short_forms = {row["node_id"]: row for row in rows if row["node_kind"] in FULL and row["text"]}
+    sizes = lengths(
+        [*(row["text"] for row in short_forms.values()), *full_texts.values()], count_tokens
+    )
+    for node_id, text in full_texts.items():
+        if (row := short_forms.get(node_id)) is None:
             continue
         short = sizes[row["text"]]
         free = left + short  # the short form is replaced

@@ -70,13 +70,13 @@ def search(
         matched = scope.match(keywords_of[query["query_id"]], words, settings.text_match)
         if variant.search == "tree":
             seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
-            found = by_simulations(scope, matched, settings, seed)
+            search_result = by_simulations(scope, matched, settings, seed)
         elif variant.search == "match":
-            found = by_match(matched)
+            search_result = by_match(matched)
         else:
             gains = matched.gains if variant.search == "ppr" else {}
-            found = by_pagerank(scope, gains, settings.restart)
-        rows += _rows(query["query_id"], scope, matched, found, n_nodes)
+            search_result = by_pagerank(scope, gains, settings.restart)
+        rows += _rows(query["query_id"], scope, matched, search_result, n_nodes)
     return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)
 
 
@@ -88,18 +88,20 @@ def by_simulations(scope: Scope, matched: Matched, settings: SearchSettings, see
     nodes without matches are therefore visited, too, and come last.
     """
     gains = {node: matched.gains.get(node, _NOTHING) for node in range(len(scope.node_ids))}
-    found = tree_search(scope.children, gains, settings, seed)
+    tree = tree_search(scope.children, gains, settings, seed)
     scores = {
-        node: found.rewards[node] / visits * math.log1p(visits)
-        for node, visits in found.visits.items()
+        node: tree.rewards[node] / visits * math.log1p(visits)
+        for node, visits in tree.visits.items()
     }
     order = sorted(scores, key=lambda node: (-scores[node], node))
-    return Found(order, scores, found.visits, found.rewards, found.path)
+    return Found(order, scores, tree.visits, tree.rewards, tree.path)
 
 
 def by_match(matched: Matched) -> Found:
     """Return nodes ordered by their gains alone: the baseline without search."""
-    scores = {node: sum(gain for _, gain in own) for node, own in matched.gains.items()}
+    scores = {
+        node: sum(gain for _, gain in node_gains) for node, node_gains in matched.gains.items()
+    }
     return Found(sorted(scores, key=lambda node: (-scores[node], node)), scores)
 
 
@@ -112,7 +114,7 @@ def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
     if not n:
         return Found([], {})
     sources = [node for node, targets in enumerate(scope.children) for _ in targets]
-    targets = [target for own in scope.children for target in own]
+    targets = [target for of_node in scope.children for target in of_node]
     graph = WalkGraph(n, np.array(sources, int), np.array(targets, int), np.ones(len(targets)))
     seeds = list(gains) or list(range(n))
     weights = [sum(gain for _, gain in gains.get(node, ())) or 1.0 for node in seeds]
@@ -121,27 +123,27 @@ def by_pagerank(scope: Scope, gains: Gains, restart: float) -> Found:
     return Found(order[:_MOST_RANKED], dict(enumerate(ranks.tolist())))
 
 
-def _rows(query_id: str, scope: Scope, matched: Matched, found: Found, n_nodes: int) -> list[dict]:
-    step_of = {node: step for step, node in enumerate(found.path, start=1)}
+def _rows(query_id: str, scope: Scope, matched: Matched, result: Found, n_nodes: int) -> list[dict]:
+    step_of = {node: step for step, node in enumerate(result.path, start=1)}
     chunks_of = {
         node: sorted(scope.chunks[node], key=lambda c: (-matched.coverage[c], c))
-        for node in found.nodes
+        for node in result.nodes
     }
     rows = []
-    for place, node in enumerate(_in_turns(found.nodes, chunks_of), start=1):
-        visits = found.visits[node] if found.visits else None
-        total = found.rewards[node] if found.rewards else 0.0
+    for position, node in enumerate(_in_turns(result.nodes, chunks_of), start=1):
+        visits = result.visits[node] if result.visits else None
+        total = result.rewards[node] if result.rewards else 0.0
         rows.append(
             {
                 "query_id": query_id,
                 "node_id": scope.node_ids[node],
                 "name": scope.names[node],
-                "place": place,
-                "is_chosen": place <= n_nodes,
+                "place": position,
+                "is_chosen": position <= n_nodes,
                 "step": step_of.get(node),
                 "visits": visits,
                 "mean_reward": total / visits if visits else None,
-                "score": found.scores[node],
+                "score": result.scores[node],
                 "keywords": list(matched.keywords.get(node, ())),
                 "chunk_ids": [scope.chunk_ids[c] for c in chunks_of[node]],
             }
@@ -158,7 +160,7 @@ def _in_turns(nodes: Sequence[int], chunks_of: Mapping[int, Sequence[int]]) -> l
     """
     met: Counter[int] = Counter()
     turns = []
-    for place, node in enumerate(nodes):
-        turns.append((met[chunks_of[node][0]], place, node))
+    for position, node in enumerate(nodes):
+        turns.append((met[chunks_of[node][0]], position, node))
         met[chunks_of[node][0]] += 1
     return [node for *_, node in sorted(turns)]

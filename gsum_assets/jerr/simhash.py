@@ -8,7 +8,7 @@ little more time.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import combinations, count, pairwise
 from typing import NamedTuple
@@ -103,8 +103,12 @@ def near_pairs(hashes: np.ndarray, n_bits: int = 3) -> Pairs:
 def _near(distinct: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of near pairs of distinct ascending hashes, each pair once."""
     n = len(distinct)
-    found = [np.zeros(0, np.int64)]
-    for mask in _masks(n_bits):
+    near = [np.zeros(0, np.int64)]
+    # a mask for each choice of blocks in which near hashes may agree
+    n_blocks = n_bits + _AGREEING
+    edges = [_BITS * block // n_blocks for block in range(n_blocks + 1)]
+    blocks = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
+    for mask in (np.uint64(sum(chosen)) for chosen in combinations(blocks, _AGREEING)):
         order = np.argsort(distinct & mask, kind="stable")
         key = distinct[order] & mask
         at = np.arange(n)
@@ -115,16 +119,8 @@ def _near(distinct: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
                 break
             first, second = order[at], order[at + shift]  # ascending, as the sort is stable
             is_near = hamming(distinct[first], distinct[second]) <= n_bits
-            found.append(first[is_near] * n + second[is_near])
-    return np.divmod(np.unique(np.concatenate(found)), max(1, n))
-
-
-def _masks(n_bits: int) -> Iterator[np.uint64]:
-    """Return the mask of each choice of blocks in which near hashes may agree."""
-    n_blocks = n_bits + _AGREEING
-    edges = [_BITS * block // n_blocks for block in range(n_blocks + 1)]
-    blocks = [(1 << end) - (1 << start) for start, end in pairwise(edges)]
-    return (np.uint64(sum(chosen)) for chosen in combinations(blocks, _AGREEING))
+            near.append(first[is_near] * n + second[is_near])
+    return np.divmod(np.unique(np.concatenate(near)), max(1, n))
 
 
 def _across(

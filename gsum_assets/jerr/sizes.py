@@ -25,13 +25,12 @@ def all_sizes(table: str, tables: Iterable[tuple[int, pa.Table]]) -> pa.Table:
     """Return the rows of an index table from those of each size."""
     schema = TABLES[table].schema
     sized = [
-        rows.append_column(pa.field(SIZE, pa.int32(), nullable=False), _repeated(size, rows))
+        rows.append_column(
+            pa.field(SIZE, pa.int32(), nullable=False),
+            pa.repeat(pa.scalar(size, pa.int32()), rows.num_rows),
+        )
         for size, rows in tables
     ]
     return pa.concat_tables(
         [schema.empty_table(), *(rows.select(schema.names).cast(schema) for rows in sized)]
     ).combine_chunks()
-
-
-def _repeated(size: int, rows: pa.Table) -> pa.Array:
-    return pa.repeat(pa.scalar(size, pa.int32()), rows.num_rows)

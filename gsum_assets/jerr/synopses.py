@@ -36,12 +36,23 @@ def synopses(
     Result
         Rows of `jerr.synopses` ordered by document and position.
     """
-    chunks = line_chunks.sort_by([("document_id", "ascending"), ("position", "ascending")])
-    requests = [(chunk, _request(chunk, settings, prompts)) for chunk in chunks.to_pylist()]
-    replies = iter(model.complete([request for _, request in requests if request]))
+    order = [("document_id", "ascending"), ("position", "ascending")]
+    chunks = line_chunks.sort_by(order).to_pylist()
+    requests: dict[str, Request] = {}
+    for chunk in chunks:
+        words = max(_LEAST, round(settings.synopsis_words * chunk["n_tokens"] / 1000))
+        if len(chunk["text"].split()) > words:
+            requests[chunk["chunk_id"]] = Request(
+                task="synopsis",
+                instructions=prompts.text("synopsis", max_words=words),
+                passages=(chunk["text"],),
+                max_words=words,
+                document_id=chunk["document_id"],
+            )
+    replies = iter(model.complete(list(requests.values())))
     rows, failures = [], []
-    for chunk, request in requests:
-        if request is None:
+    for chunk in chunks:
+        if chunk["chunk_id"] not in requests:
             rows.append(_row(chunk, chunk["text"], ""))
             continue
         reply = next(replies)
@@ -53,19 +64,6 @@ def synopses(
     return Result(pa.Table.from_pylist(rows, of_one_size("jerr.synopses")), failures)
 
 
-def _request(chunk: Mapping[str, Any], settings: IndexSettings, prompts: Prompts) -> Request | None:
-    words = max(_LEAST, round(settings.synopsis_words * chunk["n_tokens"] / 1000))
-    if len(chunk["text"].split()) <= words:
-        return None
-    return Request(
-        task="synopsis",
-        instructions=prompts.text("synopsis", max_words=words),
-        passages=(chunk["text"],),
-        max_words=words,
-        document_id=chunk["document_id"],
-    )
-
-
 def _row(chunk: Mapping[str, Any], synopsis: str, model: str) -> dict[str, Any]:
-    known = {name: chunk[name] for name in ("chunk_id", "document_id", "position")}
-    return {**known, "synopsis": synopsis, "model": model}
+    copied = {name: chunk[name] for name in ("chunk_id", "document_id", "position")}
+    return {**copied, "synopsis": synopsis, "model": model}

@@ -112,7 +112,7 @@ class _Search:
     ):
         self._children, self._gains = children, gains
         self._settings, self._draws = settings, draws
-        self._own = {node: sum(gain for _, gain in found) for node, found in gains.items()}
+        self._gain_of = {node: sum(gain for _, gain in of_node) for node, of_node in gains.items()}
         self._ordered: dict[int, list[int]] = {}
         self._first = _TreeNode(len(children) - 1, self._best_first(len(children) - 1))
 
@@ -174,7 +174,7 @@ class _Search:
         if node not in self._ordered:
             ahead = sorted(set(self._children[node]))
             self._draws.shuffle(ahead)
-            self._ordered[node] = sorted(ahead, key=lambda child: -self._own.get(child, 0.0))
+            self._ordered[node] = sorted(ahead, key=lambda child: -self._gain_of.get(child, 0.0))
         return self._ordered[node]
 
 

@@ -39,8 +39,8 @@ def candidates(
         Rows by level and passage, in the order of the collection; candidates best first.
     """
     carried = earlier.carried(collection) if earlier else None
-    found = compared(collection, n, on_progress, carried, engine, whole)
-    return rows_of(collection, *found, carried)
+    pair_of_levels = compared(collection, n, on_progress, carried, engine, whole)
+    return rows_of(collection, *pair_of_levels, carried)
 
 
 def compared(
@@ -96,14 +96,14 @@ class _Lists(NamedTuple):
     similarities: np.ndarray
 
 
-def _rows(level: str, ids: Sequence[str], new: Renewed, kept: _Lists | None) -> pa.Table:
+def _rows(level: str, ids: Sequence[str], new: Renewed, carried: _Lists | None) -> pa.Table:
     """Return the rows of a level from new lists and the earlier ones of the other passages."""
     passages, k = Numbered(ids), new.lists.indices.shape[1]
     lists = _Lists(passages.numbers[new.lists.indices], new.lists.similarities)
-    if kept and len(new.items) < len(ids):
-        for earlier, fresh in zip(kept, lists, strict=True):
+    if carried and len(new.items) < len(ids):
+        for earlier, fresh in zip(carried, lists, strict=True):
             earlier[new.items, :k] = fresh
-        lists = _Lists(*(np.ascontiguousarray(earlier[:, :k]) for earlier in kept))
+        lists = _Lists(*(np.ascontiguousarray(earlier[:, :k]) for earlier in carried))
     numbers, similarities = lists
     lengths = np.full(len(ids), k)
     return pa.table(

@@ -35,11 +35,23 @@ def scores_of(
     known : by level, scores `(n, k)` of lists that were scored before; NaN: not scored.
     """
     texts = {"document": collection.document_texts, "node": collection.chunk_texts}
-    found = []
+    tables = []
     for level, candidates in lists.items():
         scores = _scores(candidates, texts[level], scorer, known.get(level))
-        found.append(_rows(level, candidates, scores))
-    return pa.concat_tables(found)
+        n, k = scores.shape
+        tables.append(
+            pa.table(
+                {
+                    "level": repeated(level, n),
+                    "passage_id": pa.array(candidates.ids, pa.string()),
+                    "candidates_hash": candidates.hashes,
+                    # NaN becomes null
+                    "scores": as_lists(pa.array(scores.ravel(), from_pandas=True), np.full(n, k)),
+                },
+                schema=TABLES["lightpal.context_scores"].schema,
+            )
+        )
+    return pa.concat_tables(tables)
 
 
 def _scores(
@@ -55,17 +67,3 @@ def _scores(
         for index, values in zip(block.tolist(), scorer.score(contexts, rows), strict=True):
             scores[index] = values
     return scores
-
-
-def _rows(level: str, lists: CandidateLists, scores: np.ndarray) -> pa.Table:
-    n, k = scores.shape
-    return pa.table(
-        {
-            "level": repeated(level, n),
-            "passage_id": pa.array(lists.ids, pa.string()),
-            "candidates_hash": lists.hashes,
-            # NaN becomes null
-            "scores": as_lists(pa.array(scores.ravel(), from_pandas=True), np.full(n, k)),
-        },
-        schema=TABLES["lightpal.context_scores"].schema,
-    )

@@ -136,9 +136,9 @@ def _lists(
     has_list[owners[is_known]] = True
 
     def neighbours_of(items: np.ndarray) -> np.ndarray:
-        found = passages.find(numbers[items])
-        found[is_fresh[found]] = -1  # -1 stays -1
-        return found
+        neighbours = passages.find(numbers[items])
+        neighbours[is_fresh[neighbours]] = -1  # -1 stays -1
+        return neighbours
 
     loses = _have_any(numbers, gone) & has_list
     is_complete = numbers.shape[1] == rows.num_rows - 1
@@ -147,21 +147,21 @@ def _lists(
 
 def _of_now(values: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
     """Return rows by the passages that own them, `(n, width)`; a negative owner is left out."""
-    found = np.zeros((n, values.shape[1]), values.dtype)
-    known = owners >= 0
-    found[owners[known]] = values if known.all() else values[known]
-    return found
+    of_now = np.zeros((n, values.shape[1]), values.dtype)
+    is_known = owners >= 0
+    of_now[owners[is_known]] = values if is_known.all() else values[is_known]
+    return of_now
 
 
 def _have_any(numbers: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Return which rows have one of the wanted numbers, `(n,)`."""
-    found, values = np.zeros(len(numbers), bool), pa.array(wanted)
+    has_any, values = np.zeros(len(numbers), bool), pa.array(wanted)
 
     def look(first: int) -> None:
         block = numbers[first : first + _NUMBERS_AT_ONCE]
         is_wanted = pc.is_in(pa.array(block.ravel()), value_set=values)
-        found[first : first + len(block)] = is_wanted.to_numpy(False).reshape(block.shape).any(1)
+        has_any[first : first + len(block)] = is_wanted.to_numpy(False).reshape(block.shape).any(1)
 
     if len(wanted) and numbers.size:
         in_threads(look, range(0, len(numbers), _NUMBERS_AT_ONCE))
-    return found
+    return has_any

@@ -68,20 +68,20 @@ def hashes_of_lists(lists: Lists, scores: Mapping[str, np.ndarray]) -> Hashes:
     ----------
     scores : by level, the scores of the candidates, `(n, k)`.
     """
-    return {level: _hashes(one, scores[level]) for level, one in lists.items()}
+    return {level: _hashes(near, scores[level]) for level, near in lists.items()}
 
 
 def _hashes(lists: CandidateLists, scores: np.ndarray) -> np.ndarray:
-    found = lists.hashes.view(np.uint64).copy()
+    hashes = lists.hashes.view(np.uint64).copy()
 
     def add(first: int) -> None:
         block = slice(first, first + _PASSAGES_AT_ONCE)
         for values in (lists.values, scores):
             numbers = np.ascontiguousarray(values[block], np.float64)
-            found[block] = found[block] * _ODD + hashes_of(numbers).view(np.uint64)
+            hashes[block] = hashes[block] * _ODD + hashes_of(numbers).view(np.uint64)
 
-    in_threads(add, range(0, len(found), _PASSAGES_AT_ONCE))
-    return found
+    in_threads(add, range(0, len(hashes), _PASSAGES_AT_ONCE))
+    return hashes
 
 
 def keep_hashes(cache: ArrayCache, edges: pa.Table, how: str, lists: Lists, hashes: Hashes) -> None:
@@ -93,7 +93,7 @@ def keep_hashes(cache: ArrayCache, edges: pa.Table, how: str, lists: Lists, hash
     """
     version = _version(content_hash(edges, _TABLE.measured), how)
     arrays = chain(
-        ((f"{level}_numbers", one.passages.numbers) for level, one in lists.items()),
+        ((f"{level}_numbers", near.passages.numbers) for level, near in lists.items()),
         ((f"{level}_hashes", hashes[level]) for level in lists),
     )
     cache.write(_KEPT_AS, version, dict(arrays))
@@ -108,17 +108,17 @@ def read_earlier_edges(
     provenance = store.provenance(_TABLE, partition)
     if provenance is None:
         return None
-    kept = cache.read(_KEPT_AS, _version(provenance.content_hash, how))
-    if kept is None:
+    arrays = cache.read(_KEPT_AS, _version(provenance.content_hash, how))
+    if arrays is None:
         return None
     rows, hashes = store.read(_TABLE, [partition], as_dictionaries=_KINDS)
     if hashes[partition] != provenance.content_hash:  # written meanwhile
         return None
-    levels = [name.removesuffix("_numbers") for name in kept if name.endswith("_numbers")]
+    levels = [name.removesuffix("_numbers") for name in arrays if name.endswith("_numbers")]
     return EarlierEdges(
         rows,
-        {level: kept[f"{level}_numbers"] for level in levels},
-        {level: kept[f"{level}_hashes"] for level in levels},
+        {level: arrays[f"{level}_numbers"] for level in levels},
+        {level: arrays[f"{level}_hashes"] for level in levels},
     )
 
 

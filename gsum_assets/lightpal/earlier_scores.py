@@ -54,7 +54,7 @@ def known_scores(
     same = np.array([before.get(name) == digest for name, digest in now.items()], bool)
     is_same = {"document": same, "node": np.ones(len(collection.chunk_ids), bool)}
     return {
-        level: _known(of_level(rows, level), one, is_same[level]) for level, one in lists.items()
+        level: _known(of_level(rows, level), near, is_same[level]) for level, near in lists.items()
     }
 
 
@@ -66,22 +66,22 @@ def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.nda
     rows : earlier rows of a level.
     is_same : whether each passage has the text that it had then.
     """
-    known = np.full(lists.numbers.shape, np.nan)
+    scores_of_now = np.full(lists.numbers.shape, np.nan)
     scores, owners = matrix_of(rows["scores"]), lists.passages.indices_of(rows["passage_id"])
-    if scores.shape[1] != known.shape[1]:
-        return known
-    kept = np.flatnonzero(owners >= 0)
-    kept = kept[rows["candidates_hash"].to_numpy()[kept] == lists.hashes[owners[kept]]]
+    if scores.shape[1] != scores_of_now.shape[1]:
+        return scores_of_now
+    valid = np.flatnonzero(owners >= 0)
+    valid = valid[rows["candidates_hash"].to_numpy()[valid] == lists.hashes[owners[valid]]]
     if not is_same.all():
-        kept = kept[is_same[owners[kept]]]
-        kept = kept[is_same[lists.indices(owners[kept])].all(axis=1)]
-    for first in range(0, len(kept), _PASSAGES_AT_ONCE):
-        block = kept[first : first + _PASSAGES_AT_ONCE]
-        known[owners[block]] = scores[block]
-    return known
+        valid = valid[is_same[owners[valid]]]
+        valid = valid[is_same[lists.indices(owners[valid])].all(axis=1)]
+    for first in range(0, len(valid), _PASSAGES_AT_ONCE):
+        block = valid[first : first + _PASSAGES_AT_ONCE]
+        scores_of_now[owners[block]] = scores[block]
+    return scores_of_now
 
 
 def _digests(collection: Collection) -> dict[str, str]:
     """Return a digest of the text of each document, from those of its chunks if they are known."""
-    found = collection.text_digests or [hash_texts([text]) for text in collection.document_texts]
-    return dict(zip(collection.document_ids, found, strict=True))
+    digests = collection.text_digests or [hash_texts([text]) for text in collection.document_texts]
+    return dict(zip(collection.document_ids, digests, strict=True))

@@ -1,17 +1,12 @@
 """Index assets of LightPAL: candidates, context scores, passage graphs and their trust."""
 
-from collections.abc import Mapping
-
-import numpy as np
-import pyarrow as pa
-
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import note, read_earlier
 from gsum_assets.lightpal.earlier_edges import hashes_of_lists, keep_hashes, read_earlier_edges
 from gsum_assets.lightpal.earlier_scores import known_scores, note_scores
-from gsum_assets.lightpal.lists import Lists, lists_of, scores_of_lists
+from gsum_assets.lightpal.lists import lists_of, scores_of_lists
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
@@ -20,7 +15,6 @@ from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.pipeline.method import Inputs, Step
 from gsum_assets.pipeline.result import Picture, Result, Shown
-from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index
 
@@ -49,16 +43,16 @@ def _candidates(inputs: Inputs) -> Result:
     whole = approximation(len(collection.chunk_ids), settings.exact_up_to, inputs.log)
     carried = earlier.carried(collection) if earlier else None
     chunks, documents = compared(collection, n, progress, carried, inputs.engine, whole)
-    found = earlier.recall if earlier else None
+    measured = earlier.recall if earlier else None
     if len(chunks.items) == len(collection.chunk_ids):  # all are new; a few are compared exactly
-        found = None
+        measured = None
         if whole is not None and collection.embeddings is not None:
-            found = recall(collection.embeddings, collection.starts, chunks.lists)
+            measured = recall(collection.embeddings, collection.starts, chunks.lists)
     shown: Shown = {"neighbours": "exact"}
-    if found is not None:
-        shown = {"neighbours": "approximate", "recall": round(found, 4)}
+    if measured is not None:
+        shown = {"neighbours": "approximate", "recall": round(measured, 4)}
     rows = rows_of(collection, chunks, documents, carried)
-    note(inputs.warehouse, inputs.corpus, rows, collection, found)
+    note(inputs.warehouse, inputs.corpus, rows, collection, measured)
     return Result(rows, shown=lambda: {"candidates": shown})
 
 
@@ -66,11 +60,11 @@ def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
     lists = lists_of(inputs.tables["candidates"].columns(_LISTS), collection)
-    place = inputs.warehouse, inputs.corpus
-    known = known_scores(*place, lists, collection, scorer.identity)
-    rows = scores_of(lists, collection, scorer, known)
-    note_scores(*place, rows, collection, scorer.identity)
-    n_pairs = sum(one.numbers.size for one in lists.values())
+    stored = inputs.warehouse, inputs.corpus
+    earlier_scores = known_scores(*stored, lists, collection, scorer.identity)
+    rows = scores_of(lists, collection, scorer, earlier_scores)
+    note_scores(*stored, rows, collection, scorer.identity)
+    n_pairs = sum(near.numbers.size for near in lists.values())
     counts = {"pairs_scored": scorer.n_scored, "pairs": n_pairs}
     return Result(rows, shown=lambda: {"context_scores": counts})
 
@@ -81,7 +75,15 @@ def _passage_edges(inputs: Inputs) -> Result:
         inputs.tables["candidates"].columns([*_LISTS, "similarities"]), collection, "similarities"
     )
     scores = scores_of_lists(inputs.tables["context_scores"].columns(_SCORES), similar)
-    edges = _chosen_edges(inputs, similar, scores, collection)
+    n_edges, cache = _graph_settings(inputs).n_edges, inputs.array_cache
+    if cache is None or len(collection.chunk_ids) < MAPPED_FROM:
+        edges = edges_among(similar, scores, collection, n_edges)
+    else:  # the edges of passages with the same lists are kept
+        version = f"{n_edges} {inputs.code_version}"
+        hashes = hashes_of_lists(similar, scores)
+        earlier = read_earlier_edges(cache, inputs.warehouse, inputs.corpus, version)
+        edges = edges_among(similar, scores, collection, n_edges, earlier, hashes)
+        keep_hashes(cache, edges, version, similar, hashes)
 
     def shown() -> dict:
         if not edges.num_rows:
@@ -91,21 +93,6 @@ def _passage_edges(inputs: Inputs) -> Result:
         return {"passage_edges": {"plot": Picture(png, "passage graph")}}
 
     return Result(edges, shown=shown)
-
-
-def _chosen_edges(
-    inputs: Inputs, similar: Lists, scores: Mapping[str, np.ndarray], collection: Collection
-) -> pa.Table:
-    """Return the edges; of a large corpus those of passages with the same lists are kept."""
-    n_edges, cache = _graph_settings(inputs).n_edges, inputs.array_cache
-    if cache is None or len(collection.chunk_ids) < MAPPED_FROM:
-        return edges_among(similar, scores, collection, n_edges)
-    how = f"{n_edges} {inputs.code_version}"
-    hashes = hashes_of_lists(similar, scores)
-    earlier = read_earlier_edges(cache, inputs.warehouse, inputs.corpus, how)
-    edges = edges_among(similar, scores, collection, n_edges, earlier, hashes)
-    keep_hashes(cache, edges, how, similar, hashes)
-    return edges
 
 
 def _walk_trust(inputs: Inputs) -> Result:

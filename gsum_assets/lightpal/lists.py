@@ -42,15 +42,15 @@ class Numbered:
 
     def find(self, numbers: np.ndarray) -> np.ndarray:
         """Return the index of each number, int32 of the same shape; -1 where there is none."""
-        flat, found = numbers.ravel(), np.empty(numbers.shape, np.int32)
-        out = found.ravel()  # a view
+        flat, indices = numbers.ravel(), np.empty(numbers.shape, np.int32)
+        out = indices.ravel()  # a view
 
         def find(first: int) -> None:
             block = slice(first, first + _FOUND_AT_ONCE)
             out[block] = _filled(pc.index_in(pa.array(flat[block]), self._known))
 
         in_threads(find, range(0, len(flat), _FOUND_AT_ONCE))
-        return found
+        return indices
 
     def indices_of(self, ids: pa.ChunkedArray) -> np.ndarray:
         """Return the index of each id, int32; -1 where there is none."""
@@ -96,10 +96,10 @@ class CandidateLists:
         ValueError
             If a candidate is no passage, because passages have changed since the table was written.
         """
-        found = self.passages.find(self.numbers[passages])
-        if (found < 0).any():
+        indices = self.passages.find(self.numbers[passages])
+        if (indices < 0).any():
             raise _changed(len(self.numbers), len(self.ids))
-        return found
+        return indices
 
 
 Lists = Mapping[str, CandidateLists]
@@ -148,7 +148,7 @@ def scores_of_lists(rows: pa.Table, lists: Lists) -> Mapping[str, np.ndarray]:
     ValueError
         If the scores are of other passages or other candidates.
     """
-    found = {}
+    scores_of = {}
     for level, of in lists.items():
         rows_of = of_level(rows, level)
         order = _order_of(rows_of, of.ids, level)
@@ -157,17 +157,17 @@ def scores_of_lists(rows: pa.Table, lists: Lists) -> Mapping[str, np.ndarray]:
                 f"lightpal: the context scores of level '{level}' are not those of the candidates; "
                 "materialize lightpal/context_scores again"
             )
-        found[level] = _in_order(matrix_of(rows_of["scores"]), order)
-    return found
+        scores_of[level] = _in_order(matrix_of(rows_of["scores"]), order)
+    return scores_of
 
 
 def of_level(rows: pa.Table, level: str) -> pa.Table:
     """Return the rows of a level, without a copy if they follow one another, as they are stored."""
     of = pc.equal(rows["level"], level).to_numpy()
-    found = np.flatnonzero(of[1:] != of[:-1]) + 1
-    if len(found) > 2 or (len(found) == 2 and of[0]):
+    borders = np.flatnonzero(of[1:] != of[:-1]) + 1
+    if len(borders) > 2 or (len(borders) == 2 and of[0]):
         return rows.filter(pa.array(of))
-    first = 0 if not len(of) or of[0] else int(found[0]) if len(found) else len(of)
+    first = 0 if not len(of) or of[0] else int(borders[0]) if len(borders) else len(of)
     return rows.slice(first, int(np.count_nonzero(of)))
 
 
@@ -190,17 +190,17 @@ def matrix_of(lists: pa.ChunkedArray) -> np.ndarray:
 
 def indices_of(column: pa.ChunkedArray, ids: Sequence[str] | pa.Array) -> np.ndarray:
     """Return the index in `ids` of each value of a text or dictionary column; -1 where absent."""
-    known = pa.array(ids, pa.string())
+    id_array = pa.array(ids, pa.string())
     if not is_dictionary(column.type):
-        return _filled(pc.index_in(column, known))
+        return _filled(pc.index_in(column, id_array))
     parts = [chunk.dictionary for chunk in column.chunks]
-    numbers = _filled(pc.index_in(pa.chunked_array(parts, pa.string()), known))
+    numbers = _filled(pc.index_in(pa.chunked_array(parts, pa.string()), id_array))
     firsts = np.cumsum([0, *map(len, parts)])
-    found = [
+    indices = [
         numbers[first + chunk.indices.to_numpy()]
         for first, chunk in zip(firsts, column.chunks, strict=False)
     ]
-    return np.concatenate([np.empty(0, np.int32), *found])
+    return np.concatenate([np.empty(0, np.int32), *indices])
 
 
 def _order_of(rows: pa.Table, ids: Sequence[str], level: str) -> np.ndarray | None:
@@ -217,8 +217,8 @@ def _order_of(rows: pa.Table, ids: Sequence[str], level: str) -> np.ndarray | No
     return None if (owners[1:] > owners[:-1]).all() else np.argsort(owners)
 
 
-def _filled(found: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    return pc.fill_null(found, -1).to_numpy()
+def _filled(indices: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    return pc.fill_null(indices, -1).to_numpy()
 
 
 def _in_order(values: np.ndarray, order: np.ndarray | None) -> np.ndarray:

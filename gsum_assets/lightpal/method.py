@@ -17,30 +17,21 @@ _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
 
 def _rank(inputs: Inputs) -> pa.Table:
     walks = inputs.variant == PASSAGE_WALK
+    # only the tables that a variant uses, so that it depends on no other settings
+    names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
+        inputs.variant, ["retrieval"]
+    )
     return rank(
         inputs.variant,
         collection_of(inputs, keep_indexes=True),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         Tables(inputs.table("passage_edges"), inputs.table("walk_trust") if walks else _NO_TRUST),
         inputs.settings("language"),
-        _retrieval_settings(inputs),
+        LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names}),
         lambda: inputs.model("passage_scorer"),
-        1
-        if walks
-        else _k(inputs),  # k is unused, and reading its setting would make this step depend on it
+        # where k is unused, reading its setting would make this step depend on it
+        1 if walks else _k(inputs),
     )
-
-
-def _retrieval_settings(inputs: Inputs) -> LightpalSettings:
-    """Return only the tables of settings that a method uses, so that it depends on no others."""
-    names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
-        inputs.variant, ["retrieval"]
-    )
-    return LightpalSettings.model_validate({n: inputs.settings(f"lightpal.{n}") for n in names})
-
-
-def _contexts(inputs: Inputs) -> pa.Table:
-    return contexts_of(inputs, _k(inputs))
 
 
 def _k(inputs: Inputs) -> int:
@@ -61,7 +52,7 @@ METHOD = Method(
             code_version="3",
             dictionaries={"passage_edges": EDGE},
         ),
-        Step(_contexts, CONTEXTS, ("chunks",), pool=None),
+        Step(lambda inputs: contexts_of(inputs, _k(inputs)), CONTEXTS, ("chunks",), pool=None),
     ),
     default=(PASSAGE_WALK,),
     settings=LightpalSettings,

@@ -103,10 +103,12 @@ def edges_among(
         )
         ids = pa.array(near.ids, pa.string())
         for graph, scope in blocks[0] if len(near.ids) else ():
-            found = _rows(graph, scope, level, ids, due, [block[graph, scope] for block in blocks])
+            sourced = _rows(
+                graph, scope, level, ids, due, [block[graph, scope] for block in blocks]
+            )
             if earlier:
-                found = _with_kept(found, *earlier.of((graph, level, scope), near), is_same)
-            tables.append(found.rows)
+                sourced = _with_kept(sourced, *earlier.of((graph, level, scope), near), is_same)
+            tables.append(sourced.rows)
     return pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
 
 
@@ -119,10 +121,10 @@ class _Sourced(NamedTuple):
 
 def _with_kept(new: _Sourced, rows: pa.Table, sources: np.ndarray, is_same: np.ndarray) -> _Sourced:
     """Return new rows and earlier ones of passages that have the same lists, by source."""
-    kept = np.flatnonzero((sources >= 0) & is_same[sources])
+    unchanged = np.flatnonzero((sources >= 0) & is_same[sources])
     names = new.rows.column_names
-    joined = [rows_at(rows.select(names), kept).cast(new.rows.schema), new.rows]
-    both = np.concatenate([sources[kept], new.sources])
+    joined = [rows_at(rows.select(names), unchanged).cast(new.rows.schema), new.rows]
+    both = np.concatenate([sources[unchanged], new.sources])
     order = np.argsort(both, kind="stable")
     return _Sourced(rows_at(pa.concat_tables(joined), order), both[order])
 
@@ -140,17 +142,19 @@ def _of_block(
     ----------
     owners : document of each passage, `(n,)`; None: there is no scope 'document'.
     """
-    numbers, found = near.numbers[passages], {}
+    numbers, edges_of = near.numbers[passages], {}
     away = None
     if owners is not None:
         away = owners[near.indices(passages)] != owners[passages, None]
     values_of = near.values[passages].astype(np.float64)
     for graph, values in _values(values_of, scores[passages]):
-        found[graph, "corpus"] = _best(numbers, values, n_edges)
+        edges_of[graph, "corpus"] = _best(numbers, values, n_edges)
         if away is not None:
             strength = np.where(away, -np.inf, values.strength)
-            found[graph, "document"] = _best(numbers, values._replace(strength=strength), n_edges)
-    return found
+            edges_of[graph, "document"] = _best(
+                numbers, values._replace(strength=strength), n_edges
+            )
+    return edges_of
 
 
 def _rows(
@@ -181,9 +185,9 @@ def _rows(
 
 def _values(similarities: np.ndarray, scores: np.ndarray) -> Iterator[tuple[str, _Values]]:
     """Yield the name of each graph and its values."""
-    known = np.where(np.isnan(scores), -np.inf, scores)
+    filled = np.where(np.isnan(scores), -np.inf, scores)
     alike = np.ones_like(similarities)
-    yield "context", _Values(known, alike)
+    yield "context", _Values(filled, alike)
     yield "embedding", _Values(similarities, alike)
     total = _standardized(similarities) + _standardized(scores)
     strength = np.where(np.isnan(total), -np.inf, total)
@@ -194,10 +198,10 @@ def _standardized(values: np.ndarray) -> np.ndarray:
     """Return each row standardized, ignoring NaN; 0 where all its values are equal."""
     if not values.shape[1]:
         return values
-    known = ~np.isnan(values)
-    n = np.maximum(known.sum(1, keepdims=True), 1)
-    mean = np.where(known, values, 0).sum(1, keepdims=True) / n
-    spread = np.sqrt(np.where(known, (values - mean) ** 2, 0).sum(1, keepdims=True) / n)
+    is_known = ~np.isnan(values)
+    n = np.maximum(is_known.sum(1, keepdims=True), 1)
+    mean = np.where(is_known, values, 0).sum(1, keepdims=True) / n
+    spread = np.sqrt(np.where(is_known, (values - mean) ** 2, 0).sum(1, keepdims=True) / n)
     return (values - mean) / np.where(spread > 0, spread, 1)
 
 

@@ -60,8 +60,8 @@ class PassageGraphs:
         if scope == "document":  # a single document has no edges
             empty = np.empty(0, np.int64)
             documents = WalkGraph(len(collection.document_ids), empty, empty, np.empty(0))
-            found = self._within_documents.among(collection.chunk_ids)
-            return ScopeGraphs(self._walk_graph(len(collection.chunk_ids), *found), documents)
+            edges = self._within_documents.among(collection.chunk_ids)
+            return ScopeGraphs(self._walk_graph(len(collection.chunk_ids), *edges), documents)
         return ScopeGraphs(
             self._whole("node", collection.chunk_ids),
             self._whole("document", collection.document_ids),
@@ -104,8 +104,8 @@ def edges_among(rows: pa.Table, ids: Sequence[str] | pa.Array) -> Edges:
     passages = Numbered(ids)
     sources = np.repeat(passages.indices_of(rows["source_id"]), lengths_of(rows["targets"]))
     targets = passages.find(values_of(rows["targets"]))
-    known = (sources >= 0) & (targets >= 0)
-    return sources[known], targets[known], values_of(rows["weights"])[known]
+    is_inside = (sources >= 0) & (targets >= 0)
+    return sources[is_inside], targets[is_inside], values_of(rows["weights"])[is_inside]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,12 +133,12 @@ class _EdgesBySource:
     def among(self, ids: Sequence[str]) -> Edges:
         """Return the edges whose two ends are in `ids`, in stored order."""
         passages = Numbered(ids)
-        found = sorted((self.row_of[name], i) for i, name in enumerate(ids) if name in self.row_of)
-        if not found:
+        rows = sorted((self.row_of[name], i) for i, name in enumerate(ids) if name in self.row_of)
+        if not rows:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-        edges = [np.arange(*self.starts[row : row + 2]) for row, _ in found]
-        sources = np.repeat([i for _, i in found], list(map(len, edges)))
+        edges = [np.arange(*self.starts[row : row + 2]) for row, _ in rows]
+        sources = np.repeat([i for _, i in rows], list(map(len, edges)))
         edges = np.concatenate(edges)
         targets = passages.find(self.targets[edges])
-        known = targets >= 0
-        return sources[known], targets[known], self.weights[edges[known]]
+        is_inside = targets >= 0
+        return sources[is_inside], targets[is_inside], self.weights[edges[is_inside]]

@@ -40,11 +40,11 @@ class PassageWalk:
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and 1."""
-        found = self._seeds.scores(questions)
+        seed_scores = self._seeds.scores(questions)
         in_nodes, in_documents = self._trust
         return Scores(
-            walked(self._graphs.nodes, found.nodes, in_nodes, self._settings),
-            walked(self._graphs.documents, found.documents, in_documents, self._settings),
+            walked(self._graphs.nodes, seed_scores.nodes, in_nodes, self._settings),
+            walked(self._graphs.documents, seed_scores.documents, in_documents, self._settings),
         )
 
 
@@ -81,7 +81,9 @@ def peaked(scores: np.ndarray, n: int, power: float) -> tuple[np.ndarray, np.nda
     scores : scores for one question, `(n_passages,)`.
     """
     best = first_of(scores, n)
-    found = scores[best].astype(np.float64)
-    span = found[0] - found[-1]
-    weights = ((found - found[-1]) / span) ** power if span > 0 else np.ones(len(found))
+    best_scores = scores[best].astype(np.float64)
+    span = best_scores[0] - best_scores[-1]
+    weights = (
+        ((best_scores - best_scores[-1]) / span) ** power if span > 0 else np.ones(len(best_scores))
+    )
     return best, weights

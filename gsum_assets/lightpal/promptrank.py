@@ -65,7 +65,9 @@ class PromptRank:
     def _level(
         self, first: np.ndarray, questions: Sequence[str], texts: Sequence[str], graph: WalkGraph
     ) -> np.ndarray:
-        following = _followers(graph)
+        by_source = np.argsort(graph.sources, kind="stable")
+        ends = np.searchsorted(graph.sources[by_source], np.arange(1, graph.n_nodes))
+        following = np.split(graph.targets[by_source], ends)  # targets of each node's edges
 
         def read(question: int, order: np.ndarray) -> np.ndarray:
             return self._read(questions[question], order, texts, following)
@@ -80,38 +82,33 @@ class PromptRank:
         following: Sequence[np.ndarray],
     ) -> np.ndarray:
         """Return the score of each passage's best path; passages on no path follow in order."""
-        found = -np.inf * np.ones(len(texts))
+        best_of = -np.inf * np.ones(len(texts))
         paths: list[Path] = [(int(passage),) for passage in order[: self._n_first]]
         for _ in range(self._settings.hops):
-            worth = self._worth(question, paths, texts)
-            for path, value in zip(paths, worth, strict=True):
-                found[list(path)] = np.maximum(found[list(path)], value)
-            best = np.argsort(-worth, kind="stable")[: self._settings.beam]
-            paths = _longer([paths[i] for i in best], following)
+            log_probabilities = self._worth(question, paths, texts)
+            for path, value in zip(paths, log_probabilities, strict=True):
+                best_of[list(path)] = np.maximum(best_of[list(path)], value)
+            best = np.argsort(-log_probabilities, kind="stable")[: self._settings.beam]
+            extended = [
+                (*path, int(node))
+                for path in (paths[i] for i in best)
+                for node in following[path[-1]]
+                if node not in path
+            ]
+            paths = list(dict.fromkeys(extended))
             if not paths:
                 break
-        unread = order[~np.isfinite(found[order])]
-        found[unread] = found[np.isfinite(found)].min() - 1 - np.arange(len(unread))
-        return found
+        unread = order[~np.isfinite(best_of[order])]
+        best_of[unread] = best_of[np.isfinite(best_of)].min() - 1 - np.arange(len(unread))
+        return best_of
 
     def _worth(self, question: str, paths: Sequence[Path], texts: Sequence[str]) -> np.ndarray:
         """Return log P(question | texts of the path), nats per token, `(n_paths,)`."""
         contexts = [_BETWEEN.join(texts[passage] for passage in path) for path in paths]
         rows = self._scorer.score(contexts, [[question]] * len(paths))
-        worth = np.concatenate(rows)
-        return np.where(np.isnan(worth), np.nanmin(worth, initial=0.0) - 1, worth)
-
-
-def _followers(graph: WalkGraph) -> list[np.ndarray]:
-    """Return the targets of the edges from each node."""
-    order = np.argsort(graph.sources, kind="stable")
-    ends = np.searchsorted(graph.sources[order], np.arange(1, graph.n_nodes))
-    return np.split(graph.targets[order], ends)
-
-
-def _longer(paths: Sequence[Path], following: Sequence[np.ndarray]) -> list[Path]:
-    """Return each path extended by each successor of its last passage that is not on it."""
-    found = (
-        (*path, int(node)) for path in paths for node in following[path[-1]] if node not in path
-    )
-    return list(dict.fromkeys(found))
+        log_probabilities = np.concatenate(rows)
+        return np.where(
+            np.isnan(log_probabilities),
+            np.nanmin(log_probabilities, initial=0.0) - 1,
+            log_probabilities,
+        )

@@ -52,8 +52,8 @@ class Published:
 
         def walk(_: int, order: np.ndarray) -> np.ndarray:
             seeds = order[: self._n_seeds]
-            found = personalized_pagerank(graph, seeds, np.ones(len(seeds)), restart)
-            return np.round(found, DECIMALS)
+            probabilities = personalized_pagerank(graph, seeds, np.ones(len(seeds)), restart)
+            return np.round(probabilities, DECIMALS)
 
         return with_context(first, walk, chosen.initial_share)
 
@@ -103,12 +103,12 @@ def interleaved(first: np.ndarray, context: np.ndarray, share: float, depth: int
     np.ndarray
         The items in order, `(depth,)`.
     """
-    taken: dict[int, None] = {}
+    in_order: dict[int, None] = {}
     others = iter(context.tolist())
     for k in range(1, depth + 1):
         n_first = n_initial(share, k)
         item = int(first[n_first - 1])
-        if not n_first or item in taken:
-            item = next(other for other in others if other not in taken)
-        taken[item] = None
-    return np.fromiter(taken, np.int64, depth)
+        if not n_first or item in in_order:
+            item = next(other for other in others if other not in in_order)
+        in_order[item] = None
+    return np.fromiter(in_order, np.int64, depth)

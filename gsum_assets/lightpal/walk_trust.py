@@ -44,16 +44,16 @@ def walk_trust(
 
 
 def _walks(graph: WalkGraph, settings: WalkSettings) -> Method:
-    return lambda found: np.array([walk_from(graph, row, settings) for row in found])
+    return lambda rows: np.array([walk_from(graph, row, settings) for row in rows])
 
 
-def _row(level: str, scope: str, found: Evidence) -> dict:
-    n = len(found.method)
+def _row(level: str, scope: str, evidence: Evidence) -> dict:
+    n = len(evidence.method)
     return {
         "level": level,
         "scope": scope,
         "n_probes": n,
-        "walk_evidence": float(found.method.mean()) if n else 0.0,
-        "seed_evidence": float(found.seeds.mean()) if n else 0.0,
-        "trust": trust(found),
+        "walk_evidence": float(evidence.method.mean()) if n else 0.0,
+        "seed_evidence": float(evidence.seeds.mean()) if n else 0.0,
+        "trust": trust(evidence),
     }

@@ -70,13 +70,16 @@ class Bm25Index:
     """
 
     def __init__(self, texts: Sequence[str], settings: Bm25Settings) -> None:
+        import bm25s
+
         number_of: dict[str, int] = {}
         numbers = [
             [number_of.setdefault(term, len(number_of)) for term in terms]
             for terms in map(settings.words.split, texts)
         ]
         self._number_of, self._words, self._n_texts = number_of.get, settings.words, len(texts)
-        self._index = _bm25(settings)
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
+        self._index = bm25s.BM25(k1=settings.k1, b=settings.b)
         if number_of:  # the mean length of texts without any term is 0
             self._index.index((numbers, number_of), create_empty_token=False, show_progress=False)
 
@@ -85,8 +88,8 @@ class Bm25Index:
         scores = np.zeros((len(queries), self._n_texts), np.float32)
         for row, query in zip(scores, queries, strict=True):
             numbers = map(self._number_of, self._words.split(query))
-            if known := [number for number in numbers if number is not None]:
-                row[:] = self._index.get_scores_from_ids(known)
+            if known_terms := [number for number in numbers if number is not None]:
+                row[:] = self._index.get_scores_from_ids(known_terms)
         return scores
 
     def having(self, term: str) -> np.ndarray:
@@ -139,8 +142,12 @@ def indexed(
         hashes = Hashes()
         for i, (first, last) in enumerate(parts):
             if segments[i] is None:
-                made = Segment.of(texts[first:last], words.terms, words.bigrams, hashes)
-                segments[i] = _kept(cache, name, versions[i], made)
+                segment = Segment.of(texts[first:last], words.terms, words.bigrams, hashes)
+                if cache is not None and len(segment.hashes):
+                    cache.write(name, versions[i], segment._asdict())
+                    # mapped, so that it need not stay in memory
+                    segment = _read(cache, name, versions[i]) or segment
+                segments[i] = segment
         if cache is not None:
             cache.keep_only(name, versions)
     return SegmentedIndex(
@@ -162,18 +169,3 @@ def _by_segment(digests: Sequence[str] | None, starts: Sequence[int]) -> list[st
 def _read(cache: ArrayCache, name: str, version: str) -> Segment | None:
     arrays = cache.read(name, version)
     return Segment(**arrays) if arrays else None
-
-
-def _kept(cache: ArrayCache | None, name: str, version: str, segment: Segment) -> Segment:
-    """Return a segment, which the cache has from now on; one without terms is not kept."""
-    if cache is None or not len(segment.hashes):
-        return segment
-    cache.write(name, version, segment._asdict())
-    return _read(cache, name, version) or segment  # mapped, so that it need not stay in memory
-
-
-def _bm25(settings: Bm25Settings):
-    import bm25s
-
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # its import sets DEBUG
-    return bm25s.BM25(k1=settings.k1, b=settings.b)

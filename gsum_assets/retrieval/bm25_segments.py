@@ -39,8 +39,8 @@ class Hashes(dict[str, int]):
     """Hash of each term, computed once."""
 
     def __missing__(self, term: str) -> int:
-        self[term] = found = _hash_of_one(term)
-        return found
+        self[term] = hashed = _hash_of_one(term)
+        return hashed
 
 
 def segment_starts(document_ids: Sequence[str], n_chunks: int) -> list[int]:
@@ -95,13 +95,14 @@ class Segment(NamedTuple):
         pairs : whether to count pairs of neighbouring terms as well.
         hashes : hashes of terms that are known.
         """
-        found = array("Q")
+        term_hashes = array("Q")
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
             terms = terms_of(text)
-            found.extend(map(hashes.__getitem__, terms))
+            term_hashes.extend(map(hashes.__getitem__, terms))
             lengths[number] = len(terms)
-        terms, owners = np.frombuffer(found, np.uint64), _owners(lengths)
+        terms = np.frombuffer(term_hashes, np.uint64)
+        owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         if pairs:
             within = owners[1:] == owners[:-1]
             both = terms[:-1] * np.uint64(_FIRST) + terms[1:] * np.uint64(_SECOND)
@@ -163,16 +164,18 @@ class SegmentedIndex:
     def having(self, term: str) -> np.ndarray:
         """Return the numbers of the texts that have a term, ascending."""
         number = np.uint64(hash_of(term))
-        found = [segment.postings(number)[0] for segment in self._segments]
+        texts_of = [segment.postings(number)[0] for segment in self._segments]
         return np.concatenate(
-            [texts + first for first, texts in zip(self._ends, found, strict=False)]
+            [texts + first for first, texts in zip(self._ends, texts_of, strict=False)]
         )
 
     def _values(self, term: np.uint64) -> Iterator[_Postings]:
         """Yield the texts that have a term, and its share of their scores, by segment."""
-        found = [segment.postings(term) for segment in self._segments]
-        inverse = _idf(sum(len(texts) for texts, _ in found), len(self._norms))
-        for first, (texts, counts) in zip(self._ends.tolist(), found, strict=False):
+        postings = [segment.postings(term) for segment in self._segments]
+        n_with = sum(len(texts) for texts, _ in postings)
+        # Lucene's inverse document frequency
+        inverse = np.float32(math.log(1 + (len(self._norms) - n_with + 0.5) / (n_with + 0.5)))
+        for first, (texts, counts) in zip(self._ends.tolist(), postings, strict=False):
             if len(texts):
                 texts = texts + first
                 # as bm25s computes them, in single precision
@@ -180,12 +183,3 @@ class SegmentedIndex:
                 values /= self._norms[texts] + values
                 values *= inverse
                 yield texts, values
-
-
-def _owners(lengths: np.ndarray) -> np.ndarray:
-    return np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-
-
-def _idf(n_with: int, n_texts: int) -> np.float32:
-    """Return Lucene's inverse document frequency."""
-    return np.float32(math.log(1 + (n_texts - n_with + 0.5) / (n_with + 0.5)))

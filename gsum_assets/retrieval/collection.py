@@ -99,23 +99,23 @@ class Collection:
     def places(self) -> dict[str, np.ndarray]:
         """By level, the place of each document and chunk in the alphabetical order of ids."""
         levels = {"document": self.document_ids, "node": self.chunk_ids}
-        found = {}
+        ranks = {}
         for level, ids in levels.items():
-            found[level] = np.empty(len(ids), np.int64)
-            found[level][pc.sort_indices(pa.array(ids, pa.string()))] = np.arange(len(ids))
-        return found
+            ranks[level] = np.empty(len(ids), np.int64)
+            ranks[level][pc.sort_indices(pa.array(ids, pa.string()))] = np.arange(len(ids))
+        return ranks
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """A digest of the chunks and embeddings of each document, by its id."""
         assert self.embeddings is not None
-        found = {}
+        digests = {}
         for index, document_id in enumerate(self.document_ids):
             chunks = slice(*self.starts[index : index + 2])
             digest = hashlib.blake2b("\0".join(self.chunk_ids[chunks]).encode(), digest_size=16)
             digest.update(self.embeddings[chunks].tobytes())
-            found[document_id] = digest.hexdigest()
-        return found
+            digests[document_id] = digest.hexdigest()
+        return digests
 
     def document(self, index: int) -> "Collection":
         """Return the collection with only document number `index`."""

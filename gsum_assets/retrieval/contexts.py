@@ -18,14 +18,14 @@ def top_contexts(rankings: pa.Table, chunks: pa.Table, k: int) -> pa.Table:
         If a ranked chunk is not in the corpus.
     """
     best = best_chunks(rankings, k).sort_by([("query_id", "ascending"), ("rank", "ascending")])
-    found = pc.index_in(best["item_id"], value_set=chunks["chunk_id"].combine_chunks())
-    if found.null_count:
-        first = best.filter(pc.is_null(found))["item_id"][0].as_py()
+    indices = pc.index_in(best["item_id"], value_set=chunks["chunk_id"].combine_chunks())
+    if indices.null_count:
+        first = best.filter(pc.is_null(indices))["item_id"][0].as_py()
         raise ValueError(
-            f"contexts: {found.null_count} ranked chunks are not in the corpus (first: "
+            f"contexts: {indices.null_count} ranked chunks are not in the corpus (first: "
             f"'{first}'); materialize rankings again"
         )
-    context_chunks = rows_at(chunks, found)
+    context_chunks = rows_at(chunks, indices)
     n = best.num_rows
     return pa.table(
         {
@@ -72,21 +72,21 @@ def full_contexts(
     for document_id, first, last in zip(documents, starts.tolist(), ends.tolist(), strict=True):
         scopes[document_id] = first, last
     tokens = chunks["n_tokens"].to_numpy()[order]
-    found: list[tuple[str, int, np.ndarray]] = []
+    runs_of: list[tuple[str, int, np.ndarray]] = []
     for query in queries.select(["query_id", "document_id"]).sort_by("query_id").to_pylist():
         query_id, scope = query["query_id"], slice(*scopes.get(query["document_id"], (0, 0)))
         first = owners[scope.start] if scope.stop else ""
         seed = int(hash_texts([first, query_id], 4), 16)
         runs = spans(tokens[scope], window_tokens, n_spans, seed)
-        found += [(query_id, i, order[scope][run.start : run.stop]) for i, run in enumerate(runs)]
-    rows = np.concatenate([np.empty(0, np.int64), *(rows for *_, rows in found)])
+        runs_of += [(query_id, i, order[scope][run.start : run.stop]) for i, run in enumerate(runs)]
+    rows = np.concatenate([np.empty(0, np.int64), *(rows for *_, rows in runs_of)])
     chosen, n = rows_at(chunks, rows), len(rows)
     return pa.table(
         {
-            "query_id": pa.array([q for q, _, read in found for _ in read], pa.string()),
-            "sample": pa.array([i for _, i, read in found for _ in read], pa.int32()),
+            "query_id": pa.array([q for q, _, read in runs_of for _ in read], pa.string()),
+            "sample": pa.array([i for _, i, read in runs_of for _ in read], pa.int32()),
             "rank": pa.array(
-                [r for *_, read in found for r in range(1, len(read) + 1)], pa.int32()
+                [r for *_, read in runs_of for r in range(1, len(read) + 1)], pa.int32()
             ),
             "node_id": chosen["chunk_id"],
             "node_kind": pa.repeat("chunk", n),

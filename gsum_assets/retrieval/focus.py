@@ -74,14 +74,18 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     ----------
     titles : titles of the documents by id; an id, often a file name, counts as a title too.
     """
-    found = _mentions(_words(question), _names(titles))
-    mentions = [ids for *_, ids in found]
+    named = _mentions(_words(question), _names(titles))
+    mentions = [ids for *_, ids in named]
     distinct = {document_id for ids in mentions for document_id in ids}
     compares = len(mentions) > 1 and len(distinct) > 1
     compares |= bool(
         _EACH.search(question) or (_COMPARING.search(question) and _DOCUMENTS.search(question))
     )
-    return Focus(mentions, compares, _without(question, [(a, b) for a, b, _ in found]))
+    rest = question
+    for start, end, _ in reversed(named):
+        rest = f"{rest[:start]} {rest[end:]}"
+    is_enough = len(_words(rest)) >= _FEWEST_WORDS
+    return Focus(mentions, compares, " ".join(rest.split()) if is_enough else question)
 
 
 def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[str]:
@@ -111,7 +115,7 @@ def _words(text: str) -> list[_Word]:
     """Return words and numbers, without articles and similar words; "GPLv3" is two."""
     text = re.sub(r"(?<=[A-Za-z])v(?=\d)", " ", text)
     quoted = [m.span() for m in re.finditer(r"[\"“‘«]([^\"”’»]+)[\"”’»]", text)]
-    found = []
+    words = []
     for match in _TOKEN.finditer(text):
         word, start = match.group(), match.start()
         opens = not re.search(r"\w", re.split(r"[.?!:]\s", text[:start])[-1])
@@ -119,13 +123,9 @@ def _words(text: str) -> list[_Word]:
         marked = capital or any(first <= start < last for first, last in quoted)
         if word.lower() not in _FILLERS:
             marked |= word[0].isdigit()
-            found.append(_Word(_plain(word), marked, start, match.end()))
-    return found
-
-
-def _plain(word: str) -> str:
-    """Return a word in lower case, `3.0` as `3`."""
-    return re.sub(r"(?:\.0)+$", "", word.lower())
+            plain = re.sub(r"(?:\.0)+$", "", word.lower())  # 3.0 as 3
+            words.append(_Word(plain, marked, start, match.end()))
+    return words
 
 
 def _names(titles: Mapping[str, str]) -> dict[tuple[str, ...], list[str]]:
@@ -160,18 +160,14 @@ def _forms(name: str) -> Iterator[tuple[tuple[str, ...], int]]:
         tokens = [word.text for word in _words(text)]
         if len(tokens) > 1 and tokens[0].isdigit() and not tokens[1][0].isdigit():
             tokens = tokens[1:]  # a number for the order of files
-        yield from _with_acronyms(tokens)
-
-
-def _with_acronyms(tokens: list[str]) -> Iterator[tuple[tuple[str, ...], int]]:
-    n_words = next((i for i, t in enumerate(tokens) if t[0].isdigit()), len(tokens))
-    words, rest = tokens[:n_words], tuple(tokens[n_words:])
-    heads = [(tuple(words), 0)]
-    heads += [((_initials(words[first:]),), first) for first in range(len(words) - 2)]
-    for head, n_left_out in heads:
-        if any(len(word) > 2 for word in head):
-            for n_kept in {0, 1, len(rest)} if rest else {0}:
-                yield (*head, *rest[:n_kept]), n_left_out + len(rest) - n_kept
+        n_words = next((i for i, t in enumerate(tokens) if t[0].isdigit()), len(tokens))
+        words, rest = tokens[:n_words], tuple(tokens[n_words:])
+        heads = [(tuple(words), 0)]
+        heads += [((_initials(words[first:]),), first) for first in range(len(words) - 2)]
+        for head, n_left_out in heads:
+            if any(len(word) > 2 for word in head):
+                for n_kept in {0, 1, len(rest)} if rest else {0}:
+                    yield (*head, *rest[:n_kept]), n_left_out + len(rest) - n_kept
 
 
 def _initials(words: Sequence[str]) -> str:
@@ -186,29 +182,25 @@ def _mentions(words: list[_Word], names: Mapping[tuple[str, ...], list[str]]) ->
     First character, one past the last, and documents of each name, in order.
     """
     longest = max(map(len, names), default=0)
-    found: list[tuple[int, int, list[str]]] = []
+    candidates: list[tuple[int, int, list[str]]] = []
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + longest + _MOST_INITIALS) + 1):
             span = words[start:end]
             ids = next((names[form] for form in _question_forms(span) if form in names), None)
             is_cut = end < len(words) and words[end].text[0].isdigit()  # the number of another name
-            if ids and _is_name(span) and not is_cut:
-                found.append((start, end, ids))
-    found.sort(key=lambda m: (m[0] - m[1], not words[m[1] - 1].text[0].isdigit(), m[0]))
-    kept: list[tuple[int, int, list[str]]] = []
-    for start, end, ids in found:
-        if all(end <= first or last <= start for first, last, _ in kept):
-            kept.append((start, end, ids))
-    kept.sort(key=lambda mention: mention[0])
-    return [(words[first].start, words[last - 1].end, ids) for first, last, ids in kept]
-
-
-def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the question without its spans, or unchanged if fewer than three words remain."""
-    rest = question
-    for start, end in reversed(spans):
-        rest = f"{rest[:start]} {rest[end:]}"
-    return " ".join(rest.split()) if len(_words(rest)) >= _FEWEST_WORDS else question
+            # used as a name, and not just for the words' meaning
+            is_name = all(word.is_marked for word in span) or (
+                len(span) > 1 and any(word.text[0].isdigit() for word in span)
+            )
+            if ids and is_name and not is_cut:
+                candidates.append((start, end, ids))
+    candidates.sort(key=lambda m: (m[0] - m[1], not words[m[1] - 1].text[0].isdigit(), m[0]))
+    disjoint: list[tuple[int, int, list[str]]] = []
+    for start, end, ids in candidates:
+        if all(end <= first or last <= start for first, last, _ in disjoint):
+            disjoint.append((start, end, ids))
+    disjoint.sort(key=lambda mention: mention[0])
+    return [(words[first].start, words[last - 1].end, ids) for first, last, ids in disjoint]
 
 
 def _question_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:

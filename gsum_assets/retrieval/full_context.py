@@ -61,19 +61,14 @@ def spans(
             f"full_context: a chunk of {longest} tokens exceeds the window of "
             f"{window_tokens}; cut shorter chunks or use a model with a longer window"
         )
-    stops = _longest_runs(chunk_tokens, window_tokens, overlap_tokens)
+    tokens = np.asarray(chunk_tokens, dtype=np.int64)
+    # tokens added by earlier chunks; the first chunk of a run counts in full
+    before = np.append(0, np.cumsum(np.maximum(tokens - overlap_tokens, 0)))
+    room = before[1:] + window_tokens - tokens
+    # the end of the longest run from each chunk, up to the first run that reaches the end
+    stops = np.searchsorted(before, room, side="right") - 1
+    stops = stops[: np.append(stops == len(tokens), True).argmax() + 1]
     chosen = np.arange(len(stops))
     if len(stops) > n_spans:
         chosen = np.random.default_rng(seed).choice(len(stops), size=n_spans, replace=False)
     return [range(start, int(stops[start])) for start in sorted(chosen.tolist())]
-
-
-def _longest_runs(
-    chunk_tokens: Sequence[int] | np.ndarray, window: int, overlap: int
-) -> np.ndarray:
-    """Return the end of the longest run from each chunk, up to the first that reaches the end."""
-    tokens = np.asarray(chunk_tokens, dtype=np.int64)
-    before = np.append(0, np.cumsum(np.maximum(tokens - overlap, 0)))  # added by earlier chunks
-    room = before[1:] + window - tokens  # the first chunk of a run counts in full
-    stops = np.searchsorted(before, room, side="right") - 1
-    return stops[: np.append(stops == len(tokens), True).argmax() + 1]

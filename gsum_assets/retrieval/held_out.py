@@ -65,8 +65,8 @@ class HeldOut(NamedTuple):
 
 def held_out(collection: Collection, language: str, n: int) -> HeldOut:
     """Return `n` chunks, chosen stably under changes, and the results of both retrievers."""
-    (found,) = held_out_blocks(collection, language, n, at_once=n)
-    return found
+    (block,) = held_out_blocks(collection, language, n, at_once=n)
+    return block
 
 
 def held_out_blocks(
@@ -135,22 +135,24 @@ def _evidence(
     first: np.ndarray, second: np.ndarray, held_out: np.ndarray, method: Method
 ) -> Evidence:
     rows = np.arange(len(held_out))
-    scores = [found.astype(np.float64) for found in (first, second)]
-    for found in scores:
-        found[rows, held_out] = found.min(axis=1)
+    scores = [retrieved.astype(np.float64) for retrieved in (first, second)]
+    for retrieved in scores:
+        retrieved[rows, held_out] = retrieved.min(axis=1)
     estimates = []
-    for found, judge in zip(scores, scores[::-1], strict=True):
+    for retrieved, judge in zip(scores, scores[::-1], strict=True):
         spread = judge.std(axis=1, keepdims=True)
         values = (judge - judge.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-        method_scores = method(found)
+        method_scores = method(retrieved)
         method_scores[rows, held_out] = -np.inf
-        estimates.append(Evidence(_after_best(method_scores, values), _after_best(found, values)))
+        estimates.append(
+            Evidence(_after_best(method_scores, values), _after_best(retrieved, values))
+        )
     return Evidence(*(np.mean(values, axis=0) for values in zip(*estimates, strict=True)))
 
 
-def t_value(found: Evidence) -> float:
+def t_value(evidence: Evidence) -> float:
     """Return the paired t of method and seeds; 0 without evidence, infinite without variance."""
-    differences = found.method - found.seeds
+    differences = evidence.method - evidence.seeds
     if len(differences) < 2:
         return 0.0
     error = differences.std(ddof=1) / math.sqrt(len(differences))
@@ -158,11 +160,11 @@ def t_value(found: Evidence) -> float:
     return mean / error if error else math.copysign(math.inf, mean) if mean else 0.0
 
 
-def trust(found: Evidence) -> float:
+def trust(evidence: Evidence) -> float:
     """Return the probability that the method finds no worse than the seeds; 0 without evidence."""
-    if len(found.method) < 2:
+    if len(evidence.method) < 2:
         return 0.0
-    return 0.5 * (1 + math.erf(t_value(found) / math.sqrt(2)))
+    return 0.5 * (1 + math.erf(t_value(evidence) / math.sqrt(2)))
 
 
 def joined(items: Sequence[Evidence]) -> Evidence:

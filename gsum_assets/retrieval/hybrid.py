@@ -26,11 +26,11 @@ class WeightedSum:
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and the sum of the weights."""
-        found = [retriever.scores(questions) for retriever, _ in self._retrievers]
+        of_retrievers = [retriever.scores(questions) for retriever, _ in self._retrievers]
         weights = [weight for _, weight in self._retrievers]
         return Scores(
-            _weighted([min_max(scores.nodes) for scores in found], weights),
-            _weighted([min_max(scores.documents) for scores in found], weights),
+            _weighted([min_max(scores.nodes) for scores in of_retrievers], weights),
+            _weighted([min_max(scores.documents) for scores in of_retrievers], weights),
         )
 
 
@@ -43,11 +43,13 @@ class ReciprocalRankFusion:
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores between 0 and `len(retrievers) / (k + 1)`."""
-        found = [retriever.scores(questions) for retriever in self._retrievers]
-        weights = [1.0] * len(found)
+        of_retrievers = [retriever.scores(questions) for retriever in self._retrievers]
+        weights = [1.0] * len(of_retrievers)
         return Scores(
-            _weighted([1 / (self._k + ranks(scores.nodes)) for scores in found], weights),
-            _weighted([1 / (self._k + ranks(scores.documents)) for scores in found], weights),
+            _weighted([1 / (self._k + ranks(scores.nodes)) for scores in of_retrievers], weights),
+            _weighted(
+                [1 / (self._k + ranks(scores.documents)) for scores in of_retrievers], weights
+            ),
         )
 
 

@@ -37,15 +37,15 @@ def collection_of(
     """
     documents, chunks = inputs.tables["documents"], inputs.tables["chunks"]
     passages = _passages_of(inputs)
-    found = passages.collection
-    found = replace(
-        found,
-        document_texts=_late(found.document_ids, documents, "document_id"),
-        chunk_texts=_late(found.chunk_ids, chunks, "chunk_id"),
+    collection = passages.collection
+    collection = replace(
+        collection,
+        document_texts=_late(collection.document_ids, documents, "document_id"),
+        chunk_texts=_late(collection.chunk_ids, chunks, "chunk_id"),
         text_digests=passages.text_digests,
         cache=inputs.array_cache if keep_indexes else None,
     )
-    return with_vectors_of(inputs, found) if with_vectors else found
+    return with_vectors_of(inputs, collection) if with_vectors else collection
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +75,12 @@ def _passages_of(inputs: Inputs) -> _Passages:
     if key in _last:
         return _last[key]
     rows = chunks.columns(_PLACES)
-    found = _Passages(Collection.from_tables(documents.columns(["document_id"]), rows), rows)
+    passages = _Passages(Collection.from_tables(documents.columns(["document_id"]), rows), rows)
     is_large = rows.num_rows >= MAPPED_FROM and root and None not in versions
     if is_large and (documents.version(), chunks.version()) == versions:  # not written meanwhile
         _last.clear()
-        _last[key] = found
-    return found
+        _last[key] = passages
+    return passages
 
 
 def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
@@ -90,8 +90,8 @@ def with_vectors_of(inputs: Inputs, collection: Collection) -> Collection:
     if cache is None or version is None or len(ids) < MAPPED_FROM:
         return collection.with_vectors(table.get())
     kept_as = hash_texts([version, "\0".join(ids)])  # of these chunks, in this order
-    if kept := cache.read(_VECTORS, kept_as):
-        return replace(collection, embeddings=kept[_VECTORS])
+    if arrays := cache.read(_VECTORS, kept_as):
+        return replace(collection, embeddings=arrays[_VECTORS])
     with cache.new(_VECTORS, kept_as) as folder:
 
         def new(shape: tuple[int, int]) -> np.ndarray:
@@ -119,9 +119,9 @@ def _late(ids: Sequence[str], table: Any, column: str) -> LateTexts:
             rows = table.rows_with(column, wanted)
         else:
             rows = table.columns([column, "text"])
-        found = pc.index_in(pa.array(wanted, pa.string()), rows[column].combine_chunks())
+        indices = pc.index_in(pa.array(wanted, pa.string()), rows[column].combine_chunks())
         texts = rows["text"].to_pylist()
-        return [texts[index] for index in found.to_numpy()]
+        return [texts[index] for index in indices.to_numpy()]
 
     return LateTexts(ids, read)
 
@@ -131,9 +131,9 @@ def text_digests(collection: Collection, chunks: pa.Table) -> list[str]:
     ids, bounds = collection.chunk_ids, collection.starts.tolist()
     rows = pc.index_in(pa.array(ids, pa.string()), chunks["chunk_id"].combine_chunks())
     starts = chunks["start"].to_numpy()[rows.to_numpy()]
-    found = []
+    digests = []
     for first, last in pairwise(bounds):
         digest = hashlib.blake2b("\0".join(ids[first:last]).encode(), digest_size=16)
         digest.update(starts[first:last].tobytes())
-        found.append(digest.hexdigest())
-    return found
+        digests.append(digest.hexdigest())
+    return digests

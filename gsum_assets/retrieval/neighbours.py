@@ -27,6 +27,6 @@ class Smoothed:
 
     def scores(self, questions: Questions) -> Scores:
         """Return scores of up to 1 + 2 `weight` times those of the inner retriever."""
-        own = self._inner.scores(questions).nodes
-        nodes = own + self._weight * (own[:, self._before] + own[:, self._behind])
+        inner = self._inner.scores(questions).nodes
+        nodes = inner + self._weight * (inner[:, self._before] + inner[:, self._behind])
         return Scores(nodes, best_of_nodes(nodes, self._collection))

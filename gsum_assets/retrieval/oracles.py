@@ -63,15 +63,15 @@ def _greedy(question: dict, scope: Collection) -> Sequence[int]:
     The objective is the mean over the references of the recall of ROUGE-1 and ROUGE-2.
     """
     texts = [counted(text) for text in scope.chunk_texts]
-    gram_counts, worth, held = [], [], []
+    gram_counts, gram_weights, held = [], [], []
     for reference in map(counted, question["references"]):
         for grams, kind in ((reference.unigrams, "unigrams"), (reference.bigrams, "bigrams")):
             of_texts = [getattr(text, kind) for text in texts]
             for gram, count in grams.items():
                 gram_counts.append(count)
-                worth.append(1 / sum(grams.values()))
-                held.append([own.get(gram, 0) for own in of_texts])
-    missing, worths = np.array(gram_counts, float), np.array(worth)  # (n_grams,)
+                gram_weights.append(1 / sum(grams.values()))
+                held.append([grams_of_text.get(gram, 0) for grams_of_text in of_texts])
+    missing, worths = np.array(gram_counts, float), np.array(gram_weights)  # (n_grams,)
     counts = np.array(held, float).reshape(len(gram_counts), len(texts))
     chosen: list[int] = []
     while len(chosen) < min(MOST_CHOSEN, len(texts)):
@@ -101,10 +101,10 @@ def askable(variant: str, queries: pa.Table) -> pa.Table:
     if variant not in ORACLES:
         return queries
     column = ORACLES[variant].column
-    known = pc.greater(pc.list_value_length(queries[column]), 0)
+    is_askable = pc.greater(pc.list_value_length(queries[column]), 0)
     if column == "relevant_document_ids":
-        known = pc.and_(known, pc.is_null(queries["document_id"]))
-    return queries.filter(known)
+        is_askable = pc.and_(is_askable, pc.is_null(queries["document_id"]))
+    return queries.filter(is_askable)
 
 
 def rank_by_oracle(
@@ -127,8 +127,8 @@ def rank_by_oracle(
     if oracle.is_filled:
         return rows
     most = pa.array([marked[query_id] for query_id in rows["query_id"].to_pylist()], pa.int32())
-    kept = pc.or_(pc.equal(rows["level"], "document"), pc.less_equal(rows["rank"], most))
-    return rows.filter(kept).cast(TABLES["rankings"].schema)
+    is_kept = pc.or_(pc.equal(rows["level"], "document"), pc.less_equal(rows["rank"], most))
+    return rows.filter(is_kept).cast(TABLES["rankings"].schema)
 
 
 class _Oracle:

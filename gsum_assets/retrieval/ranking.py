@@ -109,6 +109,7 @@ def rank_questions(
     -------
     The table `rankings`, in the order of the questions, then level, then rank.
     """
+    schema = TABLES["rankings"].schema
     blocks: list[tuple[int, pa.Table]] = []
     for members, scope in scopes(questions, collection):
         retriever = build(scope)
@@ -117,19 +118,20 @@ def rank_questions(
         for start in range(0, len(members), block):
             batch = members[start : start + block]
             started = clock()
-            found = retriever.scores(questions.take(batch))
+            batch_scores = retriever.scores(questions.take(batch))
             pieces: list[tuple[int, pa.Table]] = []
             for level, scores, ids in (
-                ("document", found.documents, scope.document_ids),
-                ("node", found.nodes, scope.chunk_ids),
+                ("document", batch_scores.documents, scope.document_ids),
+                ("node", batch_scores.nodes, scope.chunk_ids),
             ):
                 rows = _rows(
                     [questions.ids[i] for i in batch], level, scores, ids, depth, places[level]
                 )
                 pieces += zip(batch, rows, strict=True)
             each = (clock() - started) / len(batch)
-            blocks += [(i, _with_latency(rows, each)) for i, rows in pieces]
-    schema = TABLES["rankings"].schema
+            for i, rows in pieces:
+                latency = pa.repeat(pa.scalar(each, pa.float64()), rows.num_rows)
+                blocks.append((i, rows.append_column("latency_s", latency).cast(schema)))
     blocks.sort(key=lambda pair: pair[0])  # stable: document before node
     return pa.concat_tables([schema.empty_table(), *(rows for _, rows in blocks)]).combine_chunks()
 
@@ -156,8 +158,3 @@ def _rows(
         )
         for query_id, row, columns in zip(query_ids, scores, best, strict=True)
     ]
-
-
-def _with_latency(rows: pa.Table, seconds: float) -> pa.Table:
-    latency = pa.repeat(pa.scalar(seconds, pa.float64()), rows.num_rows)
-    return rows.append_column("latency_s", latency).cast(TABLES["rankings"].schema)

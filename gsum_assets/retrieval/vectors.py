@@ -79,10 +79,10 @@ def _matrix(array: pa.ListArray | pa.FixedSizeListArray, dim: int) -> np.ndarray
 
 def _only(lengths: set[int | None]) -> int:
     """Return the length of all vectors, 0 without any."""
-    known = [length for length in lengths if length is not None]
-    if len(lengths) > 1 or len(known) < len(lengths):
+    known_lengths = [length for length in lengths if length is not None]
+    if len(lengths) > 1 or len(known_lengths) < len(lengths):
         raise ValueError(
             f"chunk_embeddings: vectors of lengths {sorted(map(str, lengths))} in one table; "
             "they come from different models; materialize chunk_embeddings again"
         )
-    return known[0] if known else 0
+    return known_lengths[0] if known_lengths else 0

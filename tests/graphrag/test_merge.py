@@ -238,7 +238,7 @@ def test_many_descriptions_are_merged_in_batches_within_the_prompt() -> None:
     assert sorted(t for r in model.calls[0] for t in r.passages) == sorted(texts)
     assert [len(call) for call in model.calls] == sorted(map(len, model.calls), reverse=True)
     assert len(model.calls[-1]) == 1
-    assert thing.taken["calls"] == len(model.requests) > 20
+    assert thing.usage["calls"] == len(model.requests) > 20
 
 
 def test_leftover_description_waits_for_the_next_round() -> None:
