@@ -12,17 +12,17 @@ from pydantic import BaseModel
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
 from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.dialect import COMPLAINTS, Dialect, Format, is_rejection, is_unexplained
+from gsum_resources.llm.directions import DIRECTIONS_VERSION, json_directions
 from gsum_resources.llm.grammar import repeats_itself
-from gsum_resources.llm.reasoning import closes_reasoning, without_reasoning
-from gsum_resources.llm.salvage import salvage
-from gsum_resources.llm.structure import (
-    DIRECTIONS_VERSION,
+from gsum_resources.llm.replies import (
     StructureError,
+    closes_reasoning,
     correction,
     has_form,
-    json_directions,
     plain_text,
     read,
+    salvage,
+    without_reasoning,
 )
 from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request

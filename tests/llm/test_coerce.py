@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction, LookUp
-from gsum_resources.llm.coerce import coerced
-from gsum_resources.llm.structure import StructureError, read
+from gsum_resources.llm.replies import StructureError, coerced, read
 from gsum_resources.protocols.results import PartialAnswer, Score
 
 

@@ -9,10 +9,16 @@ from pydantic import BaseModel
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Keywords, LookUp
-from gsum_resources.llm.coerce import coerced
-from gsum_resources.llm.reasoning import closes_reasoning, opens_reasoning, without_reasoning
-from gsum_resources.llm.salvage import salvage
-from gsum_resources.llm.structure import StructureError, plain_text, read
+from gsum_resources.llm.replies import (
+    StructureError,
+    closes_reasoning,
+    coerced,
+    opens_reasoning,
+    plain_text,
+    read,
+    salvage,
+    without_reasoning,
+)
 from gsum_resources.protocols.results import Score
 
 ANSWER = "The boat left at noon."

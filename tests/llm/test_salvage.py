@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction
-from gsum_resources.llm.salvage import salvage, usable
+from gsum_resources.llm.replies import salvage, usable
 from gsum_resources.protocols.models import Completion, CompletionError
 from gsum_resources.protocols.results import PartialAnswer
 
