@@ -1,4 +1,4 @@
-"""Structured replies as models send them, with their content or the error that the model receives."""
+"""Structured replies as models send them: their content, or the error that the model receives."""
 
 import json
 from typing import Any, Literal, NamedTuple
@@ -230,18 +230,18 @@ REJECTED = [
     Case(Note, JSON + JSON.replace("雪", "snow"), "2 different JSON values"),
     Case(Note, "[" * 100_000 + "]" * 100_000, "nested too deeply|not valid JSON"),
     Case(Note, '{"a":' * 50_000, "cut off"),
-    Case(Loose, '[{"name": "inner"}, {"name": ]', ""),  # a valid fragment
+    Case(Loose, '[{"name": "inner"}, {"name": ]', "cut off"),  # a valid fragment
     Case(Score, '{"score": 10} is wrong: {"score": 4}', "2 different"),
     Case(Score, '{"Score": "8/10"} or {"Score": "9/10"}', "2 different"),
-    Case(Score, json.dumps([SCORE, {"score": 8}]), ""),
-    Case(Score, of(a=SCORE, b={"score": 8}), ""),
-    Case(Score, of(result=[1]), ""),
-    Case(Score, of(result="7"), ""),
+    Case(Score, json.dumps([SCORE, {"score": 8}]), "of type array"),
+    Case(Score, of(a=SCORE, b={"score": 8}), "score: Field required"),
+    Case(Score, of(result=[1]), "score: Field required"),
+    Case(Score, of(result="7"), "score: Field required"),
     Case(Score, '{"score": null}', "score"),
-    Case(Score, "<html><body>502 Bad Gateway</body></html>", ""),
+    Case(Score, "<html><body>502 Bad Gateway</body></html>", "holds no JSON"),
     Case(LookUp, "As [1] says, all is well.", "array"),  # a mark among prose is no list
-    Case(Score, "As [7] says.", ""),
-    Case(Keywords, of(error={"message": "overloaded"}), ""),
+    Case(Score, "As [7] says.", "of type array"),
+    Case(Keywords, of(error={"message": "overloaded"}), "keywords: Field required"),
     Case(Extraction, '["fact"]', "array"),  # two lists are required
     Case(Extraction, '{"facts": null, "elements": []}', "facts: Input should be a valid list"),
     Case(PartialAnswer, '{"answer": "x"}', "helpfulness: Field required"),

@@ -450,6 +450,7 @@ def test_only_invalid_relationships_are_dropped(relationship: dict, slip: str) -
 )
 def test_status_of_a_claim(status: Any, taken: str) -> None:
     claim = {"subject": "Lin", "description": "so", "status": status, "object": "-"}
+    found: Any
     found, slips = salvage(of(entities=[LIN], claims=[claim]), CHUNK)
     assert [one.status for one in found.claims] == ([taken] if taken else [])
     assert [one.object for one in found.claims] == ([""] if taken else [])
@@ -479,6 +480,7 @@ def test_unrequested_claims_are_ignored() -> None:
 
 
 def test_lone_surrogates_are_replaced_in_salvaged_replies() -> None:
+    found: Any
     found, _ = salvage(
         '{"entities": [{"name": "L\\ud83d", "type": "person", "description": "\\udc00"}', CHUNK
     )
