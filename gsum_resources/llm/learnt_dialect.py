@@ -67,13 +67,14 @@ class LearntDialect:
         """Start from what earlier runs have stored; has an effect once."""
         if self._stored is not None:
             return
-        self._stored = self._facts.get(DIALECT) if self._facts else ""
-        with suppress(ValueError, TypeError, KeyError):  # as written by another version of gsum
-            stored = json.loads(self._stored)
+        text = self._facts.get(DIALECT) if self._facts else ""
+        with suppress(ValueError, TypeError, KeyError):  # nothing, or of another version of gsum
+            stored = json.loads(text)
             self._dialect = Dialect(**stored["dialect"])
             self._formats = stored["formats"]
             self._accepted_before = set(stored["accepted"])
             self._answered_by = stored["answered_by"]
+        self._stored = text
 
     def probe_again(self) -> None:
         """Ignore what earlier runs have stored, and replace it by what is learnt next."""
