@@ -163,13 +163,7 @@ def correction(problem: StructureError | str) -> str:
 
 
 def _read_beside_echoes(text: str, schema: type[Schema], echoes: Sequence[str]) -> Read[Schema]:
-    """Return the content of a reply without the items that repeat the form.
-
-    Raises
-    ------
-    StructureError
-        If the remaining value does not satisfy the schema, or is empty.
-    """
+    """Return the content without items that repeat the form; raise StructureError if none."""
     problem = StructureError(f"it repeats {echoes[0]} instead of filling it in")
     try:
         content = _validated(_without_blanks(whole_value(text), echoes), schema)

@@ -73,12 +73,7 @@ def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tupl
 
 
 def _object_within(value: Any, schema: type[BaseModel], depth: int = 0) -> Any:
-    """Return the object, or the only list, of a schema from lists, objects and texts around it.
-
-    Returns
-    -------
-    None if there is none, or several.
-    """
+    """Return the only object, or list, of a schema within lists, objects and texts, or None."""
     fields = schema.model_fields
     required = {name for name, field in fields.items() if field.is_required()} or set(fields)
     if isinstance(value, dict) and required & set(_named(value, fields)):
