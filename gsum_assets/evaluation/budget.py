@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 
 from gsum_assets.corpus.chunk import n_word_pieces
-from gsum_resources.llm.structure import schema_in_full
+from gsum_resources.llm.directions import schema_in_full
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel, Request
 

@@ -21,7 +21,7 @@ from gsum_assets.graphrag.settings import OTHER, ExtractionSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.salvage import usable
+from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import Completion, LanguageModel, Reply, Request
 from gsum_resources.text.rendering import flat_text, join_texts
 

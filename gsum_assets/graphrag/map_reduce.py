@@ -22,7 +22,7 @@ from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.salvage import usable
+from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import LanguageModel, Request
 from gsum_resources.protocols.results import PartialAnswer
 from gsum_resources.store.arrow import pc

@@ -22,7 +22,7 @@ from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.salvage import usable
+from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import LanguageModel, Reply, Request
 from gsum_resources.text.rendering import as_turn, flat_text
 from gsum_resources.text.speech import names_speaker, without_names

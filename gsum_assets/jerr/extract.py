@@ -14,7 +14,7 @@ from gsum_assets.jerr.settings import IndexSettings
 from gsum_assets.jerr.sizes import of_one_size
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
-from gsum_resources.llm.salvage import usable
+from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import LanguageModel, Request
 
 OUTPUT_TABLES = ("atomic_facts", "elements", "relations")

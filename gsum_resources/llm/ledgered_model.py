@@ -7,8 +7,8 @@ from functools import cached_property
 
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.render import prompt_hash
+from gsum_resources.llm.replies import READING_VERSION
 from gsum_resources.llm.reply_writer import COMPLETIONS, FAILURES, ReplyWriter
-from gsum_resources.llm.structure import READING_VERSION
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import (
     Completion,

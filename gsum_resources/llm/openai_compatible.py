@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,22 +11,23 @@ from pydantic import BaseModel
 
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
 from gsum_resources.llm.context_limit import stated_limit
-from gsum_resources.llm.dialect import COMPLAINTS, Dialect, Format, is_rejection, is_unexplained
+from gsum_resources.llm.dialect import Dialect, is_rejection, is_unexplained
+from gsum_resources.llm.directions import DIRECTIONS_VERSION, json_directions
 from gsum_resources.llm.grammar import repeats_itself
-from gsum_resources.llm.reasoning import closes_reasoning, without_reasoning
-from gsum_resources.llm.salvage import salvage
-from gsum_resources.llm.structure import (
-    DIRECTIONS_VERSION,
+from gsum_resources.llm.learnt_dialect import LearntDialect
+from gsum_resources.llm.replies import (
     StructureError,
+    closes_reasoning,
     correction,
-    has_form,
-    json_directions,
     plain_text,
     read,
+    salvage,
+    without_reasoning,
 )
 from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings
+from gsum_resources.state.server_facts import ServerFacts
 
 VERSION = "1"  # raise it with every change of the form of requests, so that memos expire
 
@@ -55,12 +56,16 @@ _log = logging.getLogger(__name__)
 
 
 class _Said(NamedTuple):
-    """A reply; `reasoning`: what the server, or its mark, separates from the text."""
+    """A reply; `reasoning`: what the server, or its mark, separates from the text.
+
+    `model` is the name of the model that the server states.
+    """
 
     text: str
     finish: str
     refusal: str
     reasoning: str = ""
+    model: str = ""
 
 
 class _Checked(NamedTuple):
@@ -109,6 +114,7 @@ class OpenAICompatibleModel:
     window : returns the model's context window, which limits the length of replies.
     on_context : called with the context length that the server states when it rejects a request as
         too long, if it was unknown or said to be longer.
+    facts : what earlier runs have learnt of the server; None: nothing is stored.
     """
 
     def __init__(
@@ -117,6 +123,7 @@ class OpenAICompatibleModel:
         endpoint: Endpoint,
         window: Callable[[], Window] | None = None,
         on_context: Callable[[int], None] | None = None,
+        facts: ServerFacts | None = None,
     ) -> None:
         self._settings = settings
         self._find_window = window
@@ -124,13 +131,7 @@ class OpenAICompatibleModel:
         self._stated_context: int | None = None  # by a rejection
         self._window = Window(settings.model, most_tokens)
         self._endpoint = endpoint
-        requested = settings.structured_output
-        self._dialect = Dialect("json_schema" if requested == "auto" else requested)
-        self._accepted: set[Format] = set()
-        self._obeyed: set[Format] = set()  # formats in which a reply had the fields of its schema
-        self._formats: dict[
-            type[BaseModel], Format
-        ] = {}  # formats of schemas that need a lower one
+        self._learnt = LearntDialect(settings, facts)
         self._cut_off: set[type[BaseModel]] = set()  # schemas whose lists were endless
         self._closes_reasoning = False  # whether a reply closed reasoning that it did not open
         self._first: asyncio.Event | None = None  # set after the first structured request
@@ -157,7 +158,11 @@ class OpenAICompatibleModel:
     @property
     def structure(self) -> str:
         """Format of structured replies, as far as it is known."""
-        return self._dialect.format
+        return self._learnt.format
+
+    def probe_again(self) -> None:
+        """Find out anew in which form the server supports requests."""
+        self._learnt.probe_again()
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
         """Return one completion or error for each request, in order; prompts are never cut.
@@ -173,6 +178,7 @@ class OpenAICompatibleModel:
         """
         if self._find_window and requests:
             self._window = self._find_window()
+        self._learnt.recall()
         return self._endpoint.map(self._reply, requests, on_reply)
 
     async def _reply(self, request: Request) -> Reply:
@@ -208,16 +214,16 @@ class OpenAICompatibleModel:
         turns: list[dict[str, str]] = []
         problem = StructureError("")
         for _ in range(self._settings.max_repairs + 1):
-            sent = self._dialect_for(request.schema).format
+            sent = self._learnt.for_schema(request.schema).format
             said = await self._ask(request, turns, room, spent)
             try:
                 checked = _checked(said, request)
-                if request.schema and has_form(said.text, request.schema):
-                    self._obeyed.add(self._dialect_for(request.schema).format)
+                if request.schema:
+                    self._learnt.note_obeyed(request.schema, said.text)
                 return checked
             except _CutOffError as error:
                 problem = error
-                if self._note_ignored_schema(request, said, sent, is_cut_off=True):
+                if self._learnt.note_ignored(request.schema, said.text, sent, is_cut_off=True):
                     continue  # repeat in another format
                 room *= _MORE_ROOM
                 if request.schema:
@@ -232,7 +238,7 @@ class OpenAICompatibleModel:
                     {"role": "assistant", "content": said.text[:_MAX_QUOTED] or "(empty)"},
                     {"role": "user", "content": correction(problem) if said.text else _EMPTY},
                 ]
-                self._note_ignored_schema(request, said, sent)
+                self._learnt.note_ignored(request.schema, said.text, sent)
         raise problem
 
     async def _ask(
@@ -264,20 +270,20 @@ class OpenAICompatibleModel:
         changes: dict[str, Any] = {}
         plain: _Said | None = None
         while True:
-            dialect = replace(self._dialect_for(request.schema), **changes)
-            on_trial = self._is_on_trial(request, dialect)
+            dialect = replace(self._learnt.for_schema(request.schema), **changes)
+            on_trial = self._learnt.is_on_trial(request.schema, dialect)
             patience = (1 if plain else _ATTEMPTS_WITH_FORM) if on_trial else 0
             said = await self._sent(request, turns, room, dialect, patience, spent)
             if isinstance(said, _Said):  # changes are stored once the server accepts them
-                self._learn(request.schema, changes)
-                self._accepted |= {dialect.format} if request.schema else set()
+                accepted = dialect.format if request.schema else None
+                self._learnt.learn(request.schema, changes, accepted, said.model)
                 return said
             if said.is_filtered:
                 raise _NotAnsweredError(f"filtered by the server ({said})")
             if smaller := self._room_after(request, turns, said, room):
                 room = smaller
                 continue
-            change = self._change(request, dialect, said)
+            change = self._learnt.changes_after(request.schema, dialect, said.status, str(said))
             if on_trial and is_unexplained(said.status) and not change:
                 if plain is None:
                     prompt = replace(dialect, format="prompt")
@@ -288,7 +294,7 @@ class OpenAICompatibleModel:
                     continue
                 changes["format"] = dialect.lower_format
                 if dialect.lower_format == "prompt":
-                    self._learn(request.schema, changes)
+                    self._learnt.learn(request.schema, changes, None, plain.model)
                     return plain
             elif change:
                 changes |= change
@@ -370,7 +376,9 @@ class OpenAICompatibleModel:
         if limit is None:
             return None
         self._learn_context(limit.context)
-        texts = [m["content"] for m in opening(request, self._dialect_for(request.schema)) + turns]
+        texts = [
+            m["content"] for m in opening(request, self._learnt.for_schema(request.schema)) + turns
+        ]
         n_tokens = limit.prompt or sum(self._window(texts))
         left = limit.context - n_tokens
         if left >= min(room, self._settings.max_reply_tokens or room):
@@ -404,74 +412,6 @@ class OpenAICompatibleModel:
             )
         return room
 
-    def _change(
-        self, request: Request, dialect: Dialect, failure: EndpointError
-    ) -> Mapping[str, Any]:
-        complaint = str(failure)
-        if not is_rejection(failure.status, complaint):
-            return {}
-        if failure.status not in COMPLAINTS and not self._is_on_trial(request, dialect):
-            return {}
-        may_lower = request.schema is not None and self._is_auto
-        return dialect.adapted(complaint, may_lower, dialect.format in self._accepted)
-
-    @property
-    def _is_auto(self) -> bool:
-        return self._settings.structured_output == "auto"
-
-    def _is_on_trial(self, request: Request, dialect: Dialect) -> bool:
-        """Return whether a failure may mean that the server does not support the format."""
-        if request.schema is None or not self._is_auto or dialect.format == "prompt":
-            return False
-        return dialect.format not in self._accepted
-
-    def _dialect_for(self, schema: type[BaseModel] | None) -> Dialect:
-        form = self._formats.get(schema) if schema else None
-        return replace(self._dialect, format=form) if form else self._dialect
-
-    def _learn(self, schema: type[BaseModel] | None, changes: Mapping[str, Any]) -> None:
-        """Store the supported form; for this schema alone if its format was accepted before."""
-        kept = dict(changes)
-        before = self._dialect.format
-        if schema and before in self._accepted and "format" in kept:
-            self._formats[schema] = kept.pop("format")
-        self._dialect = replace(self._dialect, **kept)
-        if self._dialect.format != before:
-            names = self._settings.base_url, before, self._dialect.format
-            _log.info("%s does not support JSON as %s; it is requested as %s", *names)
-
-    def _note_ignored_schema(
-        self, request: Request, said: _Said, sent: Format, is_cut_off: bool = False
-    ) -> bool:
-        """Lower the format if the server ignored the schema; return whether it is lower.
-
-        A reply without any JSON lowers it for all schemas, a complete one with other fields for its
-        own.
-
-        Parameters
-        ----------
-        sent : format of the request; of several in flight the first lowers it for all.
-        """
-        text = said.text
-        if not (request.schema and self._is_auto and text):
-            return False
-        dialect = self._dialect_for(request.schema)
-        is_prose = not set(text) & set("{[")
-        if dialect.format != sent or not dialect.lower_format:
-            return is_prose and dialect.format != sent
-        if is_prose:
-            if request.schema in self._formats:
-                self._formats[request.schema] = dialect.lower_format
-            else:
-                self._dialect = replace(self._dialect, format=dialect.lower_format)
-            return True
-        if is_cut_off or dialect.format in {"json_object", *self._obeyed}:
-            return False
-        if has_form(text, request.schema):
-            return False
-        self._formats[request.schema] = dialect.lower_format
-        return True
-
 
 def _first_room(request: Request) -> int:
     """Return the maximum number of tokens of a reply to the first attempt."""
@@ -502,7 +442,8 @@ def _said(reply: Any) -> _Said:
     text = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     finish, refusal = choice.get("finish_reason") or "", message.get("refusal") or ""
-    return _Said(text, finish, refusal, reasoning if isinstance(reasoning, str) else "")
+    reasoning = reasoning if isinstance(reasoning, str) else ""
+    return _Said(text, finish, refusal, reasoning, str(reply.get("model") or ""))
 
 
 def _checked(said: _Said, request: Request) -> _Checked:

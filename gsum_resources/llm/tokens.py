@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gsum_resources.llm.structure import json_directions
+from gsum_resources.llm.directions import json_directions
 from gsum_resources.protocols.models import ModelUnavailableError, Request
 from gsum_resources.settings.schema import LlmSettings, SettingsError
 

@@ -20,15 +20,15 @@ from pydantic import BaseModel
 
 from gsum_resources.embedding.processor import physical_cores, single_threaded_pool, torch_threads
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
+from gsum_resources.llm.directions import json_directions
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
-from gsum_resources.llm.reasoning import without_reasoning
-from gsum_resources.llm.structure import (
+from gsum_resources.llm.replies import (
     Read,
     StructureError,
     correction,
-    json_directions,
     plain_text,
     read,
+    without_reasoning,
 )
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request

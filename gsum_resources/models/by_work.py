@@ -6,8 +6,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import sqlalchemy as sa
-
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.llm.ledger import Ledger
@@ -22,7 +20,7 @@ from gsum_resources.settings.schema import (
     Settings,
     WorkSettings,
 )
-from gsum_resources.state.database import REPLIES, insert_new, reply_row, state_of
+from gsum_resources.state.server_facts import ServerFacts
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
 
@@ -36,7 +34,8 @@ _LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 
-CONTEXTS = "contexts"  # kind of the rows of `REPLIES` with the length that a server has stated
+CONTEXT = "context"
+"""Name of the fact of the length that a server has stated."""
 
 
 class ModelError(ValueError):
@@ -197,24 +196,14 @@ class Models:
 
     def _as_learnt(self, settings: LlmSettings, window: Window) -> Window:
         """Return the window of the length that a server has stated; a setting takes precedence."""
-        kind, key = _stated_by(settings), b"context"
-        stored = state_of(self.store).replies(CONTEXTS, kind, [key])
-        if settings.context_tokens or key not in stored:
+        stated = int(self._facts(settings).get(CONTEXT) or 0)
+        if settings.context_tokens or not stated:
             return window
-        stated = int(stored[key])
         return replace(window, context=min(stated, window.context or stated))
 
     def _learn_context(self, name: str, context: int) -> None:
         """Store the context length that a model's server states when it rejects a request."""
-        settings = self.settings_of(name)
-        row = reply_row(CONTEXTS, _stated_by(settings), b"context", str(context).encode())
-
-        def store(connection: Any, is_repeated: bool) -> None:
-            same = (REPLIES.c[name] == row[name] for name in ("kind", "model", "key"))
-            connection.execute(sa.delete(REPLIES).where(*same))
-            insert_new(connection, REPLIES, [row])
-
-        state_of(self.store).repeat(store)
+        self._facts(self.settings_of(name)).put(CONTEXT, str(context))
         if window := self._windows.get(self._named(name)):
             self._windows[self._named(name)] = replace(window, context=context)
 
@@ -224,7 +213,8 @@ class Models:
             from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 
             window, learn = partial(self.window, name), partial(self._learn_context, name)
-            return OpenAICompatibleModel(settings, self._endpoint(settings), window, learn)
+            endpoint, facts = self._endpoint(settings), self._facts(settings)
+            return OpenAICompatibleModel(settings, endpoint, window, learn, facts)
         if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.spread import SpreadModel
             from gsum_resources.llm.transformers_local import TransformersModel
@@ -277,6 +267,10 @@ class Models:
             self._endpoints[settings] = Endpoint(settings, self.store)
         return self._endpoints[settings]
 
-
-def _stated_by(settings: LlmSettings) -> str:
-    return f"{settings.model} at {settings.base_url}"
+    def _facts(self, settings: LlmSettings) -> ServerFacts:
+        """Return what the server of a language model has shown of it in earlier runs."""
+        served = f"{settings.model} at {settings.base_url}"
+        version = f"version={settings.version}" if settings.version else ""
+        form = settings.structured_output
+        structured = f"structured={form}" if form != "auto" else ""
+        return ServerFacts(self.store, "/".join(filter(None, [served, version, structured])))

@@ -1,9 +1,13 @@
-"""Check of the configured models: each gets a tiny request, without memo."""
+"""Check of the configured models: each gets a tiny request, without memo.
+
+The request also finds out anew how the server returns JSON, which later runs start from.
+"""
 
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.models.by_work import LANGUAGE_MODELS, WORK, Models
 from gsum_resources.protocols.models import (
     CompletionError,
@@ -68,6 +72,8 @@ def _language_model(models: Models, name: str) -> CheckedModel:
     try:
         models.check([name])  # at once, and with the remedy; a request would be retried first
         model = models.bare(name)
+        if isinstance(model, OpenAICompatibleModel):
+            model.probe_again()
         (rated,) = model.complete([_RATED])  # first request, so that loading is not timed below
         started = time.perf_counter()
         (answered,) = model.complete([_ANSWERED])

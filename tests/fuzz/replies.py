@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.llm.salvage import usable
+from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import (
     Completion,
     CompletionError,

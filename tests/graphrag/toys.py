@@ -9,7 +9,7 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.llm.structure import schema_in_full
+from gsum_resources.llm.directions import schema_in_full
 from gsum_resources.protocols.models import Request
 from tests.graphrag.harbour import Rows, table_of_rows
 

@@ -41,7 +41,7 @@ class Server:
 
     @property
     def format(self) -> str:
-        return self.model._dialect.format
+        return self.model.structure
 
     def complete(self, *schemas: type[BaseModel] | None) -> list[Completion]:
         requests = [
@@ -297,7 +297,7 @@ def test_unreachable_server_is_no_rejection(tmp_path: Path) -> None:
     model = OpenAICompatibleModel(settings, Endpoint(settings, backoff_s=0.02))
     with pytest.raises(ModelUnavailableError):
         model.complete([Request("facts", "Say so.", schema=Note)] * 4)
-    assert model._dialect.format == "json_schema"
+    assert model.structure == "json_schema"
 
 
 def test_overlong_prompt_is_sent_again_only_with_a_reply_that_fits(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from gsum_assets.evaluation.judges.verdicts import (
     pairwise_verdict,
     verdict_in,
 )
-from gsum_resources.llm.structure import StructureError, parse
+from gsum_resources.llm.replies import StructureError, read
 from gsum_resources.protocols.models import Completion, CompletionError
 
 
@@ -29,31 +29,31 @@ def one(**fields: object) -> str:
 
 @pytest.mark.parametrize("winner", ["answer 1", "answer 2", "neither"])
 def test_a_winner(winner: str) -> None:
-    found = parse(pairwise(winner), pairwise_verdict(CRITERIA), truncated=False)
+    found = read(pairwise(winner), pairwise_verdict(CRITERIA), truncated=False).value
     assert {getattr(found, criterion).winner for criterion in CRITERIA} == {winner}
 
 
 @pytest.mark.parametrize("winner", [True, 1, "1", "both", "gor", "", None, [1], {"winner": 1}])
 def test_no_winner(winner: object) -> None:
     with pytest.raises(StructureError):
-        parse(pairwise(winner), pairwise_verdict(CRITERIA), truncated=False)
+        read(pairwise(winner), pairwise_verdict(CRITERIA), truncated=False)
 
 
 @pytest.mark.parametrize("rating", [0, 6, -1, 3.5, True, "4", "four", None, [4], 10**30])
 def test_no_rating(rating: object) -> None:
-    assert parse(one(rating=4), Rating, truncated=False).rating == 4
+    assert read(one(rating=4), Rating, truncated=False).value.rating == 4
     with pytest.raises(StructureError):
-        parse(one(rating=rating), Rating, truncated=False)
+        read(one(rating=rating), Rating, truncated=False)
 
 
 @pytest.mark.parametrize("said", ["maybe", True, 1, "", None, ["yes", "no"]])
 def test_neither_yes_nor_no(said: object) -> None:
     for schema in (StrictRating, PermissiveRating):
         with pytest.raises(StructureError):
-            parse(one(verdict=said), schema, truncated=False)
-    assert parse(one(verdict="partly"), PermissiveRating, truncated=False).verdict == "partly"
+            read(one(verdict=said), schema, truncated=False)
+    assert read(one(verdict="partly"), PermissiveRating, truncated=False).value.verdict == "partly"
     with pytest.raises(StructureError):
-        parse(one(verdict="partly"), StrictRating, truncated=False)
+        read(one(verdict="partly"), StrictRating, truncated=False)
 
 
 @pytest.mark.parametrize("left_out", ["mark", "overall", "diversity"])
@@ -61,11 +61,11 @@ def test_every_section_is_required(left_out: str) -> None:
     value = json.loads(pairwise("neither"))
     del value[left_out]
     with pytest.raises(StructureError, match=left_out):
-        parse(json.dumps(value), pairwise_verdict(CRITERIA), truncated=False)
+        read(json.dumps(value), pairwise_verdict(CRITERIA), truncated=False)
 
 
 def test_mark_decides_whose_verdict_it_is() -> None:
-    parsed = parse(one(rating=5), Rating, truncated=False)
+    parsed = read(one(rating=5), Rating, truncated=False).value
     reply = Completion("", "m", 1, 1, 0.0, parsed)
     assert verdict_in(reply, Rating, "0a1b2c3d") is parsed
     with pytest.raises(UnparsedError, match="the mark '0a1b2c3d' instead of 'ffffffff'"):

@@ -23,8 +23,6 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/|\bout of\b|\bof\b)\s*(\d+(?:\.\d+)?)")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*(?:%|\bpercent\b)")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_BOOLEANS = {"true": True, "yes": True, "y": True, "1": True}
-_BOOLEANS |= {"false": False, "no": False, "n": False, "0": False}
 _MOST_WRAPPERS = 4
 _QUOTED = re.compile(r"'[^']*' ?")
 
@@ -75,12 +73,7 @@ def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tupl
 
 
 def _object_within(value: Any, schema: type[BaseModel], depth: int = 0) -> Any:
-    """Return the object, or the only list, of a schema from lists, objects and texts around it.
-
-    Returns
-    -------
-    None if there is none, or several.
-    """
+    """Return the only object, or list, of a schema within lists, objects and texts, or None."""
     fields = schema.model_fields
     required = {name for name, field in fields.items() if field.is_required()} or set(fields)
     if isinstance(value, dict) and required & set(_named(value, fields)):
@@ -123,10 +116,10 @@ def _object(value: Any, schema: type[BaseModel], slips: _Slips) -> Any:
         field = fields[name]
         if given is None and not field.is_required():
             continue  # equivalent to a missing field: use the default
-        if any(getattr(mark, "strict", False) for mark in field.metadata):
-            corrected[name] = given
-            continue
-        corrected[name] = _fitted(given, field.annotation, _bounds(field.metadata), name, slips)
+        is_strict = any(getattr(mark, "strict", False) for mark in field.metadata)
+        bounds = _bounds(field.metadata)
+        fitted = given if is_strict else _fitted(given, field.annotation, bounds, name, slips)
+        corrected[name] = fitted
     return corrected
 
 
@@ -154,12 +147,9 @@ def _key(text: str) -> str:
 
 def _bounds(metadata: Sequence[Any]) -> _Bounds:
     marks = [m for mark in metadata for m in getattr(mark, "metadata", None) or [mark]]
-    low = [getattr(mark, "ge", None) for mark in marks]
-    high = [getattr(mark, "le", None) for mark in marks]
-    return _Bounds(
-        max([x for x in low if x is not None], default=-math.inf),
-        min([x for x in high if x is not None], default=math.inf),
-    )
+    low = [mark.ge for mark in marks if getattr(mark, "ge", None) is not None]
+    high = [mark.le for mark in marks if getattr(mark, "le", None) is not None]
+    return _Bounds(max(low, default=-math.inf), min(high, default=math.inf))
 
 
 def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: _Slips) -> Any:
@@ -187,7 +177,7 @@ def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: _Slips) ->
     if kind is str:
         return _text(value)
     if kind is bool:
-        return _boolean(value)
+        return value.strip(" .!") if isinstance(value, str) else value
     if kind in (int, float):
         return _number(value, kind, bounds)
     return value
@@ -208,13 +198,9 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _boolean(value: Any) -> Any:
-    return _BOOLEANS.get(str(value).strip(" .!").lower(), value)
-
-
 def _choice(value: Any, allowed: Sequence[Any]) -> Any:
-    found = [choice for choice in allowed if _key(str(choice)) == _key(str(value))]
-    return found[0] if len(found) == 1 and value is not None else value
+    matches = [choice for choice in allowed if _key(str(choice)) == _key(str(value))]
+    return matches[0] if len(matches) == 1 and value is not None else value
 
 
 def _number(value: Any, kind: type, bounds: _Bounds) -> Any:
@@ -230,10 +216,10 @@ def _number_in(text: str, most: float) -> float | str:
     """Return the only number in a text; a fraction is converted to the scale of `most`."""
     text = _THOUSANDS.sub("", text)
     for pattern in (_SHARE, _PERCENT):
-        if (found := pattern.search(text)) and len(pattern.findall(text)) == 1:
-            if _NUMBER.search(text[: found.start()] + text[found.end() :]):
+        if (match := pattern.search(text)) and len(pattern.findall(text)) == 1:
+            if _NUMBER.search(text[: match.start()] + text[match.end() :]):
                 return text
-            share, whole = float(found[1]), float(found[2]) if pattern is _SHARE else 100.0
+            share, whole = float(match[1]), float(match[2]) if pattern is _SHARE else 100.0
             has_scale = math.isfinite(most) and whole not in (0.0, most)
             return share / whole * most if has_scale else share
     numbers = _NUMBER.findall(text)
@@ -285,10 +271,10 @@ def _problem(value: Any, item: Any, name: str) -> str:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False)[0]
         where = ", ".join([name, *(str(key) for key in problem["loc"][:1])])
-        said = problem["msg"].removeprefix("Value error, ")
+        message = problem["msg"].removeprefix("Value error, ")
         # quoted values differ between items, except the alternatives of an enumeration
-        said = said if problem["type"] == "literal_error" else _QUOTED.sub("", said)
-        return f"{where}: {said[:100]}"
+        message = message if problem["type"] == "literal_error" else _QUOTED.sub("", message)
+        return f"{where}: {message[:100]}"
     return ""
 
 
