@@ -97,7 +97,11 @@ def ask(
     inputs = Inputs(
         {**tables, SETTINGS: Sections(workspace.section)}, corpus, method, store=workspace.store
     )
-    read = partial(_stored_rows, workspace, corpus)
+
+    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        partitions = workspace.store.partitions(TABLES[table], corpus)
+        return workspace.store.read(TABLES[table], partitions, columns)[0]
+
     return answer(family, inputs, question, read, document_id, explain)
 
 
@@ -119,7 +123,12 @@ def answer(
     _check_question(family, method, question, explain)
     documents = inputs.tables["documents"].columns(["document_id", "title"])
     if document_id is not None:
-        _check_document(documents, inputs.corpus, document_id)
+        known = documents["document_id"].to_pylist()
+        if document_id not in known:
+            raise CorpusError(
+                f"corpus '{inputs.corpus}' has no document '{document_id}'"
+                f"{did_you_mean(document_id, sorted(known))}"
+            )
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
     )
@@ -217,13 +226,6 @@ def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
 
 
-def _stored_rows(
-    workspace: Workspace, corpus: str, table: str, columns: Sequence[str] | None
-) -> pa.Table:
-    partitions = workspace.store.partitions(TABLES[table], corpus)
-    return workspace.store.read(TABLES[table], partitions, columns)[0]
-
-
 def _check_question(family: Method, method: str, question: str, explain: bool) -> None:
     if explain and family.explain is None:
         able = ", ".join(v for f in FAMILIES if f.explain for v in f.variants)
@@ -276,15 +278,6 @@ def _missing(workspace: Workspace, corpus: str, family: Method, method: str) -> 
         if not any(p.method in (None, method) for p in partitions):
             return table.name
     return ""
-
-
-def _check_document(documents: pa.Table, corpus: str, document_id: str) -> None:
-    known = documents["document_id"].to_pylist()
-    if document_id not in known:
-        raise CorpusError(
-            f"corpus '{corpus}' has no document '{document_id}'"
-            f"{did_you_mean(document_id, sorted(known))}"
-        )
 
 
 def _as_query(query_id: str, question: str, document_id: str | None) -> dict:

@@ -150,7 +150,7 @@ def _table(
         nested = nested or _model_of(field.annotation)
         if nested is not None:
             inner[name] = nested
-        elif not _is_free_table(field):
+        elif field.default_factory is not dict:
             yield from _key(name, field)
     for name, nested in inner.items():
         inside = f"{path}.{name}".lstrip(".")
@@ -170,10 +170,6 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
         ),
         None,
     )
-
-
-def _is_free_table(field: FieldInfo) -> bool:
-    return field.default_factory is dict
 
 
 def _key(name: str, field: FieldInfo) -> Iterator[str]:

@@ -199,8 +199,10 @@ def take_records(records: Iterable[Record], settings: CorpusSettings, convert: C
             if record.problem is None and record.document_id in documents:
                 location = locations[record.document_id]
                 raise _UnusableError(f"id already used by {location}; rename one of the two")
-            converted = _converted(record, convert)
-            document = _document(_with_text(record, converted), settings.documents.max_bytes)
+            converted = convert(record) if record.converter and record.problem is None else None
+            if converted is not None:
+                record = replace(record, title=converted.title, text=converted.text)
+            document = _document(record, settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
             rejected.append(
                 Rejected(
@@ -218,17 +220,6 @@ def take_records(records: Iterable[Record], settings: CorpusSettings, convert: C
                 ", line 0"
             )
     return Taken(list(documents.values()), sections, rejected, listing)
-
-
-def _converted(record: Record, convert: Convert) -> Converted | None:
-    """Return the converted text of a record; None if it is text or cannot be used."""
-    return convert(record) if record.converter and record.problem is None else None
-
-
-def _with_text(record: Record, converted: Converted | None) -> Record:
-    if converted is None:
-        return record
-    return replace(record, title=converted.title, text=converted.text)
 
 
 def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:

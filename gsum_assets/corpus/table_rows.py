@@ -177,10 +177,7 @@ def _csv_rows(reader: Any, header: Sequence[str]) -> Iterator[Row]:
             yield Row(line, number, content, problem=problem)
         elif values:
             row: dict[str, Any] = dict(zip(header, values, strict=True))
-            row["cites"] = _ids_of_cell(row.get("cites", ""))
+            cell = row.get("cites", "")
+            cited = [cited.strip() for cited in cell.split(";") if cited.strip()]
+            row["cites"] = cited if cell.strip() else None
             yield Row(line, number, content, row)
-
-
-def _ids_of_cell(cell: str) -> list[str] | None:
-    """Return the ids in a cell, separated by ";"; None for a blank cell."""
-    return [cited.strip() for cited in cell.split(";") if cited.strip()] if cell.strip() else None

@@ -83,7 +83,16 @@ def answer_questions(
     ]
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
-    rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
+    rows = [
+        {
+            "query_id": key[0],
+            "sample": key[1],
+            "text": reply.text,
+            **spent(reply),
+        }
+        for key, reply in answered
+        if isinstance(reply, Completion)
+    ]
     rows += [
         {"query_id": key[0], "sample": key[1], "text": NOTHING_FOUND, **NO_USAGE}
         for key, read in passages.items()
@@ -234,12 +243,3 @@ def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
         if row["text"]:
             rows.append(row)
     return found
-
-
-def _row(key: Key, reply: Completion) -> dict:
-    return {
-        "query_id": key[0],
-        "sample": key[1],
-        "text": reply.text,
-        **spent(reply),
-    }

@@ -177,7 +177,10 @@ def bertscore_f1(
     answered : answers with at least one reference each.
     on_progress : called with (answers scored, answers to score), without those in the memo.
     """
-    keys = [_key(scorer.identity, answer) for answer in answered]
+    keys = [
+        bytes.fromhex(hash_texts([_ALGORITHM, scorer.identity, answer[0], *answer[1]]))
+        for answer in answered
+    ]
     known = memo.get(keys)
     missing = {key: answer for key, answer in zip(keys, answered, strict=True) if key not in known}
     pending = list(missing.items())
@@ -190,10 +193,6 @@ def bertscore_f1(
         if on_progress:
             on_progress(start + len(batch), len(pending))
     return np.array([np.frombuffer(known[key])[0] for key in keys])
-
-
-def _key(model: str, answer: Answered) -> bytes:
-    return bytes.fromhex(hash_texts([_ALGORITHM, model, answer[0], *answer[1]]))
 
 
 def _scores(answered: Sequence[Answered], scorer: PairScorer) -> np.ndarray:

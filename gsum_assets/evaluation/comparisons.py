@@ -87,7 +87,14 @@ class Group:
         for metric, columns in of_metric.items():
             known = ~np.isnan(self.values[:, columns])
             if (known == known[:, :1]).all():
-                found = _differences(self.values[known[:, 0]][:, columns])
+                values = self.values[known[:, 0]][:, columns]
+                tables = pairwise(values)
+                found = {
+                    (i, j): Difference._make(
+                        [*(float(table[i, j]) for table in tables), len(values)]
+                    )
+                    for i, j in combinations(range(values.shape[1]), 2)
+                }
             else:
                 found = _differences_where_known(self.values[:, columns])
             methods = [self.columns[column][1] for column in columns]
@@ -102,15 +109,6 @@ class Group:
             found.setdefault(known[:, column].tobytes(), []).append(column)
         for mask, columns in found.items():
             yield np.frombuffer(mask, dtype=bool), columns
-
-
-def _differences(values: np.ndarray) -> dict[tuple[int, int], Difference]:
-    """Return the differences of all pairs of columns, adjusted together."""
-    tables = pairwise(values)
-    return {
-        (i, j): Difference._make([*(float(table[i, j]) for table in tables), len(values)])
-        for i, j in combinations(range(values.shape[1]), 2)
-    }
 
 
 def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Difference]:

@@ -164,10 +164,11 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
         shown = shown_metrics(methods)
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
         several = len(methods) > 1
-        rows = [
-            [method, *(_cell(metrics.get(metric), several) for metric in shown), _seconds(metrics)]
-            for method, metrics in methods
-        ]
+        rows = []
+        for method, metrics in methods:
+            cells = [_cell(metrics.get(metric), several) for metric in shown]
+            seconds = max(row["latency_s"] for row in metrics.values())
+            rows.append([method, *cells, f"{seconds:.3f}"])
         scope = "all splits" if split == ALL else f"split {split}"
         title = f"{kind} questions, n = {count}, {scope}; percent, ± half the 95% interval"
         if not can_differ(count):
@@ -197,7 +198,3 @@ def mark(row: Mapping) -> str:
     if is_upper_bound(row["method"]):
         return " "
     return "*" if row["p_best"] is None else "≈" if row["ties_best"] else " "
-
-
-def _seconds(metrics: dict[str, dict]) -> str:
-    return f"{max(row['latency_s'] for row in metrics.values()):.3f}"

@@ -44,7 +44,13 @@ def reading_rows(
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
-    questions = {query_id: row for query_id, row in questions.items() if _is_measured(row)}
+    questions = {  # with a label to compare an answer or a passage with
+        query_id: row
+        for query_id, row in questions.items()
+        if row.get("references")
+        or row["relevant_chunk_ids"]
+        or (row["document_id"] is None and row["relevant_document_ids"])
+    }
     texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for row in read.rows.to_pylist():
         if row["query_id"] in questions:
@@ -56,12 +62,6 @@ def reading_rows(
             (query_id, metric, value)
             for metric, value in _found(questions[query_id], rows, read.held).items()
         )
-
-
-def _is_measured(question: Mapping) -> bool:
-    """Return whether there is a label to compare an answer or a passage with."""
-    about_corpus = question["document_id"] is None and question["relevant_document_ids"]
-    return bool(question.get("references") or question["relevant_chunk_ids"] or about_corpus)
 
 
 def _found(

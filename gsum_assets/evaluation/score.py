@@ -95,7 +95,10 @@ def score_answers(
             *_retrieval_rows(questions, rankings, cut_offs),
         ]
     )
-    seconds = _latencies(summaries, rankings)
+    best = rankings.filter(pc.equal(rankings["rank"], 1))
+    seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
+    for row in summaries.select(["query_id", "latency_s"]).to_pylist():
+        seconds[row["query_id"]] = seconds.get(row["query_id"], 0.0) + row["latency_s"]
     return pa.table(
         [
             [query_id for query_id, _, _ in rows],
@@ -106,15 +109,6 @@ def score_answers(
         ],
         schema=TABLES["scores"].schema,
     )
-
-
-def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
-    """Return seconds from question to answer: ranking, and calls for all samples."""
-    best = rankings.filter(pc.equal(rankings["rank"], 1))
-    seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
-    for row in summaries.select(["query_id", "latency_s"]).to_pylist():
-        seconds[row["query_id"]] = seconds.get(row["query_id"], 0.0) + row["latency_s"]
-    return seconds
 
 
 def _answers(questions: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:

@@ -55,12 +55,14 @@ def suggest_question(documents: Sequence[Text]) -> str:
     ]
     for n_mentions in _N_MENTIONS:
         if often := [choice for choice in choices if choice.n_mentions >= n_mentions]:
-            return _worded(
-                max(
-                    often,
-                    key=lambda choice: (choice.weight, choice.title, choice.phrase),
-                )
-            )
+            best = max(often, key=lambda choice: (choice.weight, choice.title, choice.phrase))
+            title = " ".join(best.title.split())
+            if best.is_spoken:
+                return f"What was said about {best.phrase}?"
+            is_name = bool(_words(title)) and len(title) <= _TITLE_CHARACTERS
+            if not is_name or title.endswith((".", "?", "!", "…")):
+                return f"What is written about {best.phrase}?"
+            return f"What does {title} say about {best.phrase}?"
     return _ANYTHING
 
 
@@ -112,16 +114,6 @@ def _shown(keyphrase: Keyphrase, sentences: Sequence[Sentence]) -> str:
     lowered = phrase[0].lower() + phrase[1:]
     inner = (sentences[i].text for i in keyphrase.sentences)
     return lowered if any(lowered in text for text in inner) else phrase
-
-
-def _worded(choice: _Choice) -> str:
-    title = " ".join(choice.title.split())
-    if choice.is_spoken:
-        return f"What was said about {choice.phrase}?"
-    is_name = bool(_words(title)) and len(title) <= _TITLE_CHARACTERS
-    if not is_name or title.endswith((".", "?", "!", "…")):
-        return f"What is written about {choice.phrase}?"
-    return f"What does {title} say about {choice.phrase}?"
 
 
 def _words(text: str) -> list[str]:

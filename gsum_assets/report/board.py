@@ -90,22 +90,20 @@ def boards(
         ranked = ranked_methods(leaderboard, kind, split)
         shown = [(method, rows) for method, rows in ranked if method in methods]
         if shown:
-            found.append(_board(kind, split, shown, comparisons))
+            metrics = {metric for _, rows in shown for metric in rows}
+            first = shown_metrics(shown)
+            found.append(
+                Board(
+                    kind,
+                    shown,
+                    max(row["n"] for _, rows in shown for row in rows.values()),
+                    first[0],
+                    _grid(shown, first),
+                    _grid(shown, sorted(metrics - set(first))),
+                    _pairs(comparisons, first[0], kind, split, [method for method, _ in shown]),
+                )
+            )
     return found
-
-
-def _board(kind: str, split: str, ranked: Ranked, comparisons: pa.Table) -> Board:
-    metrics = {metric for _, rows in ranked for metric in rows}
-    first = shown_metrics(ranked)
-    return Board(
-        kind,
-        ranked,
-        max(row["n"] for _, rows in ranked for row in rows.values()),
-        first[0],
-        _grid(ranked, first),
-        _grid(ranked, sorted(metrics - set(first))),
-        _pairs(comparisons, first[0], kind, split, [method for method, _ in ranked]),
-    )
 
 
 def _grid(ranked: Ranked, metrics: Sequence[str]) -> Grid:
@@ -148,11 +146,8 @@ def _pairs(
 
 def _pair(metric: str, difference: float, low: float, high: float, p_value: float) -> Pair:
     sign = ("+" if difference > 0 else "-") if p_value <= SIGNIFICANT else ""
-    shown = [_signed(metric, value) for value in (difference, low, high)]
+    shown = []  # `+1.3` or `−1.3`
+    for value in (difference, low, high):
+        text = shown_value(metric, abs(value))
+        shown.append(text if not float(text) else f"{'+' if value > 0 else '−'}{text}")
     return Pair(shown[0], shown[1], shown[2], p_value, sign)
-
-
-def _signed(metric: str, value: float) -> str:
-    """Return `+1.3` or `−1.3`."""
-    text = shown_value(metric, abs(value))
-    return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"

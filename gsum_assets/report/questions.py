@@ -123,11 +123,20 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     answered = set(stored.summaries["query_id"].to_pylist())
     rows = [row for row in in_split(stored.queries, split) if row["query_id"] in answered]
     shown = sorted(spread(rows, n), key=lambda row: row["kind"])  # stable: keeps their order
-    found = _rows_of(stored, [row["query_id"] for row in shown])
+    query_ids = [row["query_id"] for row in shown]
+    found: dict[tuple[str, str], _Rows] = defaultdict(_Rows)
+    for row in _of(stored.summaries, query_ids):
+        found[row["query_id"], row["method"]].summaries.append(row)
+    for row in _of(stored.contexts, query_ids):
+        found[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
+    for row in _of(main_scores(stored.scores), query_ids):
+        found[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
     passages = _passages(
         row for own in found.values() for sample in own.contexts.values() for row in sample
     )
-    judged = _by_question(stored.judgements, [row["query_id"] for row in shown])
+    judged: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in _of(stored.judgements, query_ids):
+        judged[row["query_id"]].append(row)
     questions = [
         _question(number, row, stored, found, passages, judged.get(row["query_id"], []))
         for number, row in enumerate(shown, 1)
@@ -139,28 +148,9 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     return Detail(questions, by_title, len(rows))
 
 
-def _rows_of(stored: Stored, query_ids: Sequence[str]) -> dict[tuple[str, str], _Rows]:
-    """Return the stored rows of each answer, by question and method."""
-    found: dict[tuple[str, str], _Rows] = defaultdict(_Rows)
-    for row in _of(stored.summaries, query_ids):
-        found[row["query_id"], row["method"]].summaries.append(row)
-    for row in _of(stored.contexts, query_ids):
-        found[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
-    for row in _of(main_scores(stored.scores), query_ids):
-        found[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
-    return found
-
-
 def _of(table: pa.Table, query_ids: Sequence[str]) -> list[dict[str, Any]]:
     wanted = pa.array(query_ids, pa.string())
     return table.filter(pc.is_in(table["query_id"], wanted)).to_pylist()
-
-
-def _by_question(table: pa.Table, query_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in _of(table, query_ids):
-        found[row["query_id"]].append(row)
-    return found
 
 
 def _passages(rows: Iterable[Mapping]) -> dict[PassageKey, Passage]:

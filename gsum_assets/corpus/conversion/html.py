@@ -51,22 +51,17 @@ def decoded(content: bytes, charset: str | None = None) -> str:
 
     unmarked, by_mark = EncodingDetector.strip_byte_order_mark(content)
     declared = by_mark or charset or EncodingDetector.find_declared_encoding(unmarked, is_html=True)
-    codec = _codec(declared)
-    if codec is not None:
+    try:
+        codec = codecs.lookup(declared or "").name
+    except LookupError:
+        pass
+    else:  # as in browsers, Latin-1 is Windows-1252
+        codec = "cp1252" if codec in ("iso8859-1", "ascii") else codec
         return unmarked.decode(codec, "replace")
     try:
         return decode(unmarked)[0]
     except NotTextError as error:
         raise ConversionError(str(error)) from error
-
-
-def _codec(name: str | None) -> str | None:
-    """Return Python's name of a declared charset; as in browsers, Latin-1 is Windows-1252."""
-    try:
-        codec = codecs.lookup(name or "").name
-    except LookupError:
-        return None
-    return "cp1252" if codec in ("iso8859-1", "ascii") else codec
 
 
 def html_to_markdown(html: str, whole: bool = False) -> Converted:

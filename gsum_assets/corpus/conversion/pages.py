@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,13 +36,16 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
             key for of_page in keys[max(0, i - _NEAR) : i + _NEAR + 1] for key in of_page
         )
         nearby = {key for key, n in near.items() if n >= _MIN_PAGES - 1}
-        found.append(_without(lines, everywhere | nearby))
+        repeated = everywhere | nearby
+        edge_lines = set(_edges(lines))
+        found.append(
+            [
+                line
+                for i, line in enumerate(lines)
+                if i not in edge_lines or _key(line) not in repeated
+            ]
+        )
     return found
-
-
-def _without(lines: Sequence[str], repeated: set[str]) -> list[str]:
-    edges = set(_edges(lines))
-    return [line for i, line in enumerate(lines) if i not in edges or _key(line) not in repeated]
 
 
 def _edges(lines: Sequence[str]) -> list[int]:
@@ -64,12 +67,13 @@ def paragraphs(pages: Sequence[Sequence[str]]) -> list[str]:
     """
     lengths = [len(line) for lines in pages for line in lines if line.strip()]
     full = _FULL * float(np.percentile(lengths, 90)) if lengths else 0.0
-    hyphenated = {word.lower() for lines in pages for line in lines for word in _compounds(line)}
+    hyphenated = {
+        word.lower()
+        for lines in pages
+        for line in lines
+        for word in re.findall(r"[^\W\d_]+-[^\W\d_]+", line)
+    }
     return ["\n".join(_joined(lines, full, hyphenated)) for lines in pages]
-
-
-def _compounds(line: str) -> Iterable[str]:
-    return re.findall(r"[^\W\d_]+-[^\W\d_]+", line)
 
 
 def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str]:

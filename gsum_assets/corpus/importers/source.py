@@ -48,10 +48,13 @@ def split_files(
         raise CorpusError(f"{source.name}: the file name must contain train, dev (val) or test")
     for folder in (source, *(source / name for name in folders)):
         for pattern in patterns:
-            files = _matches(folder, pattern)
-            found = [(split, file) for file in files if (split := split_of(file.name))]
-            if found:
-                return sorted(found, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
+            # of x and x.gz only x
+            plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
+            packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
+            files = [path for _, path in sorted((packed | plain).items())]
+            of_splits = [(split, file) for file in files if (split := split_of(file.name))]
+            if of_splits:
+                return sorted(of_splits, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
     expected = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
     raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
@@ -73,13 +76,6 @@ def missing(source: Path, expected: str) -> CorpusError:
     else:
         found = "one file" if source.exists() else "no such file or folder"
     return CorpusError(f"{source}: expected {expected}; found {found}")
-
-
-def _matches(folder: Path, pattern: str) -> list[Path]:
-    """Return the files that match a pattern; of `x` and `x.gz` only `x`."""
-    plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
-    packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
-    return [path for _, path in sorted((packed | plain).items())]
 
 
 def read_text(path: Path) -> str:
