@@ -245,10 +245,9 @@ def models() -> None:
 
     The exit status is 1 if a model does not answer.
     """
-    from gsum_resources.models.by_work_check import check_models
-
     from gsum_assets.answering.workspace import open_workspace
     from gsum_assets.cli.terminal import print_models
+    from gsum_resources.models.models_check import check_models
 
     checked = list(check_models(open_workspace(Home.from_environment()).models))
     print_models(checked)

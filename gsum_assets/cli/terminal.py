@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from gsum_resources.models.by_work_check import CheckedModel
 from rich.console import Console as Screen
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table as Grid
@@ -27,6 +26,7 @@ from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.runner.run import RunReport
 from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage
+from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import Partition
 
 _PROVENANCE = "one row per partition of a table: its inputs, time and run"
