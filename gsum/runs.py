@@ -262,8 +262,14 @@ def _taken(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) 
             f"texts is a {type(texts).__name__}; give a dict of texts by document id, or a frame "
             "with the columns document_id and text"
         )
+
+    def refuse(_: Any) -> Any:
+        raise CorpusError(
+            "texts hold texts; convert files first, or make them a corpus by `gsum init`"
+        )
+
     records = [record_of(row, "texts", line) for line, row in enumerate(rows, 1)]
-    taken = take_records(records, settings, _not_converted)
+    taken = take_records(records, settings, refuse)
     if taken.rejected:
         first = taken.rejected[0]
         reason = of_arguments(first.reason)
@@ -278,10 +284,6 @@ def _taken(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) 
     if not taken.documents:
         raise ValueError("texts is empty; give at least one document")
     return taken
-
-
-def _not_converted(_: Any) -> Any:
-    raise CorpusError("texts hold texts; convert files first, or make them a corpus by `gsum init`")
 
 
 def _asked(

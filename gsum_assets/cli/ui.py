@@ -28,22 +28,17 @@ def serve(command: Sequence[str]) -> int:
     before = {number: signal.signal(number, note) for number in _SIGNALS}
     process = subprocess.Popen(command, start_new_session=True)
     try:
-        status = _wait(process, received)
+        status = None
+        while status is None and not received:
+            try:
+                status = process.wait(_POLL_S)
+            except subprocess.TimeoutExpired:
+                continue
         end_session(process)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return 128 + received[0] if received else status
-
-
-def _wait(process: subprocess.Popen, received: Sequence[int]) -> int:
-    """Wait for the end of a process or for a signal; return the status, 0 after a signal."""
-    while not received:
-        try:
-            return process.wait(_POLL_S)
-        except subprocess.TimeoutExpired:
-            continue
-    return 0
+    return 128 + received[0] if received else status or 0
 
 
 def end_session(process: subprocess.Popen) -> None:

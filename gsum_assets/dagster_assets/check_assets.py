@@ -56,7 +56,15 @@ def _checks_of(
         partitions = _partitions_of_run(context, spec.partitions_def)
         with in_turn(subject, store):
             verdicts = evaluate(subject, wanted, store, new_lineage(), partitions)
-            yield from (_result(spec.key, verdict) for verdict in verdicts)
+            for verdict in verdicts:
+                yield dg.AssetCheckResult(
+                    asset_key=spec.key,
+                    check_name=verdict.check.name,
+                    passed=verdict.passed,
+                    severity=_severity(verdict),
+                    description=verdict.description,
+                    metadata=_metadata(verdict),
+                )
             _report_again(context, spec.key, verdicts)
 
     return run_checks
@@ -84,17 +92,6 @@ def _partitions_of_run(
     else:
         return None
     return [partition_of(key, definition) for key in keys]
-
-
-def _result(asset: dg.AssetKey, verdict: Verdict) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        asset_key=asset,
-        check_name=verdict.check.name,
-        passed=verdict.passed,
-        severity=_severity(verdict),
-        description=verdict.description,
-        metadata=_metadata(verdict),
-    )
 
 
 def _report_again(

@@ -214,18 +214,17 @@ def _repository(instance: dg.DagsterInstance) -> "private.RemoteRepositoryOrigin
     while True:
         known = [s for s in instance.all_instigator_state() if s.instigator_name == _LOCATED_BY]
         if known:
-            return max(known, key=_evaluated).origin.repository_origin
+            latest = max(
+                known,
+                key=lambda s: getattr(s.instigator_data, "last_tick_start_timestamp", None) or 0.0,
+            )
+            return latest.origin.repository_origin
         if time.monotonic() > deadline:
             raise DaemonError(
                 f"the daemon has not evaluated the sensor {_LOCATED_BY} yet; see in its output "
                 "why it does not load gsum_assets.definitions"
             )
         time.sleep(_POLL_S)
-
-
-def _evaluated(state: "private.InstigatorState") -> float:
-    data = state.instigator_data
-    return getattr(data, "last_tick_start_timestamp", None) or 0.0
 
 
 def _code_of(repository: "private.RemoteRepositoryOrigin") -> "private.RepositoryPythonOrigin":
