@@ -151,7 +151,7 @@ def paired(
             f"{methods[0]} and {methods[1]} have no question in common with the metric '{metric}'; "
             "run both on the same questions"
         )
-    found = compare_scores(scores["first"].tolist(), scores["second"].tolist())
+    comparison = compare_scores(scores["first"].tolist(), scores["second"].tolist())
     scores["difference"] = scores["first"] - scores["second"]
     scores.insert(0, "question", [questions.get(name, "") for name in scores.index])
-    return Difference(*methods, metric, *found, by_question=scores)
+    return Difference(*methods, metric, *comparison, by_question=scores)

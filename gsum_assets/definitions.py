@@ -137,6 +137,9 @@ def pipeline_for(
                 return None
             return "wrong"  # so that the section's readers are due, and fail with the reason
 
+    def lister(definition: dg.PartitionsDefinition | None):
+        return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
+
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version, METHODS.families)
 
@@ -145,7 +148,7 @@ def pipeline_for(
     )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {
-        key: replace(node, partitions=_lister(node.definition, buckets))
+        key: replace(node, partitions=lister(node.definition))
         for key, node in _nodes(automation.buckets_per_run).items()
     }
 
@@ -289,10 +292,6 @@ def _dependent_on_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) 
     while more := {key for key, above in parents.items() if above & dependent} - dependent:
         dependent |= more
     return dependent
-
-
-def _lister(definition: dg.PartitionsDefinition | None, buckets: Buckets):
-    return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
 
 refuse_temporary_instance(Home.from_environment())

@@ -173,25 +173,25 @@ def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str,
 
 
 def _focused(
-    family: Method, inputs: Inputs, found: dict[str, pa.Table], focus: Focus
+    family: Method, inputs: Inputs, tables: dict[str, pa.Table], focus: Focus
 ) -> dict[str, pa.Table]:
     """Return what was found, restricted to the documents that the question is about.
 
     Each of these documents is searched as if the question were about it alone, since the ranking
     of the whole corpus may contain none of its passages.
     """
-    contexts, query = found["contexts"], found["queries"].to_pylist()[0]
+    contexts, query = tables["contexts"], tables["queries"].to_pylist()[0]
     query["retrieval_text"] = focus.rest
     is_report = contexts["document_id"].null_count > 0
     if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
-        return found
-    best = found["rankings"].filter(pc.equal(found["rankings"]["level"], "document"))
+        return tables
+    best = tables["rankings"].filter(pc.equal(tables["rankings"]["level"], "document"))
     ranked = best.sort_by("rank")["item_id"].to_pylist()
     documents = in_order(focus.mentions, ranked)
     if len(documents) == 1 and not focus.compares:
         return _found(family, inputs, [{**query, "document_id": documents[0]}])
     if family.preparations:  # a language model would be called for each document
-        return found
+        return tables
     if focus.compares and len(focus.mentions) < 2:
         documents = list(dict.fromkeys((*documents, *ranked)))
     documents = documents[:MOST_DOCUMENTS]
@@ -206,11 +206,11 @@ def _focused(
     n = max(len(whole), len(documents))
     rows = spread(list(by_question.values()), n)
     if not focus.compares:  # several documents share a name: the best passages of all of them
-        kept = [row for row in whole if row["document_id"] in documents]
-        known = {row["node_id"] for row in kept}
-        rows = [*kept, *(row for row in rows if row["node_id"] not in known)][: len(whole)]
+        of_documents = [row for row in whole if row["document_id"] in documents]
+        known = {row["node_id"] for row in of_documents}
+        rows = [*of_documents, *(row for row in rows if row["node_id"] not in known)][: len(whole)]
     rows = [{**row, "query_id": _QUERY_ID, "rank": i} for i, row in enumerate(rows, 1)]
-    return {**found, "contexts": pa.Table.from_pylist(rows, contexts.schema)}
+    return {**tables, "contexts": pa.Table.from_pylist(rows, contexts.schema)}
 
 
 def _shown(contexts: pa.Table) -> list[dict]:

@@ -208,14 +208,14 @@ def _backfills_on(
 ) -> list["private.PartitionBackfill"]:
     """Return the backfills that have not ended and concern a corpus."""
     requested = private.BulkActionsFilter(statuses=[private.BulkActionStatus.REQUESTED])
-    return [b for b in instance.get_backfills(requested) if _concerns(b, graph, corpus)]
-
-
-def _concerns(backfill: "private.PartitionBackfill", graph: AssetGraph, corpus: str) -> bool:
-    if not backfill.is_asset_backfill:
-        return False
-    targets = backfill.get_asset_backfill_data(graph).target_subset.iterate_asset_partitions()
-    return any(corpus in (partition.partition_key or "").split("|") for partition in targets)
+    concerned = []
+    for backfill in instance.get_backfills(requested):
+        if backfill.is_asset_backfill:
+            targets = backfill.get_asset_backfill_data(graph).target_subset
+            keys = [p.partition_key or "" for p in targets.iterate_asset_partitions()]
+            if any(corpus in key.split("|") for key in keys):
+                concerned.append(backfill)
+    return concerned
 
 
 def daemon_is_alive(instance: dg.DagsterInstance) -> bool:

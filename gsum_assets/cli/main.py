@@ -225,16 +225,16 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     for corpus in corpora:  # an unreadable corpus does not stop the others
         try:
             with Console() as console:
-                found = planned(home, corpus, wanted, on_step=console.step)
+                plan_of_corpus = planned(home, corpus, wanted, on_step=console.step)
         except (CorpusError, PlanError) as error:
             click.echo(f"Error: {error}", err=True)
             continue
-        print_plan(found)
-        plans.append(found)
+        print_plan(plan_of_corpus)
+        plans.append(plan_of_corpus)
     if len(plans) > 1:
         print_total(plans)
     if plans:
-        names = " ".join(found.corpus for found in plans)
+        names = " ".join(plan_of_corpus.corpus for plan_of_corpus in plans)
         click.echo(f"next: gsum run {names}" + (f" --methods {methods}" if methods else ""))
     return len(plans) == len(corpora)
 
@@ -276,8 +276,8 @@ def ask(
 
         home = Home.from_environment()
         workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
-        found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
-    for line in answer_lines(found, home.settings_file, ids):
+        reply = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
+    for line in answer_lines(reply, home.settings_file, ids):
         click.echo(line)
 
 

@@ -54,7 +54,7 @@ class ListedFile:
 
 def shown_name(name: str) -> str:
     """Return a name that can be stored and printed: escapes instead of control characters."""
-    return _UNSHOWN.sub(lambda found: ascii(found[0])[1:-1], name)
+    return _UNSHOWN.sub(lambda match: ascii(match[0])[1:-1], name)
 
 
 def list_files(folder: Path) -> Iterator[ListedFile]:

@@ -38,12 +38,12 @@ def documents(
     folder = warehouse.home.corpora / corpus
     try:
         n_buckets = Buckets(warehouse.store).fix(corpus, folder)
-        found = scan(folder, load_settings(folder))
+        listed = scan(folder, load_settings(folder))
     except CorpusError as error:
         log.warning(str(error))
         return {}
     by_bucket: dict[str, list[SourceDocument]] = {name: [] for name in bucket_names(n_buckets)}
-    for document in found:
+    for document in listed:
         by_bucket[bucket_of(document.document_id, n_buckets)].append(document)
     return {
         Partition(corpus, bucket): _keep(

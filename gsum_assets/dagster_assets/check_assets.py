@@ -1,6 +1,6 @@
 """Dagster asset checks: one step for each asset."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import dagster as dg
 
@@ -131,18 +131,15 @@ def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:
         "wrong": dg.MetadataValue.int(verdict.n_wrong),
     }
     if verdict.offenders:
-        metadata["first"] = dg.MetadataValue.md(_markdown(verdict.offenders))
+        # rows may differ in their columns
+        names = list(dict.fromkeys(name for row in verdict.offenders for name in row))
+        lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+        for row in verdict.offenders:
+            cells = []
+            for name in names:
+                text = " ".join(str(row.get(name, "")).split())
+                text = text.replace("|", "\\|").replace("<", "&lt;")
+                cells.append(text if len(text) <= _CELL else text[: _CELL - 1] + "…")
+            lines.append("| " + " | ".join(cells) + " |")
+        metadata["first"] = dg.MetadataValue.md("\n".join(lines))
     return metadata
-
-
-def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return rows, which may differ in their columns, as a Markdown table."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_cell(row.get(name, "")) for name in names) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _cell(value: object) -> str:
-    text = " ".join(str(value).split()).replace("|", "\\|").replace("<", "&lt;")
-    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

@@ -52,15 +52,15 @@ class Failing:
     def read(self) -> dict[str, set[Scope]]:
         """Return the scopes by name of check."""
         try:
-            kept = json.loads(self._store.fs.cat_file(self._path))
+            stored = json.loads(self._store.fs.cat_file(self._path))
         except FileNotFoundError:
             return {}
-        return {name: {(c, m) for c, m in scopes} for name, scopes in kept.items()}
+        return {name: {(c, m) for c, m in scopes} for name, scopes in stored.items()}
 
     def write(self, failing: Mapping[str, Collection[Scope]]) -> None:
         """Replace the stored scopes."""
-        kept = {name: sorted(scopes, key=_label) for name, scopes in sorted(failing.items())}
-        self._store.replace_file(self._path, json.dumps(kept).encode())
+        stored = {name: sorted(scopes, key=_label) for name, scopes in sorted(failing.items())}
+        self._store.replace_file(self._path, json.dumps(stored).encode())
 
 
 def in_turn(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:

@@ -181,8 +181,8 @@ class _Writer:
 
 def _written(writer: _Writer) -> Iterator[dict]:
     """Yield rows of `generated_questions`, including repetitions, in order of the requests."""
-    (found,) = writer.lists(Personas, "personas", [()])
-    personas = [f"{persona.name}: {persona.description}" for persona in found.items]
+    (personas_reply,) = writer.lists(Personas, "personas", [()])
+    personas = [f"{persona.name}: {persona.description}" for persona in personas_reply.items]
     contexts = [(f"The person: {persona}",) for persona in personas]
     tasks = [
         (persona, task)

@@ -60,11 +60,11 @@ def reading_rows(
         yield query_id, CONTEXT_TOKENS, float(sum(sizes[row["text"]] for row in rows))
         yield from (
             (query_id, metric, value)
-            for metric, value in _found(questions[query_id], rows, read.held).items()
+            for metric, value in _context_scores(questions[query_id], rows, read.held).items()
         )
 
 
-def _found(
+def _context_scores(
     question: Mapping,
     rows: Sequence[Mapping],
     held: Mapping[str, Collection[tuple[str, str]]],
@@ -72,8 +72,8 @@ def _found(
     units: dict[str, str | None] = {}  # chunk or text without one -> its document
     for row in rows:
         within = row["document_id"]
-        own = [(c, d) for c, d in held.get(row["node_id"], ()) if within in (None, d)]
-        units.update(own or {row["node_id"]: row["document_id"]})
+        identical = [(c, d) for c, d in held.get(row["node_id"], ()) if within in (None, d)]
+        units.update(identical or {row["node_id"]: row["document_id"]})
     if relevant := set(question["relevant_chunk_ids"]):
         hits = len(relevant & units.keys())
         n_found = hits

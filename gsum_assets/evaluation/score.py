@@ -153,8 +153,8 @@ def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for query_id, metric, value in rows:
         values[query_id, metric].append(value)
-    for (query_id, metric), found in values.items():
-        yield query_id, metric, sum(found) / len(found)
+    for (query_id, metric), of_samples in values.items():
+        yield query_id, metric, sum(of_samples) / len(of_samples)
 
 
 def _retrieval_rows(
@@ -173,6 +173,6 @@ def _retrieval_rows(
             relevant, prefix = question["relevant_document_ids"], ""
         else:
             continue
-        found = retrieval_metrics([item for _, item in sorted(items)], relevant, cut_offs)
-        for metric, value in (found or {}).items():
+        metrics = retrieval_metrics([item for _, item in sorted(items)], relevant, cut_offs)
+        for metric, value in (metrics or {}).items():
             yield query_id, f"{prefix}{metric}", value

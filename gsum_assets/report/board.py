@@ -1,6 +1,6 @@
 """The leaderboard as grids of cells, and every paired difference of the main metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -85,14 +85,14 @@ def boards(
     The best method and those not significantly worse were determined among all methods, shown or
     not.
     """
-    found = []
+    of_kinds = []
     for kind in sorted(set(leaderboard["kind"].to_pylist())):
         ranked = ranked_methods(leaderboard, kind, split)
         shown = [(method, rows) for method, rows in ranked if method in methods]
         if shown:
             metrics = {metric for _, rows in shown for metric in rows}
             first = shown_metrics(shown)
-            found.append(
+            of_kinds.append(
                 Board(
                     kind,
                     shown,
@@ -103,29 +103,24 @@ def boards(
                     _pairs(comparisons, first[0], kind, split, [method for method, _ in shown]),
                 )
             )
-    return found
+    return of_kinds
 
 
 def _grid(ranked: Ranked, metrics: Sequence[str]) -> Grid:
     differ = {m: len({rows[m]["mean"] for _, rows in ranked if m in rows}) > 1 for m in metrics}
-    rows = [
-        Row(
-            method,
-            [_cell(rows.get(metric), differ[metric]) for metric in metrics],
-            max(row["latency_s"] for row in rows.values()),
-        )
-        for method, rows in ranked
-    ]
+    rows = []
+    for method, row_of in ranked:
+        cells: list[Cell | None] = []
+        for metric in metrics:
+            if metric not in row_of:
+                cells.append(None)
+                continue
+            row = row_of[metric]
+            half = shown_value(metric, (row["high"] - row["low"]) / 2) if has_best(metric) else ""
+            mean = shown_value(metric, row["mean"])
+            cells.append(Cell(mean, half, standing(row, differ[metric])))
+        rows.append(Row(method, cells, max(row["latency_s"] for row in row_of.values())))
     return Grid(metrics, rows)
-
-
-def _cell(row: Mapping | None, several: bool) -> Cell | None:
-    if row is None:
-        return None
-    half = ""
-    if has_best(row["metric"]):
-        half = shown_value(row["metric"], (row["high"] - row["low"]) / 2)
-    return Cell(shown_value(row["metric"], row["mean"]), half, standing(row, several))
 
 
 def _pairs(

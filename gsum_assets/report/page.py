@@ -110,8 +110,8 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         )
     queries = in_split(stored.queries, split)
     kinds = sorted({row["kind"] for row in queries})
-    found = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
-    order = [method for method, _ in found[0].ranked] if found else []
+    all_boards = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
+    order = [method for method, _ in all_boards[0].ranked] if all_boards else []
     order += [method for method in stored.methods if method not in order]
     stored = replace(stored, methods=order)
     costs = stored.costs.to_pylist()
@@ -125,7 +125,7 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         own_judge=own_judge_note(stored.judgements),
         compared=[
             _compared(board, costs, of_kind(stored.curves, board.kind, split), stored.corpus)
-            for board in found
+            for board in all_boards
         ],
         index_costs=costs_of(stored.costs, order, "index"),
         query_costs=costs_of(stored.costs, order, "query"),

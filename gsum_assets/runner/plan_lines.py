@@ -89,7 +89,7 @@ class Spoken:
 
 def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
     """Return sums over the ledgers of all corpora, by asset and model, without failed calls."""
-    found: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
+    replies: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
     for folder in store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*"):
         calls = read_appended(store, _LEDGER, Partition.from_path(folder).corpus)
         calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))
@@ -102,8 +102,8 @@ def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
             [("asset", "count"), *sums, ("out", "max")]
         )
         for asset, model, *spoken in zip(*(c.to_pylist() for c in of_asset.columns), strict=True):
-            found[asset, model] += Spoken(*spoken)
-    return found
+            replies[asset, model] += Spoken(*spoken)
+    return replies
 
 
 def call_line(

@@ -369,6 +369,6 @@ def _possible(
     unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
     if not unavailable:
         return wanted
-    kept = without_readers_of(unavailable, graph, request)
-    report.not_materialized |= {key.to_user_string() for key in wanted if key not in kept}
-    return kept
+    possible = without_readers_of(unavailable, graph, request)
+    report.not_materialized |= {key.to_user_string() for key in wanted if key not in possible}
+    return possible

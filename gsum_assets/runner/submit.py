@@ -115,8 +115,8 @@ class SubmittedRuns(Runs):
         """Submit a run, unless one that was submitted before writes some of it."""
         names, partitions = targets(self.pipeline, self.instance, request, keys)
         wanted = {(key, partition) for key in keys for partition in partitions}
-        taken = {(k, p) for run in self._submitted for k in run.keys for p in run.partitions}
-        if not wanted & taken:
+        running = {(k, p) for run in self._submitted for k in run.keys for p in run.partitions}
+        if not wanted & running:
             self.on_start(names, partitions)
             run_id = _submit(self.pipeline, self.instance, self.lease, request, keys)
             self._submitted.append(_Submitted(run_id, keys, partitions, time.monotonic()))
@@ -155,12 +155,15 @@ class SubmittedRuns(Runs):
         for record in began.records:
             if step := record.event_log_entry.step_key:
                 self.on_step(step.replace("__", "/"))
-        found = self.instance.get_run_by_id(run.run_id)
-        if found is None or not found.is_finished:
-            return found is None
-        if found.status != dg.DagsterRunStatus.FAILURE or found.tags.get(_RETRIED) != "true":
+        stored_run = self.instance.get_run_by_id(run.run_id)
+        if stored_run is None or not stored_run.is_finished:
+            return stored_run is None
+        if (
+            stored_run.status != dg.DagsterRunStatus.FAILURE
+            or stored_run.tags.get(_RETRIED) != "true"
+        ):
             return True
-        if retry := found.tags.get(_RETRY):
+        if retry := stored_run.tags.get(_RETRY):
             run.run_id, run.cursor = retry, None
         return False
 

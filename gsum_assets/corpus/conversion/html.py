@@ -33,10 +33,10 @@ def convert_html(content: bytes) -> Converted:
     ConversionError
         If its characters cannot be decoded, or it has no text.
     """
-    found = html_to_markdown(decoded(content))
-    if not found.text:
+    page = html_to_markdown(decoded(content))
+    if not page.text:
         raise ConversionError("the page has no text; save the page as shown in your browser")
-    return found
+    return page
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
@@ -75,8 +75,8 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
 
     soup = BeautifulSoup(_EMPTY_TAG.sub(r"<\1\2></\1>", html), "lxml")
     title = _title(soup)
-    for found in soup.find_all(string=lambda text: isinstance(text, Comment)):
-        found.extract()
+    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
+        comment.extract()
     for tag in soup.select("script, style, template, svg, head" if whole else _UNREAD):
         tag.decompose()
     root: Any = soup.body or soup

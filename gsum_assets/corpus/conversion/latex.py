@@ -91,6 +91,10 @@ def _texts(titles: list[str]) -> Any:
         titles.append(" ".join(l2tobj.node_arg_to_text(node, 0).split()))
         return ""
 
+    def key(node: Any, l2tobj: Any) -> str:
+        arguments = [argument for argument in node.nodeargd.argnlist if argument is not None]
+        return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""
+
     def item(node: Any, l2tobj: Any) -> str:
         label = node.nodeoptarg
         return f"\n- {l2tobj.nodelist_to_text([label])} " if label else "\n- "
@@ -98,7 +102,7 @@ def _texts(titles: list[str]) -> Any:
     texts = {
         **{name: _heading(level) for name, level in _LEVELS.items()},
         **dict.fromkeys(_UNREAD, ""),
-        **dict.fromkeys((*_KEYS, *_MORE_KEYS), _key),
+        **dict.fromkeys((*_KEYS, *_MORE_KEYS), key),
         "title": keep_title,
         "includegraphics": "",
         "item": item,
@@ -119,9 +123,3 @@ def _heading(level: int) -> Callable[[Any, Any], str]:
         return f"\n\n{'#' * level} {title}\n\n"
 
     return heading
-
-
-def _key(node: Any, l2tobj: Any) -> str:
-    """Return the key of a citation or a reference in brackets."""
-    arguments = [part for part in node.nodeargd.argnlist if part is not None]
-    return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""

@@ -30,7 +30,7 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     counts = Counter(key for of_page in keys for key in of_page)
     least = max(_MIN_PAGES - 1, _REPEATED * len(pages))
     everywhere = {key for key, n in counts.items() if n >= least}
-    found = []
+    kept_lines = []
     for i, lines in enumerate(pages):
         near = Counter(
             key for of_page in keys[max(0, i - _NEAR) : i + _NEAR + 1] for key in of_page
@@ -38,14 +38,14 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
         nearby = {key for key, n in near.items() if n >= _MIN_PAGES - 1}
         repeated = everywhere | nearby
         edge_lines = set(_edges(lines))
-        found.append(
+        kept_lines.append(
             [
                 line
                 for i, line in enumerate(lines)
                 if i not in edge_lines or _key(line) not in repeated
             ]
         )
-    return found
+    return kept_lines
 
 
 def _edges(lines: Sequence[str]) -> list[int]:
@@ -77,15 +77,15 @@ def paragraphs(pages: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str]:
-    found: list[str] = []
+    paragraphs_so_far: list[str] = []
     last = ""
     for line in (" ".join(line.split()) for line in lines):
-        if found and _continues(last, line, full):
-            found[-1] = _glued(found[-1], line, hyphenated)
+        if paragraphs_so_far and _continues(last, line, full):
+            paragraphs_so_far[-1] = _glued(paragraphs_so_far[-1], line, hyphenated)
         else:
-            found.append(line)
+            paragraphs_so_far.append(line)
         last = line
-    return [line for line in found if line]
+    return [line for line in paragraphs_so_far if line]
 
 
 def _continues(line: str, following: str, full: float) -> bool:

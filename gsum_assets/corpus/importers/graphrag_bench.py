@@ -42,15 +42,20 @@ def read_graphrag_bench(source: Path) -> Contents:
     for number, text in enumerate(lines, start=1):
         if text:
             guides.setdefault(text, f"guide-{number:02d}")
-    contents = Contents([Document(guide, _title(text), text) for text, guide in guides.items()])
+    contents = Contents()
+    for text, guide in guides.items():
+        headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
+        start = headings[-1].end() if headings else 0
+        words = text[start : start + _OPENING_CHARACTERS].split()
+        contents.documents.append(Document(guide, " ".join(words[:_TITLE_WORDS]), text))
     if repeated := sum(map(bool, lines)) - len(guides):
         contents.notes.append(f"{repeated} guides that occur twice in the corpus are imported once")
     rows = [row for _, row in read_rows(files[1], ("id", "question", "answer", "question_type"))]
     texts = list(guides)
     n_pieces = n_found = 0
-    words = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))
-    guide_vectors = words.fit_transform(texts)  # (n_guides, n_terms)
-    question_vectors = words.transform([f"{row['question']} {row['answer']}" for row in rows])
+    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))
+    guide_vectors = vectorizer.fit_transform(texts)  # (n_guides, n_terms)
+    question_vectors = vectorizer.transform([f"{row['question']} {row['answer']}" for row in rows])
     similarities = (question_vectors @ guide_vectors.T).toarray()  # type: ignore[attr-defined]
     nearest_guides = similarities.argmax(axis=1).tolist()
     for row, guide in zip(rows, nearest_guides, strict=True):
@@ -82,19 +87,12 @@ def split_of_guide(text: str) -> str:
     return ("dev", "test")[hashlib.blake2b(text.encode(), digest_size=8).digest()[-1] % 2]
 
 
-def _title(text: str) -> str:
-    """Return the first words of a guide after its table of contents, which names no disease."""
-    headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
-    start = headings[-1].end() if headings else 0
-    return " ".join(text[start : start + _OPENING_CHARACTERS].split()[:_TITLE_WORDS])
-
-
 def _located(piece: str, guides: dict[str, str], nearest: str) -> Span | None:
     """Return the span of a piece of evidence, ignoring case and white space."""
     pattern = re.compile(r"\s+".join(map(re.escape, piece.split())), re.IGNORECASE)
     for text in (nearest, *guides):
-        if found := pattern.search(text):
-            return Span(guides[text], found.start(), found.end())
+        if match := pattern.search(text):
+            return Span(guides[text], match.start(), match.end())
     return None
 
 

@@ -19,10 +19,10 @@ _SPLITS = ("train", "dev", "test")
 
 def split_of(name: str) -> str | None:
     """Return the split in a file name: train, dev or test; None if it has none."""
-    found = _SPLIT.findall(name)
-    if not found:
+    names = _SPLIT.findall(name)
+    if not names:
         return None
-    split = found[-1].lower()
+    split = names[-1].lower()
     return split if split in _SPLITS else "dev"
 
 
@@ -72,10 +72,10 @@ def missing(source: Path, expected: str) -> CorpusError:
     """Return the error for a source that lacks files, with the files found instead."""
     if source.is_dir():
         names = sorted(path.name for path in source.iterdir())
-        found = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
+        present = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
     else:
-        found = "one file" if source.exists() else "no such file or folder"
-    return CorpusError(f"{source}: expected {expected}; found {found}")
+        present = "one file" if source.exists() else "no such file or folder"
+    return CorpusError(f"{source}: expected {expected}; found {present}")
 
 
 def read_text(path: Path) -> str:

@@ -83,7 +83,11 @@ def read_booksum(source: Path) -> Contents:
             if not text and row.get("chapter_path"):
                 chapter = find_file(folder, row["chapter_path"])
                 text = read_text(chapter) if chapter else ""
-            summary = _chapter_summary(folder, row)
+            summary = row.get("summary_text") or row.get("summary")
+            if not summary and row.get("summary_path"):
+                of_chapter = find_file(folder, row["summary_path"])
+                value = read_json(of_chapter)["summary"] if of_chapter else ""
+                summary = value if isinstance(value, str) else "\n".join(value)
             if not text or not summary:
                 n_missing += 1
                 continue
@@ -98,16 +102,6 @@ def read_booksum(source: Path) -> Contents:
     if n_missing:
         contents.notes.append(f"{n_missing} summaries without chapter or text left out")
     return contents
-
-
-def _chapter_summary(folder: Path, row: dict[str, Any]) -> str:
-    if text := row.get("summary_text") or row.get("summary"):
-        return text
-    file = find_file(folder, row["summary_path"]) if row.get("summary_path") else None
-    if file is None:
-        return ""
-    summary = read_json(file)["summary"]
-    return summary if isinstance(summary, str) else "\n".join(summary)
 
 
 def read_govreport(source: Path) -> Contents:

@@ -28,13 +28,13 @@ def win_rates(judgements: pa.Table) -> pa.Table:
     pairs and criteria (Holm).
     """
     pairs = grouped(pairwise_rows(judgements), "method", "opponent", "criterion")
-    found = [_rate(verdicts) for verdicts in pairs.values()]
-    tested = [i for i, rate in enumerate(found) if rate["p_adjusted"] is not None]
-    adjusted = holm([found[i]["p_adjusted"] for i in tested])
+    rates = [_rate(verdicts) for verdicts in pairs.values()]
+    tested = [i for i, rate in enumerate(rates) if rate["p_adjusted"] is not None]
+    adjusted = holm([rates[i]["p_adjusted"] for i in tested])
     for i, p in zip(tested, adjusted, strict=True):
-        found[i]["p_adjusted"] = p
+        rates[i]["p_adjusted"] = p
     rows: list[dict] = []
-    for (method, opponent, criterion), rate in zip(pairs, found, strict=True):
+    for (method, opponent, criterion), rate in zip(pairs, rates, strict=True):
         rows.append({"method": method, "opponent": opponent, "criterion": criterion, **rate})
         rows.append(_mirrored(rows[-1]))
     table = TABLES["win_rates"]
