@@ -75,12 +75,12 @@ class MemoryTables:
         self.failures: list[str] = []
         self._questions = questions
         self._settings = settings
-        steps = [*(one for one in CORPUS_STEPS if one.name not in _GIVEN)]
-        steps += [one for one in EVALUATION_STEPS if one.name in _OF_CORPUS]
+        steps = [declared for declared in CORPUS_STEPS if declared.name not in _GIVEN]
+        steps += [declared for declared in EVALUATION_STEPS if declared.name in _OF_CORPUS]
         self._makers = {
-            one.table(name).name: one
-            for one in (*steps, *of_method(family))
-            for name in one.step.writes
+            declared.table(name).name: declared
+            for declared in (*steps, *of_method(family))
+            for name in declared.step.writes
         }
         self._made: dict[str, pa.Table] = {}
         for name, rows in {

@@ -242,12 +242,12 @@ def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:
     if strangers := sorted(set(settings) - set(known)):
         raise unknown("table of settings", strangers[0], known)
 
-    def those(names: Collection[str]) -> dict[str, Any]:
+    def settings_of(names: Collection[str]) -> dict[str, Any]:
         return {name: value for name, value in settings.items() if name in names}
 
     return (
-        checked_model_settings(those(_OF_MODELS), "settings"),
-        checked_corpus_settings(those(_OF_CORPUS), "settings"),
+        checked_model_settings(settings_of(_OF_MODELS), "settings"),
+        checked_corpus_settings(settings_of(_OF_CORPUS), "settings"),
     )
 
 

@@ -132,7 +132,7 @@ def answer(
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
     )
-    results = _found(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
+    results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
     passages = _shown(results["contexts"])
@@ -159,7 +159,9 @@ def answer(
     )
 
 
-def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str, pa.Table]:
+def _question_tables(
+    family: Method, inputs: Inputs, queries: Sequence[dict]
+) -> dict[str, pa.Table]:
     """Return the questions and the result of each step up to `contexts`, by table."""
     questions = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
     select = family.supported_questions
@@ -189,7 +191,7 @@ def _focused(
     ranked = best.sort_by("rank")["item_id"].to_pylist()
     documents = in_order(focus.mentions, ranked)
     if len(documents) == 1 and not focus.compares:
-        return _found(family, inputs, [{**query, "document_id": documents[0]}])
+        return _question_tables(family, inputs, [{**query, "document_id": documents[0]}])
     if family.preparations:  # a language model would be called for each document
         return tables
     if focus.compares and len(focus.mentions) < 2:
@@ -200,7 +202,7 @@ def _focused(
         for i, document_id in enumerate(documents)
     ]
     by_question: dict[str, list[dict]] = {single["query_id"]: [] for single in queries}
-    for row in _shown(_found(family, inputs, queries)["contexts"]):
+    for row in _shown(_question_tables(family, inputs, queries)["contexts"]):
         by_question[row["query_id"]].append(row)
     whole = _shown(contexts)
     n = max(len(whole), len(documents))

@@ -33,8 +33,8 @@ class Requests:
         """Return the variants requested for a corpus, or None if nothing was."""
         query = sa.select(REQUESTS.c.variant).where(REQUESTS.c.corpus == corpus)
         with state_of(self._store).reading() as connection:
-            found = set(connection.execute(query).scalars())
-        return frozenset(found - {""}) if found else None
+            methods = set(connection.execute(query).scalars())
+        return frozenset(methods - {""}) if methods else None
 
     def add(self, corpus: str, variants: Collection[str]) -> None:
         """Request the corpus's own tables and these variants, in addition to earlier requests."""
