@@ -80,8 +80,15 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
     ... ))
     rouge1: bm25 - random = +0.000 (95% interval +0.000 to +0.000), p = 1.000, 2 questions
     """
+    from gsum.runs import Result
+
     for given in (first, second):
-        _require_result(given)
+        if not isinstance(given, Result):
+            raise TypeError(
+                f"gsum.compare takes two results of gsum.run, not {_described(given)}; methods "
+                'that a home has run are compared by their names: gsum.open("HOME").compare('
+                '"bm25", "dense", corpus="…")'
+            )
     values = []
     for result in (first, second):
         scores = result._scores(with_bertscore=metric.startswith("bertscore"))
@@ -93,17 +100,6 @@ def compare(first: "Result", second: "Result", metric: str = "rouge1") -> Differ
     asked = first.answers
     questions = dict(zip(asked["query_id"], asked["question"], strict=True))
     return paired((first.method, second.method), metric, values[0], values[1], questions)
-
-
-def _require_result(given: object) -> None:
-    from gsum.runs import Result
-
-    if not isinstance(given, Result):
-        raise TypeError(
-            f"gsum.compare takes two results of gsum.run, not {_described(given)}; methods that a "
-            'home has run are compared by their names: gsum.open("HOME").compare("bm25", "dense", '
-            'corpus="…")'
-        )
 
 
 def require_method_name(given: object) -> None:
@@ -155,7 +151,7 @@ def paired(
             f"{methods[0]} and {methods[1]} have no question in common with the metric '{metric}'; "
             "run both on the same questions"
         )
-    found = compare_scores(scores["first"].tolist(), scores["second"].tolist())
+    comparison = compare_scores(scores["first"].tolist(), scores["second"].tolist())
     scores["difference"] = scores["first"] - scores["second"]
     scores.insert(0, "question", [questions.get(name, "") for name in scores.index])
-    return Difference(*methods, metric, *found, by_question=scores)
+    return Difference(*methods, metric, *comparison, by_question=scores)

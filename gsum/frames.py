@@ -1,5 +1,6 @@
 """Rows between pandas, Arrow and plain Python."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +28,15 @@ def records_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 def plain_record(row: Mapping[Any, Any]) -> dict[str, Any]:
     """Return a row with plain Python values, without those that are missing."""
     values = {str(name): _plain(value) for name, value in row.items()}
-    return {name: value for name, value in values.items() if not _is_missing(value)}
+    return {
+        name: value
+        for name, value in values.items()
+        if not (value is None or type(value).__name__ in ("NAType", "NaTType"))
+        and not (isinstance(value, float) and math.isnan(value))
+    }
 
 
 def _plain(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's arrays and numbers
     is_several = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-    return [_plain(one) for one in value] if is_several else value
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
+    return [_plain(item) for item in value] if is_several else value

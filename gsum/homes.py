@@ -200,8 +200,8 @@ class Home:
         with duckdb.connect() as connection:
             define_views(connection, self._store, TABLES.values(), VIEWS)
             try:
-                found = connection.sql(query)
-                return pd.DataFrame() if found is None else found.df()
+                relation = connection.sql(query)
+                return pd.DataFrame() if relation is None else relation.df()
             except duckdb.Error as error:
                 raise QueryError(str(error)) from None
 
@@ -280,8 +280,8 @@ class Home:
           title         location
         0  mill  passage 1 of 2
         """
-        found = ask(self._workspace, corpus, question, method, document_id, explain)
-        return Answer.of(found, str(self._folders.settings_file))
+        answer = ask(self._workspace, corpus, question, method, document_id, explain)
+        return Answer.of(answer, str(self._folders.settings_file))
 
     def compare(
         self,
@@ -329,12 +329,14 @@ class Home:
             questions = questions.loc[questions["split"] == split]
         if kind is not None:
             questions = questions.loc[questions["kind"] == kind]
-        one, other = (self._scores(corpus, method, metric) for method in (first, second))
+        first_scores, second_scores = (
+            self._scores(corpus, method, metric) for method in (first, second)
+        )
         return paired(
             (first, second),
             metric,
-            one.loc[one.index.isin(questions.index)],
-            other.loc[other.index.isin(questions.index)],
+            first_scores.loc[first_scores.index.isin(questions.index)],
+            second_scores.loc[second_scores.index.isin(questions.index)],
             dict(zip(questions.index, questions["text"], strict=True)),
         )
 
@@ -369,13 +371,13 @@ class Home:
         methods = [method] if isinstance(method, str) else list(method or ())
         if methods and "method" not in table.dimensions:
             raise unknown(f"dimension of {table.name}", "method", table.dimensions)
-        for one in methods:
-            family_named(one)
+        for name in methods:
+            family_named(name)
         there = self._store.partitions(table, corpus)
-        found = [p for p in there if not methods or p.method in methods]
-        missing = sorted(set(methods) - {p.method for p in found})
-        if found and not missing:
-            return found
+        partitions = [p for p in there if not methods or p.method in methods]
+        missing = sorted(set(methods) - {p.method for p in partitions})
+        if partitions and not missing:
+            return partitions
         named = f" of {missing[0]}" if missing else ""
         raise LookupError(
             f"table '{table.name}' has no rows{named} in {self._about(corpus)} yet; run "
@@ -390,10 +392,10 @@ class Home:
     ) -> pa.Table:
         """Return a table that grows by files."""
         parts = []
-        for one in [corpus] if corpus else self.corpora:
-            rows = read_appended(self._store, table, one)
+        for name in [corpus] if corpus else self.corpora:
+            rows = read_appended(self._store, table, name)
             rows = rows.select(list(columns)) if columns else rows
-            parts.append(rows.append_column("corpus", pa.repeat(one, rows.num_rows)))
+            parts.append(rows.append_column("corpus", pa.repeat(name, rows.num_rows)))
         return pa.concat_tables(parts) if parts else table.empty()
 
 

@@ -49,7 +49,7 @@ class MemoryTables:
     ----------
     family : the method.
     variant : the one of its variants that makes the results.
-    taken : the documents.
+    loaded : the documents.
     questions : with references where there are any.
     settings : as of a `corpus.toml`.
     models : whose store keeps memos and replies.
@@ -64,7 +64,7 @@ class MemoryTables:
         self,
         family: Method,
         variant: str,
-        taken: Taken,
+        loaded: Taken,
         questions: Sequence[Query],
         settings: CorpusSettings,
         models: Models,
@@ -75,19 +75,19 @@ class MemoryTables:
         self.failures: list[str] = []
         self._questions = questions
         self._settings = settings
-        steps = [*(one for one in CORPUS_STEPS if one.name not in _GIVEN)]
-        steps += [one for one in EVALUATION_STEPS if one.name in _OF_CORPUS]
+        steps = [declared for declared in CORPUS_STEPS if declared.name not in _GIVEN]
+        steps += [declared for declared in EVALUATION_STEPS if declared.name in _OF_CORPUS]
         self._makers = {
-            one.table(name).name: one
-            for one in (*steps, *of_method(family))
-            for name in one.step.writes
+            declared.table(name).name: declared
+            for declared in (*steps, *of_method(family))
+            for name in declared.step.writes
         }
         self._made: dict[str, pa.Table] = {}
         for name, rows in {
-            "source_documents": taken.listing,
-            "documents": taken.documents,
-            "rejected_documents": taken.rejected,
-            "document_sections": taken.sections,
+            "source_documents": loaded.listing,
+            "documents": loaded.documents,
+            "rejected_documents": loaded.rejected,
+            "document_sections": loaded.sections,
             "converted_documents": (),
             "source_queries": (),
             "source_graph": (),
@@ -119,9 +119,9 @@ class MemoryTables:
         """Return how many steps are left to make tables, if each reads all that it may."""
         left, steps = list(names), dict[str, Declared]()
         while left:
-            one = left.pop()
-            maker = self._makers.get("generated_questions" if one == "queries" else one)
-            if one in self._made or maker is None or maker.name in steps:
+            name = left.pop()
+            maker = self._makers.get("generated_questions" if name == "queries" else name)
+            if name in self._made or maker is None or maker.name in steps:
                 continue
             steps[maker.name] = maker
             left += [maker.table(r).name for r in maker.reads if r not in (*MODELS, SETTINGS)]
@@ -160,37 +160,37 @@ class MemoryTables:
         self.failures += failures
         return rows
 
-    def _make(self, one: Declared) -> None:
-        _LOG.info("%s", one.name)
-        with self._progress.step(one.name):
-            for name, rows in self._joined(one).items():
-                self._keep(one.table(name), rows)
+    def _make(self, declared: Declared) -> None:
+        _LOG.info("%s", declared.name)
+        with self._progress.step(declared.name):
+            for name, rows in self._joined(declared).items():
+                self._keep(declared.table(name), rows)
 
     def _joined(
-        self, one: Declared, overrides: Mapping[str, Mapping[str, Any]] | None = None
+        self, declared: Declared, overrides: Mapping[str, Mapping[str, Any]] | None = None
     ) -> dict[str, pa.Table]:
         """Return the rows of each table that a step writes."""
         around = Inputs(
             {}, CORPUS, overrides=overrides or {}, log=_LOG.info, store=self.models.store
         )
-        read = {name: self._input(one, name) for name in one.reads}
+        read = {name: self._input(declared, name) for name in declared.reads}
         made = []
-        for inputs, result in one.make(read, self._partitions(one), around):
-            self.failures += [f"{one.name}: {failure}" for failure in result.failures]
+        for inputs, result in declared.make(read, self._partitions(declared), around):
+            self.failures += [f"{declared.name}: {failure}" for failure in result.failures]
             made.append((inputs, Result(result.rows, beside=result.beside)))
-        return one.joined(made)
+        return declared.joined(made)
 
-    def _partitions(self, one: Declared) -> list[Partition]:
-        if one.level == DOCUMENT_LEVEL:
+    def _partitions(self, declared: Declared) -> list[Partition]:
+        if declared.level == DOCUMENT_LEVEL:
             return [Partition(CORPUS, bucket=f"{i:02d}") for i in range(N_BUCKETS)]
-        return [Partition(CORPUS, method=self.variant if one.level == RESULT else None)]
+        return [Partition(CORPUS, method=self.variant if declared.level == RESULT else None)]
 
-    def _input(self, one: Declared, name: str) -> Any:
+    def _input(self, declared: Declared, name: str) -> Any:
         if name in MODELS:
-            return Lazy(partial(self._model, name, one.name))
+            return Lazy(partial(self._model, name, declared.name))
         if name == SETTINGS:
             return Sections(self._section)
-        table, columns = one.table(name), one.step.dictionaries.get(name, ())
+        table, columns = declared.table(name), declared.step.dictionaries.get(name, ())
         return Lazy(lambda: _with_dictionaries(self.get(table.name), table, columns))
 
     def _model(self, name: str, asset: str) -> Any:

@@ -34,8 +34,8 @@ def methods() -> "pd.DataFrame":
     Examples
     --------
     >>> import gsum
-    >>> found = gsum.methods()
-    >>> found[found["is_default"]]["method"].tolist()
+    >>> methods = gsum.methods()
+    >>> methods[methods["is_default"]]["method"].tolist()
     ['bm25', 'dense', 'hybrid', 'passage_walk', 'evidence']
     """
     import pandas as pd
@@ -56,8 +56,8 @@ def family_named(method: str) -> Method:
     UnknownNameError
         If there is no such method; of a family's name the message lists the methods of it.
     """
-    if found := method_of(method):
-        return found
+    if family := method_of(method):
+        return family
     for family in FAMILIES:
         if family.name == method:
             raise UnknownNameError(

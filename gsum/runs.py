@@ -100,9 +100,9 @@ def run(
         raise unknown("model", strangers[0], MODELS)
     with naming_arguments():
         for_models, for_corpus = _checked(settings or {})
-        taken = _taken(texts, for_corpus)
-        asked = _asked(questions, {document.document_id for document in taken.documents})
-    n_characters = sum(len(document.text) for document in taken.documents)
+        loaded = _load_texts(texts, for_corpus)
+        asked = _load_questions(questions, {document.document_id for document in loaded.documents})
+    n_characters = sum(len(document.text) for document in loaded.documents)
     used = Models(
         for_models,
         memory_store(),
@@ -110,7 +110,7 @@ def run(
         dict(models or {}),
         quick=n_characters <= _QUICK_CHARACTERS,
     )
-    tables = MemoryTables(family, variant, taken, asked, for_corpus, used, Progress(progress))
+    tables = MemoryTables(family, variant, loaded, asked, for_corpus, used, Progress(progress))
     wanted = family.read_by_questions if not asked else ["summaries"]
     names = [family.table(table).name for table in wanted]
     with tables.working(names):
@@ -190,8 +190,8 @@ class Result:
         tables = self._tables
         with tables.working([]):
             inputs = tables.inputs("ask")
-            found = answer(tables.family, inputs, question, tables.read, document_id, explain)
-        return Answer.of(found, "the argument settings")
+            reply = answer(tables.family, inputs, question, tables.read, document_id, explain)
+        return Answer.of(reply, "the argument settings")
 
     def __repr__(self) -> str:
         n_documents = self._tables.get("documents").num_rows
@@ -242,16 +242,16 @@ def _checked(settings: Mapping[str, Any]) -> tuple[Settings, CorpusSettings]:
     if strangers := sorted(set(settings) - set(known)):
         raise unknown("table of settings", strangers[0], known)
 
-    def those(names: Collection[str]) -> dict[str, Any]:
+    def settings_of(names: Collection[str]) -> dict[str, Any]:
         return {name: value for name, value in settings.items() if name in names}
 
     return (
-        checked_model_settings(those(_OF_MODELS), "settings"),
-        checked_corpus_settings(those(_OF_CORPUS), "settings"),
+        checked_model_settings(settings_of(_OF_MODELS), "settings"),
+        checked_corpus_settings(settings_of(_OF_CORPUS), "settings"),
     )
 
 
-def _taken(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) -> Taken:
+def _load_texts(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) -> Taken:
     """Return the documents as lines of `documents.jsonl` would give them."""
     if is_frame(texts):
         rows = records_of(texts)  # type: ignore[arg-type]
@@ -262,29 +262,31 @@ def _taken(texts: "Mapping[str, str] | pd.DataFrame", settings: CorpusSettings) 
             f"texts is a {type(texts).__name__}; give a dict of texts by document id, or a frame "
             "with the columns document_id and text"
         )
+
+    def refuse(_: Any) -> Any:
+        raise CorpusError(
+            "texts hold texts; convert files first, or make them a corpus by `gsum init`"
+        )
+
     records = [record_of(row, "texts", line) for line, row in enumerate(rows, 1)]
-    taken = take_records(records, settings, _not_converted)
-    if taken.rejected:
-        first = taken.rejected[0]
+    loaded = take_records(records, settings, refuse)
+    if loaded.rejected:
+        first = loaded.rejected[0]
         reason = of_arguments(first.reason)
         message = f"text {first.line}, document '{first.document_id}': {reason}"
-        if not taken.documents:
+        if not loaded.documents:
             raise ValueError(message)
         warnings.warn(
-            f"{len(taken.rejected)} of {len(rows)} documents were rejected, see "
+            f"{len(loaded.rejected)} of {len(rows)} documents were rejected, see "
             f"tables['rejected_documents'] (first: {message})",
             stacklevel=3,
         )
-    if not taken.documents:
+    if not loaded.documents:
         raise ValueError("texts is empty; give at least one document")
-    return taken
+    return loaded
 
 
-def _not_converted(_: Any) -> Any:
-    raise CorpusError("texts hold texts; convert files first, or make them a corpus by `gsum init`")
-
-
-def _asked(
+def _load_questions(
     questions: "str | Sequence[str | Mapping[str, Any]] | pd.DataFrame",
     document_ids: Collection[str],
 ) -> list[Query]:
@@ -296,7 +298,7 @@ def _asked(
         json.dumps({"text": row} if isinstance(row, str) else plain_record(row)).encode()
         for row in rows
     )
-    found, failures = queries_in(enumerate(lines, 1), document_ids, "question")
+    queries, failures = queries_in(enumerate(lines, 1), document_ids, "question")
     if failures:
         raise ValueError("; ".join(failures))
-    return found
+    return queries

@@ -14,7 +14,7 @@ _NAMED = re.compile("|".join(rf"(?<![\w/]){re.escape(word)}\b" for word in _WORD
 
 def of_arguments(message: str) -> str:
     """Return a message about a file of settings as one about the argument of `gsum.run`."""
-    return _NAMED.sub(lambda found: _WORDS[found.group()], message)
+    return _NAMED.sub(lambda match: _WORDS[match.group()], message)
 
 
 @contextmanager

@@ -1,9 +1,8 @@
 """The Definitions object of a home."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 
 import dagster as dg
 from pydantic import BaseModel
@@ -12,7 +11,7 @@ from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
 from gsum_assets.automation.corpora import Methods
-from gsum_assets.automation.forget import Forgetting, Steps
+from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.freshness import confirm_results, with_freshness
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
@@ -98,24 +97,15 @@ class Pipeline(Workspace):
     definitions: dg.Definitions
 
 
-def _wrong_section(folder: Path) -> str | None:
-    """Return "wrong" for an invalid section: its readers are due, and fail with the reason.
-
-    None if the file cannot be read at all: `gsum run` of that corpus reports it, others continue.
-    """
-    try:
-        load_settings(folder)
-    except CorpusError:
-        return None
-    return "wrong"
-
-
 def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
     """Return the partition keys of a method's models; variants that train nothing have no row."""
     table = table_of(model.path)
     footers = store.footers(table, store.stamped(table))
-    found = [partition for partition, footer in footers.items() if footer.rows]
-    return [variant_key(one) if table.dimensions == RESULT else one.corpus for one in found]
+    return [
+        variant_key(partition) if table.dimensions == RESULT else partition.corpus
+        for partition, footer in footers.items()
+        if footer.rows
+    ]
 
 
 def pipeline_for(
@@ -141,7 +131,14 @@ def pipeline_for(
         try:
             return section_version(section(corpus, name))
         except CorpusError:
-            return _wrong_section(home.corpora / corpus)
+            try:
+                load_settings(home.corpora / corpus)
+            except CorpusError:  # `gsum run` of that corpus reports it, others continue
+                return None
+            return "wrong"  # so that the section's readers are due, and fail with the reason
+
+    def lister(definition: dg.PartitionsDefinition | None):
+        return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version, METHODS.families)
@@ -151,7 +148,7 @@ def pipeline_for(
     )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {
-        key: replace(node, partitions=_lister(node.definition, buckets))
+        key: replace(node, partitions=lister(node.definition))
         for key, node in _nodes(automation.buckets_per_run).items()
     }
 
@@ -159,7 +156,12 @@ def pipeline_for(
         buckets.reread()
         return Snapshot(nodes, new_lineage(), requests, Attempts(instance, leases), buckets.of)
 
-    forgetting = Forgetting(store, _steps(assets), snapshot)
+    steps = {  # the assets that each step writes, by the step's name in the ledger
+        asset.node_def.name.replace("__", "/"): sorted(asset.keys)
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition) and asset.is_executable
+    }
+    forgetting = Forgetting(store, steps, snapshot)
     assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
@@ -174,7 +176,11 @@ def pipeline_for(
         forgetting,
         leases,
         nodes,
-        {one.key: one.partitions_def for asset in assets for one in _keyed(asset)},
+        {
+            keyed.key: keyed.partitions_def
+            for asset in assets
+            for keyed in ([asset] if isinstance(asset, dg.SourceAsset) else asset.specs)
+        },
         automation.forget_after_h * 3600.0,
     )
     started = [
@@ -224,13 +230,6 @@ def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:
         return warehouse
 
     return io_manager
-
-
-def _keyed(
-    asset: dg.AssetsDefinition | dg.SourceAsset,
-) -> Iterable[dg.AssetSpec | dg.SourceAsset]:
-    """Return the parts of an asset, each with a key and its partitions."""
-    return [asset] if isinstance(asset, dg.SourceAsset) else asset.specs
 
 
 @cache
@@ -285,27 +284,14 @@ def _dependent_on_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) 
         if isinstance(asset, dg.AssetsDefinition)
         for spec in asset.specs
     }
-    found = {
+    dependent = {
         dg.AssetKey([family.name, table])
         for family in FAMILIES
         for table in (*(step.table for step in family.preparations), "rankings")
     }
-    while more := {key for key, above in parents.items() if above & found} - found:
-        found |= more
-    return found
-
-
-def _steps(assets: list[dg.AssetsDefinition | dg.SourceAsset]) -> Steps:
-    """Return the assets that each step writes, by the step's name in the ledger."""
-    return {
-        asset.node_def.name.replace("__", "/"): sorted(asset.keys)
-        for asset in assets
-        if isinstance(asset, dg.AssetsDefinition) and asset.is_executable
-    }
-
-
-def _lister(definition: dg.PartitionsDefinition | None, buckets: Buckets):
-    return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
+    while more := {key for key, above in parents.items() if above & dependent} - dependent:
+        dependent |= more
+    return dependent
 
 
 refuse_temporary_instance(Home.from_environment())

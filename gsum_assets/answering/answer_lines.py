@@ -30,15 +30,10 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
         yield f"{number:3d}. {source}{shown_ids}"
         text = textwrap.shorten(source.text, 2 * _WIDTH, placeholder=" …")
         yield from textwrap.wrap(text, _WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 5)
-    yield from ("", f"found by {answer.method}; {_writer(answer.model, settings_file)}")
-
-
-def _writer(model: str, settings_file: Path | str) -> str:
-    if not model:
-        return "no model was called"
-    if model != EXTRACTIVE:
-        return f"written by {model}"
-    return (
-        f"written by {EXTRACTIVE}, which selects sentences; it is not a language model. A model "
-        f"is set in [llm] of {settings_file}"
-    )
+    writer = f"written by {answer.model}" if answer.model else "no model was called"
+    if answer.model == EXTRACTIVE:
+        writer += (
+            ", which selects sentences; it is not a language model. A model is set in [llm] of "
+            f"{settings_file}"
+        )
+    yield from ("", f"found by {answer.method}; {writer}")

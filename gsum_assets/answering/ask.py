@@ -97,7 +97,11 @@ def ask(
     inputs = Inputs(
         {**tables, SETTINGS: Sections(workspace.section)}, corpus, method, store=workspace.store
     )
-    read = partial(_stored_rows, workspace, corpus)
+
+    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        partitions = workspace.store.partitions(TABLES[table], corpus)
+        return workspace.store.read(TABLES[table], partitions, columns)[0]
+
     return answer(family, inputs, question, read, document_id, explain)
 
 
@@ -119,11 +123,16 @@ def answer(
     _check_question(family, method, question, explain)
     documents = inputs.tables["documents"].columns(["document_id", "title"])
     if document_id is not None:
-        _check_document(documents, inputs.corpus, document_id)
+        known = documents["document_id"].to_pylist()
+        if document_id not in known:
+            raise CorpusError(
+                f"corpus '{inputs.corpus}' has no document '{document_id}'"
+                f"{did_you_mean(document_id, sorted(known))}"
+            )
     titles = dict(
         zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
     )
-    results = _found(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
+    results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
     passages = _shown(results["contexts"])
@@ -150,7 +159,9 @@ def answer(
     )
 
 
-def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str, pa.Table]:
+def _question_tables(
+    family: Method, inputs: Inputs, queries: Sequence[dict]
+) -> dict[str, pa.Table]:
     """Return the questions and the result of each step up to `contexts`, by table."""
     questions = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
     select = family.supported_questions
@@ -164,25 +175,25 @@ def _found(family: Method, inputs: Inputs, queries: Sequence[dict]) -> dict[str,
 
 
 def _focused(
-    family: Method, inputs: Inputs, found: dict[str, pa.Table], focus: Focus
+    family: Method, inputs: Inputs, tables: dict[str, pa.Table], focus: Focus
 ) -> dict[str, pa.Table]:
     """Return what was found, restricted to the documents that the question is about.
 
     Each of these documents is searched as if the question were about it alone, since the ranking
     of the whole corpus may contain none of its passages.
     """
-    contexts, query = found["contexts"], found["queries"].to_pylist()[0]
+    contexts, query = tables["contexts"], tables["queries"].to_pylist()[0]
     query["retrieval_text"] = focus.rest
     is_report = contexts["document_id"].null_count > 0
     if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
-        return found
-    best = found["rankings"].filter(pc.equal(found["rankings"]["level"], "document"))
+        return tables
+    best = tables["rankings"].filter(pc.equal(tables["rankings"]["level"], "document"))
     ranked = best.sort_by("rank")["item_id"].to_pylist()
     documents = in_order(focus.mentions, ranked)
     if len(documents) == 1 and not focus.compares:
-        return _found(family, inputs, [{**query, "document_id": documents[0]}])
+        return _question_tables(family, inputs, [{**query, "document_id": documents[0]}])
     if family.preparations:  # a language model would be called for each document
-        return found
+        return tables
     if focus.compares and len(focus.mentions) < 2:
         documents = list(dict.fromkeys((*documents, *ranked)))
     documents = documents[:MOST_DOCUMENTS]
@@ -191,17 +202,17 @@ def _focused(
         for i, document_id in enumerate(documents)
     ]
     by_question: dict[str, list[dict]] = {single["query_id"]: [] for single in queries}
-    for row in _shown(_found(family, inputs, queries)["contexts"]):
+    for row in _shown(_question_tables(family, inputs, queries)["contexts"]):
         by_question[row["query_id"]].append(row)
     whole = _shown(contexts)
     n = max(len(whole), len(documents))
     rows = spread(list(by_question.values()), n)
     if not focus.compares:  # several documents share a name: the best passages of all of them
-        kept = [row for row in whole if row["document_id"] in documents]
-        known = {row["node_id"] for row in kept}
-        rows = [*kept, *(row for row in rows if row["node_id"] not in known)][: len(whole)]
+        of_documents = [row for row in whole if row["document_id"] in documents]
+        known = {row["node_id"] for row in of_documents}
+        rows = [*of_documents, *(row for row in rows if row["node_id"] not in known)][: len(whole)]
     rows = [{**row, "query_id": _QUERY_ID, "rank": i} for i, row in enumerate(rows, 1)]
-    return {**found, "contexts": pa.Table.from_pylist(rows, contexts.schema)}
+    return {**tables, "contexts": pa.Table.from_pylist(rows, contexts.schema)}
 
 
 def _shown(contexts: pa.Table) -> list[dict]:
@@ -215,13 +226,6 @@ def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
     """Return the rows of the documents that the passages are from."""
     wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
-
-
-def _stored_rows(
-    workspace: Workspace, corpus: str, table: str, columns: Sequence[str] | None
-) -> pa.Table:
-    partitions = workspace.store.partitions(TABLES[table], corpus)
-    return workspace.store.read(TABLES[table], partitions, columns)[0]
 
 
 def _check_question(family: Method, method: str, question: str, explain: bool) -> None:
@@ -276,15 +280,6 @@ def _missing(workspace: Workspace, corpus: str, family: Method, method: str) -> 
         if not any(p.method in (None, method) for p in partitions):
             return table.name
     return ""
-
-
-def _check_document(documents: pa.Table, corpus: str, document_id: str) -> None:
-    known = documents["document_id"].to_pylist()
-    if document_id not in known:
-        raise CorpusError(
-            f"corpus '{corpus}' has no document '{document_id}'"
-            f"{did_you_mean(document_id, sorted(known))}"
-        )
 
 
 def _as_query(query_id: str, question: str, document_id: str | None) -> dict:

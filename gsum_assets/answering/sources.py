@@ -55,7 +55,7 @@ def sources_of(
     n_chunks: dict[str, int] = {}
     for chunk in chunks:
         n_chunks[chunk["document_id"]] = n_chunks.get(chunk["document_id"], 0) + 1
-    found = []
+    sources = []
     for row in reading_order(passages):
         document_id, chunk = row["document_id"], by_id.get(row["node_id"])
         kind = row["node_kind"].replace("_", " ")
@@ -65,8 +65,8 @@ def sources_of(
             location = locate(chunk["document_id"], chunk["start"], chunk["end"])
             if location in ("", title, f'section "{title}"'):  # no more than the title
                 location = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
-        found.append(Source(title, location, row["text"], document_id, row["node_id"]))
-    return found
+        sources.append(Source(title, location, row["text"], document_id, row["node_id"]))
+    return sources
 
 
 def with_numbers(text: str, sources: Sequence[Source]) -> str:

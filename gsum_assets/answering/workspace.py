@@ -64,8 +64,8 @@ def section_of(settings: CorpusSettings, name: str, prompt_folders: Sequence[Pat
     values = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     if part and isinstance(values, dict) and values.get("k", 0) is None:
         values["k"] = checked_section(RetrievalSettings, "retrieval", settings.retrieval).main_k
-    if not table and (own := overrides(PROMPTS, prompt_folders)):
-        texts = {name: file.read_bytes().decode(errors="replace") for name, file in own.items()}
+    if not table and (files := overrides(PROMPTS, prompt_folders)):
+        texts = {name: file.read_bytes().decode(errors="replace") for name, file in files.items()}
         values[PROMPTS_FOLDER] = texts
     return values
 

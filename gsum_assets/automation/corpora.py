@@ -52,7 +52,7 @@ class Methods:
             has_questions = may_have_questions(folder, settings)
             defaults = list(self.default if has_questions else self.without_questions)
         groups = {"default": defaults, "all": self.known}
-        named = [one for name in names for one in groups.get(name, [name])]
+        named = [variant for name in names for variant in groups.get(name, [name])]
         return self._checked(named, f"corpus '{corpus}'", groups)
 
     def _checked(

@@ -69,15 +69,15 @@ def without_readers_of(
 ) -> list[dg.AssetKey]:
     """Return the assets of a request that are not left out and depend on none that is."""
     wanted = set(request.asset_selection or ())
-    kept: list[dg.AssetKey] = []
+    possible: list[dg.AssetKey] = []
     dropped = set(left_out)
     for key in graph.toposorted_asset_keys:
         if key in wanted:
             if key in dropped or graph.get(key).parent_keys & dropped:
                 dropped.add(key)
             else:
-                kept.append(key)
-    return kept
+                possible.append(key)
+    return possible
 
 
 def _independent(

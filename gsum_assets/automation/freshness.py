@@ -55,7 +55,7 @@ def confirmations(
     if not observed or now - observed[0].timestamp > _OBSERVED_S:
         return []
     known = instance.get_dynamic_partitions("corpora")
-    found = []
+    confirmed = []
     for key in filter(is_result, snapshot.nodes):
         event = instance.get_latest_materialization_event(key)
         if event is None or event.asset_materialization is None:
@@ -65,19 +65,17 @@ def confirmations(
             continue
         if any(snapshot.stuck(parent, corpus) for parent in inputs for corpus in known):
             continue  # an asset that unites methods lacks those that failed
-        found.append(_confirmed(event.asset_materialization, now))
-    return found
-
-
-def _confirmed(last: dg.AssetMaterialization, now: float) -> dg.AssetMaterialization:
-    """Return a copy with metadata and data versions, since the UI shows those of the last event."""
-    return dg.AssetMaterialization(
-        last.asset_key,
-        partition=last.partition,
-        description="Confirmed: it was checked and is up to date.",
-        metadata={**last.metadata, "confirmed": dg.MetadataValue.timestamp(now)},
-        tags=last.tags,
-    )
+        last = event.asset_materialization
+        confirmed.append(  # with all metadata and tags: the UI shows those of the last event
+            dg.AssetMaterialization(
+                last.asset_key,
+                partition=last.partition,
+                description="Confirmed: it was checked and is up to date.",
+                metadata={**last.metadata, "confirmed": dg.MetadataValue.timestamp(now)},
+                tags=last.tags,
+            )
+        )
+    return confirmed
 
 
 def confirm_results(new_snapshot: Callable[[dg.DagsterInstance], Snapshot]) -> dg.SensorDefinition:

@@ -172,13 +172,21 @@ def described(instance: dg.DagsterInstance, work: str) -> str:
     run = instance.get_run_by_id(work)
     if run is None:
         return f"backfill {work} of the daemon"
-    name = f"run {work[:8]} of {_starter(run)}"
+    if FENCE in run.tags or SUBMITTED in run.tags:
+        starter = "another gsum run"
+    else:
+        starter = "the daemon" if {"dagster/sensor_name", WORK} & run.tags.keys() else "the UI"
+    name = f"run {work[:8]} of {starter}"
     log, kinds = instance.event_log_storage, dg.DagsterEventType
     wanted = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_MATERIALIZATION}
     records = log.get_records_for_run(work, of_type=wanted, limit=1000).records
     events = [record.event_log_entry.get_dagster_event() for record in records]
     done = sum(event.event_type == kinds.ASSET_MATERIALIZATION for event in events)
-    planned = sum(map(_n_planned, events))
+    planned = 0
+    for event in events:
+        if event.event_type == kinds.ASSET_MATERIALIZATION_PLANNED:
+            subset = event.asset_materialization_planned_data.partitions_subset
+            planned += 1 if subset is None else len(subset)
     assets = list(dict.fromkeys(e.asset_key.to_user_string() for e in events if e.asset_key))
     if not assets:
         return name
@@ -187,20 +195,6 @@ def described(instance: dg.DagsterInstance, work: str) -> str:
     unit = "buckets" if buckets and len(assets) == 1 else "partitions"
     waits = ", not started yet" if run.status == dg.DagsterRunStatus.QUEUED else ""
     return f"{name}: {first}{more}, {done} of {planned} {unit}{waits}"
-
-
-def _n_planned(event: dg.DagsterEvent) -> int:
-    """Return the number of partitions whose materialization an event announces."""
-    if event.event_type != dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED:
-        return 0
-    subset = event.asset_materialization_planned_data.partitions_subset
-    return 1 if subset is None else len(subset)
-
-
-def _starter(run: dg.DagsterRun) -> str:
-    if FENCE in run.tags or SUBMITTED in run.tags:
-        return "another gsum run"
-    return "the daemon" if "dagster/sensor_name" in run.tags or WORK in run.tags else "the UI"
 
 
 def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
@@ -214,14 +208,14 @@ def _backfills_on(
 ) -> list["private.PartitionBackfill"]:
     """Return the backfills that have not ended and concern a corpus."""
     requested = private.BulkActionsFilter(statuses=[private.BulkActionStatus.REQUESTED])
-    return [b for b in instance.get_backfills(requested) if _concerns(b, graph, corpus)]
-
-
-def _concerns(backfill: "private.PartitionBackfill", graph: AssetGraph, corpus: str) -> bool:
-    if not backfill.is_asset_backfill:
-        return False
-    targets = backfill.get_asset_backfill_data(graph).target_subset.iterate_asset_partitions()
-    return any(corpus in (partition.partition_key or "").split("|") for partition in targets)
+    concerned = []
+    for backfill in instance.get_backfills(requested):
+        if backfill.is_asset_backfill:
+            targets = backfill.get_asset_backfill_data(graph).target_subset
+            keys = [p.partition_key or "" for p in targets.iterate_asset_partitions()]
+            if any(corpus in key.split("|") for key in keys):
+                concerned.append(backfill)
+    return concerned
 
 
 def daemon_is_alive(instance: dg.DagsterInstance) -> bool:

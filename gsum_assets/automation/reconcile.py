@@ -144,16 +144,18 @@ class Reconciler:
         now : Unix time.
         run_id : the run that does it.
         """
-        found = self.look(instance)
+        findings = self.look(instance)
         fail_orphaned_runs(instance, self.leases)
         self.note_missing(instance, now)
-        for corpus in found.unregistered:
+        for corpus in findings.unregistered:
             self.buckets.fix(corpus, self.warehouse.home.corpora / corpus)
             self.requests.add(corpus, self._wanted(corpus) or [])
         forgotten = self.forgetting.forget_deleted(instance, run_id=run_id)
         n_reported, n_wiped = follow_warehouse(instance, self.warehouse.store, self.nodes.values())
         self.warehouse.complete_catalogue(of_others=True)
-        lines = [f"{name}: {', '.join(values)}" for name, values in vars(found).items() if values]
+        lines = [
+            f"{name}: {', '.join(values)}" for name, values in vars(findings).items() if values
+        ]
         if forgotten:
             lines.append(str(forgotten))
         if n_reported or n_wiped:

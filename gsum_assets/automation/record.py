@@ -1,6 +1,6 @@
 """Dagster's record of materializations, which follows the files of the warehouse."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import dagster as dg
 
@@ -50,20 +50,14 @@ def wipe_corpus(
     """Remove the events of a corpus, materializations and observations, from Dagster's record."""
     from gsum_resources.dagster_io.instance_storage import wipe_partitions  # slow: migrations
 
+    latest = instance.event_log_storage.get_latest_storage_id_by_partition
+    kinds = dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION
     for key, definition in definitions.items():
         if definition is None:
             continue
-        known = _recorded(instance, key)
-        wipe_partitions(
-            instance, key, {one for one in known if partition_of(one, definition).corpus == corpus}
-        )
-
-
-def _recorded(instance: dg.DagsterInstance, key: dg.AssetKey) -> Collection[str]:
-    """Return the partitions of an asset with a materialization or an observation."""
-    latest = instance.event_log_storage.get_latest_storage_id_by_partition
-    kinds = dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_OBSERVATION
-    return {partition for kind in kinds for partition in latest(key, kind)}
+        recorded = {partition for kind in kinds for partition in latest(key, kind)}
+        of_corpus = {p for p in recorded if partition_of(p, definition).corpus == corpus}
+        wipe_partitions(instance, key, of_corpus)
 
 
 def _events(

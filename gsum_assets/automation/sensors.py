@@ -13,7 +13,6 @@ import dagster as dg
 from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCILE_CORPORA
 from gsum_assets.automation.processes import CORPUS, UNDER_WAY
 from gsum_assets.automation.reconcile import Reconciler
-from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed, stamp_of
 from gsum_assets.corpus.load import N_BUCKETS, bucket_names
 from gsum_assets.dagster_assets.partitions import buckets as bucket_keys
@@ -56,23 +55,23 @@ def find_changes(
     now : Unix time.
     """
     folders = {name: root / name for name in folders_in(root)}
-    found = Findings({name: stamp for name, stamp in seen.items() if name in folders})
-    found.removed = sorted(name for name in known - folders.keys() if is_removed(root / name))
+    changes = Findings({name: stamp for name, stamp in seen.items() if name in folders})
+    changes.removed = sorted(name for name in known - folders.keys() if is_removed(root / name))
     for name, folder in folders.items():
         stamp = stamp_of(folder)
         if name in known and seen.get(name) == stamp.digest:
             continue
         if not stamp.is_quiet(now):
-            found.left_out.append(f"{name}: its files are still being written")
+            changes.left_out.append(f"{name}: its files are still being written")
             continue
         try:
             accept(root, name)
         except CorpusError as error:
-            found.left_out.append(f"{name}: {error}")
+            changes.left_out.append(f"{name}: {error}")
             continue
-        found.seen[name] = stamp.digest
-        (found.changed if name in known else found.new).append(name)
-    return found
+        changes.seen[name] = stamp.digest
+        (changes.changed if name in known else changes.new).append(name)
+    return changes
 
 
 def watch_corpora(
@@ -107,23 +106,32 @@ def watch_corpora(
             )
         known = frozenset(instance.get_dynamic_partitions("corpora"))
         buckets.reread()
-        found = find_changes(root, known, json.loads(context.cursor or "{}"), accept, now)
-        for line in found.left_out:
+        changes = find_changes(root, known, json.loads(context.cursor or "{}"), accept, now)
+        for line in changes.left_out:
             context.log.warning(line)
         runs = [
-            *(_run(OBSERVE_SOURCES, {CORPUS: corpus}) for corpus in (*found.new, *found.changed)),
-            *_upkeep(reconciler, instance, found.new, now),
+            *(
+                _run(OBSERVE_SOURCES, {CORPUS: corpus})
+                for corpus in (*changes.new, *changes.changed)
+            ),
+            *_upkeep(reconciler, instance, changes.new, now),
         ]
-        added = _missing_buckets(instance, buckets, root, found.new)
-        missing = (f"{corpus}: its folder is missing" for corpus in found.removed)
-        reason = "; ".join([*found.left_out, *missing]) or "no corpus folder changed"
+        numbers = [
+            *(buckets.of(corpus) for corpus in known),
+            *(buckets.needed(corpus, root / corpus) for corpus in changes.new),
+        ]
+        present = set(instance.get_dynamic_partitions("buckets"))
+        wanted = bucket_names(max(numbers, default=N_BUCKETS))
+        added = [name for name in wanted if name not in present]
+        missing = (f"{corpus}: its folder is missing" for corpus in changes.removed)
+        reason = "; ".join([*changes.left_out, *missing]) or "no corpus folder changed"
         return dg.SensorResult(
             run_requests=runs,
             dynamic_partitions_requests=[
-                *([corpora.build_add_request(found.new)] if found.new else []),
+                *([corpora.build_add_request(changes.new)] if changes.new else []),
                 *([bucket_keys.build_add_request(added)] if added else []),
             ],
-            cursor=json.dumps(found.seen),
+            cursor=json.dumps(changes.seen),
             skip_reason=None if runs else reason,
         )
 
@@ -134,9 +142,9 @@ def _upkeep(
     reconciler: Reconciler, instance: dg.DagsterInstance, new: Sequence[str], now: float
 ) -> Iterator[dg.RunRequest]:
     """Yield the runs that let everything agree, unless they were requested recently."""
-    found = reconciler.look(instance, new)
-    if found and _may_start(instance, RECONCILE_CORPORA, {FOUND: found.digest}, now):
-        yield _run(RECONCILE_CORPORA, {FOUND: found.digest})
+    findings = reconciler.look(instance, new)
+    if findings and _may_start(instance, RECONCILE_CORPORA, {FOUND: findings.digest}, now):
+        yield _run(RECONCILE_CORPORA, {FOUND: findings.digest})
     for corpus in reconciler.overdue(instance, now):
         if _may_start(instance, FORGET_CORPUS, {CORPUS: corpus}, now):
             yield _run(FORGET_CORPUS, {CORPUS: corpus})
@@ -159,17 +167,3 @@ def _may_start(
     since = datetime.fromtimestamp(now - _AGAIN_S, UTC)
     last = instance.get_runs(dg.RunsFilter(job_name=job_name, created_after=since), limit=1)
     return not any(tags.items() <= run.tags.items() for run in last)
-
-
-def _missing_buckets(
-    instance: dg.DagsterInstance, buckets: Buckets, root: Path, new: Sequence[str]
-) -> list[str]:
-    """Return the partitions of the dimension `buckets` that corpora need and Dagster lacks."""
-    known = instance.get_dynamic_partitions("corpora")
-    numbers = [
-        *(buckets.of(corpus) for corpus in known),
-        *(buckets.needed(corpus, root / corpus) for corpus in new),
-    ]
-    wanted = bucket_names(max(numbers, default=N_BUCKETS))
-    present = set(instance.get_dynamic_partitions("buckets"))
-    return [name for name in wanted if name not in present]

@@ -33,8 +33,8 @@ class Requests:
         """Return the variants requested for a corpus, or None if nothing was."""
         query = sa.select(REQUESTS.c.variant).where(REQUESTS.c.corpus == corpus)
         with state_of(self._store).reading() as connection:
-            found = set(connection.execute(query).scalars())
-        return frozenset(found - {""}) if found else None
+            methods = set(connection.execute(query).scalars())
+        return frozenset(methods - {""}) if methods else None
 
     def add(self, corpus: str, variants: Collection[str]) -> None:
         """Request the corpus's own tables and these variants, in addition to earlier requests."""
@@ -255,11 +255,11 @@ class Snapshot:
         """Return the requested partitions that are due or depend on a due one, by asset."""
         requested = self.requests.of(corpus) or frozenset()
         wanted = requested if self.scope is None else self.scope
-        found = {
+        partitions_of = {
             key: frozenset(p for p in self.unsettled(key, corpus) if node.is_wanted(p, wanted))
             for key, node in self.nodes.items()
         }
-        return {key: partitions for key, partitions in found.items() if partitions}
+        return {key: partitions for key, partitions in partitions_of.items() if partitions}
 
     def _once(self, what: str, of: object, compute: Callable[[], Any]) -> Any:
         if (what, of) not in self._memo:

@@ -225,16 +225,16 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     for corpus in corpora:  # an unreadable corpus does not stop the others
         try:
             with Console() as console:
-                found = planned(home, corpus, wanted, on_step=console.step)
+                plan_of_corpus = planned(home, corpus, wanted, on_step=console.step)
         except (CorpusError, PlanError) as error:
             click.echo(f"Error: {error}", err=True)
             continue
-        print_plan(found)
-        plans.append(found)
+        print_plan(plan_of_corpus)
+        plans.append(plan_of_corpus)
     if len(plans) > 1:
         print_total(plans)
     if plans:
-        names = " ".join(found.corpus for found in plans)
+        names = " ".join(plan_of_corpus.corpus for plan_of_corpus in plans)
         click.echo(f"next: gsum run {names}" + (f" --methods {methods}" if methods else ""))
     return len(plans) == len(corpora)
 
@@ -276,8 +276,8 @@ def ask(
 
         home = Home.from_environment()
         workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
-        found = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
-    for line in answer_lines(found, home.settings_file, ids):
+        reply = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
+    for line in answer_lines(reply, home.settings_file, ids):
         click.echo(line)
 
 
@@ -308,7 +308,13 @@ def forget(corpus: str, document: str, retrain: bool, yes: bool, original: Path 
             is_clean = _check_forgotten(corpus, document, original)
     else:
         with ended_by_signals(NOTHING_CHANGED):
-            _confirm_forget(corpus, document, yes)
+            from gsum_assets.definitions import pipeline_for
+            from gsum_assets.runner.forget import require_document
+
+            require_document(pipeline_for(Home.from_environment()), corpus, document)
+            question = f"Delete document '{document}' from the folder of '{corpus}'?"
+            if not yes:
+                click.confirm(question, abort=True)
         with ended_by_signals(forgetting(corpus, document)) as ending:
             is_clean = _forget(corpus, document, retrain, ending)
     if not is_clean:
@@ -328,16 +334,6 @@ def _check_forgotten(corpus: str, document: str, original: Path) -> bool:
         done = check_forgotten(pipeline_for(home), instance, corpus, document, original)
     print_search(done)
     return done.is_clean
-
-
-def _confirm_forget(corpus: str, document: str, yes: bool) -> None:
-    """Raise an error if there is no such document, or the user does not want to delete it."""
-    from gsum_assets.definitions import pipeline_for
-    from gsum_assets.runner.forget import require_document
-
-    require_document(pipeline_for(Home.from_environment()), corpus, document)
-    if not yes:
-        click.confirm(f"Delete document '{document}' from the folder of '{corpus}'?", abort=True)
 
 
 def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool:
@@ -473,6 +469,8 @@ def sql(query: str, csv: bool) -> None:
 
     The same views are in $GSUM_HOME/gsum.duckdb for any other DuckDB client.
     """
+    from shutil import get_terminal_size
+
     import duckdb
 
     from gsum_assets.cli.terminal import print_tables
@@ -495,7 +493,8 @@ def sql(query: str, csv: bool) -> None:
                 print_tables(listed)
             else:
                 # `show` alone adds a LIMIT, with which DuckDB 2.0.0 never ends if rows are unnested
-                result.materialize().show(max_rows=60, max_width=_width())
+                width = get_terminal_size((120, 40)).columns
+                result.materialize().show(max_rows=60, max_width=width)
         except duckdb.Error as error:
             message = str(error).split("\n\nLINE ")[0]  # without the excerpt of the query
             raise click.ClickException(f"SQL: {' '.join(message.split())}") from error
@@ -522,12 +521,6 @@ def ui(arguments: Sequence[str]) -> None:
         pipeline_for(home).reconciler.start(instance)
     executable = str(Path(sys.executable).with_name("dagster"))
     sys.exit(serve([executable, "dev", "-w", str(workspace_file()), *arguments]))
-
-
-def _width() -> int:
-    from shutil import get_terminal_size
-
-    return get_terminal_size((120, 40)).columns
 
 
 def script() -> None:

@@ -26,18 +26,17 @@ def next_steps(store: ParquetStore, corpus: str, folder: Path) -> list[str]:
     if not n_rows["chunks"]:
         return []
     if not n_rows["queries"]:
-        return list(_without_questions(store, corpus, folder))
+        question = suggest_question(_first_documents(store, corpus))
+        return [
+            "next:",
+            f"  gsum ask {corpus} {quoted(question)}",
+            *_aligned([("gsum ui", "documents, passages and lineage in the Dagster UI")]),
+            f"{corpus} has no questions to measure answers by; to add some, "
+            "write a line for each to",
+            f"  {folder / QUERIES_FILE}: {_EXAMPLE}",
+            f"  gsum run {corpus} --methods default",
+        ]
     return ["next:", *_aligned(_with_questions(n_rows, corpus))]
-
-
-def _without_questions(store: ParquetStore, corpus: str, folder: Path) -> Iterator[str]:
-    question = suggest_question(_first_documents(store, corpus))
-    yield "next:"
-    yield f"  gsum ask {corpus} {quoted(question)}"
-    yield from _aligned([("gsum ui", "documents, passages and lineage in the Dagster UI")])
-    yield f"{corpus} has no questions to measure answers by; to add some, write a line for each to"
-    yield f"  {folder / QUERIES_FILE}: {_EXAMPLE}"
-    yield f"  gsum run {corpus} --methods default"
 
 
 def _with_questions(n_rows: Mapping[str, int], corpus: str) -> Iterator[tuple[str, str]]:
@@ -71,11 +70,11 @@ def quoted(text: str) -> str:
 def _first_documents(store: ParquetStore, corpus: str) -> list[Text]:
     """Return the first documents by bucket and id, without reading the whole corpus."""
     table = TABLES["documents"]
-    found: list[Text] = []
+    texts: list[Text] = []
     for partition in store.partitions(table, corpus):
         rows, _ = store.read(table, [partition], ["document_id", "title", "text"])
         ordered = sorted(rows.to_pylist(), key=lambda row: row["document_id"])
-        found += [Text(row["title"], row["text"]) for row in ordered]
-        if len(found) >= _N_READ:
+        texts += [Text(row["title"], row["text"]) for row in ordered]
+        if len(texts) >= _N_READ:
             break
-    return found[:_N_READ]
+    return texts[:_N_READ]

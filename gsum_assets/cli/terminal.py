@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 
 from rich.console import Console as Screen
@@ -167,7 +167,14 @@ class Console:
             left = ", ".join(sorted(report.not_materialized))
             self._print(f"not written, because a model is unavailable: {left}", "red")
         if missing := {a: n for a, n in report.missing.items() if a not in report.not_materialized}:
-            self._print(_missing(corpus, missing), "red")
+            assets = list(missing)
+            more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
+            self._print(
+                f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
+                f"({count(sum(missing.values()), 'partition')}); `gsum run {corpus}` tries again, "
+                "and the Dagster UI (`gsum ui`) shows the errors of failed runs",
+                "red",
+            )
         if report.n_others:
             names, n = ", ".join(report.others) or "the corpus's tables", report.n_others
             self._print(f"the daemon continues with {names}: {count(n, 'partition')}", "yellow")
@@ -413,17 +420,6 @@ def _names(assets: Sequence[str]) -> str:
     if len(prefixes) == 1 and all("/" in name for name in assets):
         return f"{prefixes.pop()}: " + ", ".join(name.split("/", 1)[1] for name in assets)
     return ", ".join(assets)
-
-
-def _missing(corpus: str, partitions: Mapping[str, int]) -> str:
-    """Return a message about partitions that are missing after a run."""
-    assets = list(partitions)
-    more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
-    return (
-        f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
-        f"({count(sum(partitions.values()), 'partition')}); `gsum run {corpus}` tries again, and "
-        "the Dagster UI (`gsum ui`) shows the errors of failed runs"
-    )
 
 
 def _where(partitions: Sequence[Partition], plain: bool = False) -> str:

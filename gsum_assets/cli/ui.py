@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 
 import psutil
@@ -28,22 +29,17 @@ def serve(command: Sequence[str]) -> int:
     before = {number: signal.signal(number, note) for number in _SIGNALS}
     process = subprocess.Popen(command, start_new_session=True)
     try:
-        status = _wait(process, received)
+        status = None
+        while status is None and not received:
+            try:
+                status = process.wait(_POLL_S)
+            except subprocess.TimeoutExpired:
+                continue
         end_session(process)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return 128 + received[0] if received else status
-
-
-def _wait(process: subprocess.Popen, received: Sequence[int]) -> int:
-    """Wait for the end of a process or for a signal; return the status, 0 after a signal."""
-    while not received:
-        try:
-            return process.wait(_POLL_S)
-        except subprocess.TimeoutExpired:
-            continue
-    return 0
+    return 128 + received[0] if received else status or 0
 
 
 def end_session(process: subprocess.Popen) -> None:
@@ -65,21 +61,19 @@ def end_session(process: subprocess.Popen) -> None:
 
 def _members(leader: int) -> list[psutil.Process]:
     """Return the living processes of a session, and their children in other sessions."""
-    found = set[psutil.Process]()
+    members = set[psutil.Process]()
     for process in psutil.process_iter():
         try:
             if os.getsid(process.pid) == leader or process.pid == leader:
-                found |= {process, *process.children(recursive=True)}
+                members |= {process, *process.children(recursive=True)}
         except (psutil.Error, ProcessLookupError):
             continue
-    return [process for process in found if _lives(process)]
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
+    living = []
+    for process in members:
+        with suppress(psutil.Error):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                living.append(process)
+    return living
 
 
 def _send(process: psutil.Process, number: int) -> None:

@@ -53,8 +53,8 @@ def _ends(
     """Return the number of characters before each match's end, unless it is inside a sentence."""
     following = np.append(np.flatnonzero(~blank), -1)  # position of each character
     ends = n_before[[match.end() for match in pattern.finditer(text)]]
-    kept = [int(n) for n in ends if not text[following[n] :][:1].islower()]
-    return np.array(kept, np.int64)
+    ends_before = [int(n) for n in ends if not text[following[n] :][:1].islower()]
+    return np.array(ends_before, np.int64)
 
 
 def _hashes(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -67,10 +67,10 @@ def _hashes(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
     sums = np.zeros(n, np.uint64)
     np.cumsum(codes.astype(np.uint64) * powers[:-1], out=sums[1:])
     first = np.maximum(at - _CONTEXT, 0)
-    found = (sums[at] - sums[first]) * _powers(pow(_BASE, -1, 2**64), n)[first]
+    hashes = (sums[at] - sums[first]) * _powers(pow(_BASE, -1, 2**64), n)[first]
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
-    return found ^ (found >> np.uint64(31))
+        hashes = (hashes ^ (hashes >> np.uint64(shift))) * np.uint64(factor)
+    return hashes ^ (hashes >> np.uint64(31))
 
 
 def _powers(base: int, n: int) -> np.ndarray:

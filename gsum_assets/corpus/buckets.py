@@ -34,7 +34,7 @@ class Buckets:
 
     def of(self, corpus: str) -> int:
         """Return the number of buckets of a corpus; the smallest if it is not fixed yet."""
-        return self._found(corpus) or FEWEST_BUCKETS
+        return self._n_stored(corpus) or FEWEST_BUCKETS
 
     def needed(self, corpus: str, folder: Path) -> int:
         """Return the number of buckets of a corpus: the fixed one, or the one of a new corpus.
@@ -45,7 +45,7 @@ class Buckets:
             If the settings cannot be read, or request another number than the fixed one.
         """
         requested = load_settings(folder).buckets
-        n = self._found(corpus) or requested or n_buckets_for(*size_of(folder))
+        n = self._n_stored(corpus) or requested or n_buckets_for(*size_of(folder))
         if requested not in (None, n):
             raise CorpusError(
                 f"{folder / SETTINGS_FILE}: buckets = {requested}, but corpus '{corpus}' has {n} "
@@ -58,7 +58,7 @@ class Buckets:
     def fix(self, corpus: str, folder: Path) -> int:
         """Return the number of buckets of a corpus, fixed now if it is new; see `needed`."""
         n = self.needed(corpus, folder)
-        if self._found(corpus) is None:
+        if self._n_stored(corpus) is None:
             self._counts.add(corpus, n)
             self._known.pop(corpus, None)
             n = self.needed(corpus, folder)  # another process may have fixed it in this moment
@@ -73,7 +73,7 @@ class Buckets:
         """Discard cached numbers: another process may have deleted and created a corpus."""
         self._known.clear()
 
-    def _found(self, corpus: str) -> int | None:
+    def _n_stored(self, corpus: str) -> int | None:
         if corpus not in self._known:
             n = (self._counts.get(corpus) if self._store.state_url else None) or self._listed(
                 corpus

@@ -74,16 +74,16 @@ class Conversion:
         """
         digest = hashlib.blake2b(record.content, digest_size=16).hexdigest()
         key = digest, converter_version(record.converter)
-        found = self._stored(key) or self._converter.convert(record.converter, record.content)
+        converted = self._stored(key) or self._converter.convert(record.converter, record.content)
         self._done[record.document_id] = ConvertedDocument(
             record.document_id,
             *key,
-            found.title,
-            found.text,
-            list(found.page_starts),
-            list(found.labels),
+            converted.title,
+            converted.text,
+            list(converted.page_starts),
+            list(converted.labels),
         )
-        return found
+        return converted
 
     @property
     def done(self) -> list[ConvertedDocument]:
@@ -93,12 +93,12 @@ class Conversion:
     @cached_property
     def _partitions(self) -> dict[tuple[str, str], Partition]:
         """The partition that holds each content and converter."""
-        found = {}
+        partition_of = {}
         for partition in self._store.partitions(_TABLE, self._corpus):
             rows, _ = self._store.read(_TABLE, [partition], ["content_hash", "converter"])
             columns = (rows[name].to_pylist() for name in ("content_hash", "converter"))
-            found.update(dict.fromkeys(zip(*columns, strict=True), partition))
-        return found
+            partition_of.update(dict.fromkeys(zip(*columns, strict=True), partition))
+        return partition_of
 
     def _stored(self, key: tuple[str, str]) -> Converted | None:
         partition = self._partitions.get(key)

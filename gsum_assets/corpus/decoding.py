@@ -164,7 +164,7 @@ def _detected(data: bytes) -> tuple[str, str]:
     unlikely = {
         name: match.chaos - _COHERENCE * match.coherence
         for match in matches
-        for name in (match.encoding, *(one.encoding for one in match.submatch))
+        for name in (match.encoding, *(submatch.encoding for submatch in match.submatch))
     }
     ranked = sorted(unlikely, key=lambda name: _rank(sample, name, unlikely[name]))
     for name in ranked:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from gsum_assets.corpus.queries import Query, Span
+from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.tables import TABLES
 
@@ -30,22 +30,17 @@ def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, li
         chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))
     located, failures = [], []
     for query in queries:
-        found = [
+        relevant = [  # passage and span share at least half of the shorter one
             chunk_id
             for span in query.relevant_spans
             for start, end, chunk_id in sorted(chunks_of[span.document_id])
-            if _holds(start, end, span)
+            if 2 * (min(end, span.end) - max(start, span.start))
+            >= min(end - start, span.end - span.start)
         ]
-        if query.relevant_spans and not found:
+        if query.relevant_spans and not relevant:
             failures.append(
                 f"query '{query.query_id}': its relevant_spans are outside of every passage; "
                 "correct start and end (characters of the document's text)"
             )
-        located.append(_Located(**vars(query), relevant_chunk_ids=list(dict.fromkeys(found))))
+        located.append(_Located(**vars(query), relevant_chunk_ids=list(dict.fromkeys(relevant))))
     return rows_of(TABLES["queries"], located), failures
-
-
-def _holds(start: int, end: int, span: Span) -> bool:
-    """Return whether passage and span share at least half of the shorter one."""
-    shared = min(end, span.end) - max(start, span.start)
-    return 2 * shared >= min(end - start, span.end - span.start)

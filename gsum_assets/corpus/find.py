@@ -35,7 +35,14 @@ def find_corpus(root: Path, corpus: str) -> Path:
     known = corpora_in(root)
     # a folder elsewhere was passed instead of a corpus name
     if corpus and Path(corpus).is_dir():
-        raise CorpusError(_about_a_folder(root, Path(corpus)))
+        folder = Path(corpus)
+        if folder.resolve().parent == root.resolve():
+            name = folder.resolve().name
+            raise CorpusError(f"'{folder}' is the folder of a corpus; name the corpus: '{name}'")
+        command = f"gsum init {quote(str(folder))}"
+        raise CorpusError(
+            f"'{folder}' is a folder and not the name of a corpus; run `{command}` first"
+        )
     if problem:
         raise CorpusError(f"corpus '{corpus}': {problem}")
     if not known:
@@ -67,10 +74,3 @@ def no_corpus(root: Path) -> str:
         f"there is no corpus in {root} yet: put a folder with documents there, or turn a folder "
         "elsewhere into a corpus with `gsum init FOLDER`"
     )
-
-
-def _about_a_folder(root: Path, folder: Path) -> str:
-    if folder.resolve().parent == root.resolve():
-        return f"'{folder}' is the folder of a corpus; name the corpus: '{folder.resolve().name}'"
-    command = f"gsum init {quote(str(folder))}"
-    return f"'{folder}' is a folder and not the name of a corpus; run `{command}` first"

@@ -202,7 +202,11 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
     if file.size > max_bytes:
         ends = b"%d\0" % file.size + _ends(file.path, file.size)
         return Record(document_id, name, 0, ends, problem=too_large(file.size, max_bytes))
-    content = _content(file.path, max_bytes)
+    if isinstance(file.path, RemoteFile):
+        content = file.path.read_bytes()
+    else:  # if it grew beyond `max_bytes`, no more is read than shows it
+        with open_regular(file.path) as stream:
+            content = stream.read(max_bytes + 1)
     if len(content) > max_bytes:
         problem = too_large(len(content), max_bytes)
         return Record(document_id, name, 0, content, problem=problem)
@@ -210,14 +214,6 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
     title = "" if has_plain_id else file_title(file.name)
     text = None if converter else content
     return Record(document_id, name, 0, content, text=text, converter=converter, name=title)
-
-
-def _content(path: Path | RemoteFile, max_bytes: int) -> bytes:
-    """Return the content of a file; if it grew beyond `max_bytes`, no more than shows it."""
-    if isinstance(path, RemoteFile):
-        return path.read_bytes()
-    with open_regular(path) as stream:
-        return stream.read(max_bytes + 1)
 
 
 def _ends(path: Path | RemoteFile, size: int) -> bytes:

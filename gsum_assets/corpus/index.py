@@ -38,20 +38,20 @@ def _documents(inputs: Inputs) -> Result:
     on_page = reporter(f"converting files of {inputs.corpus}: pages", inputs.log)
     with Conversion(inputs.warehouse, inputs.corpus, on_page) as conversion:
         listed_ids = set(listed["document_id"].to_pylist())
-        taken = take(folder, load_settings(folder), conversion.convert, listed_ids)
+        read = take(folder, load_settings(folder), conversion.convert, listed_ids)
     versions = inputs.versions.get("source_documents", {})
     listed_versions = {p: version for p, version in versions.items() if p.corpus == inputs.corpus}
-    versions.update(observe.changed_since(inputs.warehouse, listed_versions, taken.listing))
+    versions.update(observe.changed_since(inputs.warehouse, listed_versions, read.listing))
     other_tables: Mapping[str, Sequence[Any]] = {
-        "rejected_documents": taken.rejected,
+        "rejected_documents": read.rejected,
         "converted_documents": conversion.done,
-        "document_sections": taken.sections,
+        "document_sections": read.sections,
     }
     return Result(
-        rows_of(TABLES["documents"], taken.documents),
+        rows_of(TABLES["documents"], read.documents),
         [
             f"{inputs.corpus}/{document.file}: rejected: {document.reason}"
-            for document in taken.rejected
+            for document in read.rejected
             if not document.is_other_type
         ],
         {name: rows_of(TABLES[name], items) for name, items in other_tables.items()},
@@ -96,18 +96,13 @@ def _queries(inputs: Inputs) -> Result:
 
     def shown() -> Mapping[str, Any]:
         named = {"problems": failures[:_FAILURES_SHOWN]} if failures else {}
-        counts = {"questions": Markdown(_counts(rows)), "left_out": len(failures)}
-        return {"queries": {**counts, **named}}
+        groups = rows.group_by(["split", "kind"]).aggregate([("query_id", "count")])
+        counts = sorted(zip(*(column.to_pylist() for column in groups.columns), strict=True))
+        lines = [f"| {split} | {kind} | {n:,} |" for split, kind, n in counts]
+        grid = "\n".join(["| split | kind | questions |", "|---|---|---:|", *lines])
+        return {"queries": {"questions": Markdown(grid), "left_out": len(failures), **named}}
 
     return Result(rows, failures, shown=shown)
-
-
-def _counts(questions: pa.Table) -> str:
-    """Return the number of questions of each split and kind, as a Markdown table."""
-    counts = questions.group_by(["split", "kind"]).aggregate([("query_id", "count")])
-    rows = sorted(zip(*(counts[name].to_pylist() for name in counts.column_names), strict=True))
-    lines = [f"| {split} | {kind} | {n:,} |" for split, kind, n in rows]
-    return "\n".join(["| split | kind | questions |", "|---|---|---:|", *lines])
 
 
 def _query_embeddings(inputs: Inputs) -> pa.Table:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -121,8 +121,8 @@ def found_in(folder: Path) -> str:
         if not is_own(file.name) and not file.problem:
             kind = file.path.suffix.lower() or "without extension"
             (unread if is_other_type(file.name) else counts)[kind] += 1
-    found = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
-    return found + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
+    clause = f"found {_listed(counts)}" if counts else f"found no documents; {READS}"
+    return clause + (f"; not read: {_listed(unread)} ({READS})" if unread and counts else "")
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -147,10 +147,12 @@ def _table(
     inner = {}
     for name, field in model.model_fields.items():
         nested = tables.get(name) if not path else None
-        nested = nested or _model_of(field.annotation)
+        kinds = (field.annotation, *get_args(field.annotation))
+        models = (k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel))
+        nested = nested or next(models, None)
         if nested is not None:
             inner[name] = nested
-        elif not _is_free_table(field):
+        elif field.default_factory is not dict:
             yield from _key(name, field)
     for name, nested in inner.items():
         inside = f"{path}.{name}".lstrip(".")
@@ -161,34 +163,16 @@ def _table(
         yield from _table(inside, nested, {})
 
 
-def _model_of(annotation: Any) -> type[BaseModel] | None:
-    return next(
-        (
-            kind
-            for kind in (annotation, *get_args(annotation))
-            if isinstance(kind, type) and issubclass(kind, BaseModel)
-        ),
-        None,
-    )
-
-
-def _is_free_table(field: FieldInfo) -> bool:
-    return field.default_factory is dict
-
-
 def _key(name: str, field: FieldInfo) -> Iterator[str]:
     default = field.get_default(call_default_factory=True)
     yield from _comment(field.description or "")
+    if isinstance(default, tuple | set | frozenset):
+        default = list(default)
     unset = default is None or default is PydanticUndefined
-    yield f"# {name} = " + ("…  (unset)" if unset else _value(default))
+    # the syntax of JSON is that of TOML for these types
+    value = "…  (unset)" if unset else json.dumps(default, ensure_ascii=False)
+    yield f"# {name} = {value}"
 
 
 def _comment(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent="## ", subsequent_indent="## ")
-
-
-def _value(value: Any) -> str:
-    """Return a value in TOML syntax, which is that of JSON for the types used."""
-    if isinstance(value, tuple | set | frozenset):
-        value = list(value)
-    return json.dumps(value, ensure_ascii=False)

@@ -30,7 +30,13 @@ def intake(n_documents: int, rejected: pa.Table) -> str:
     line : `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.
     """
     unread = others_by_type(rejected)
-    reasons = [f"{_location(row)}: {_short(row['reason'])}" for row in real_rejections(rejected)]
+    reasons = []
+    for row in real_rejections(rejected):
+        location = f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
+        reason = row["reason"]
+        if len(reason) > _REASON_CHARS:
+            reason = reason[: _REASON_CHARS - 1] + "…"
+        reasons.append(f"{location}: {reason}")
     clauses = [f"{n_documents:,} {'document' if n_documents == 1 else 'documents'}"]
     if reasons:
         named = [*reasons[:SHOWN], *(["…"] if len(reasons) > SHOWN else [])]
@@ -68,19 +74,8 @@ def real_rejections(rejected: pa.Table) -> Sequence[dict]:
 
 def others_by_type(rejected: pa.Table) -> list[tuple[str, int]]:
     """Return unread file name extensions with their counts, most frequent first."""
-    files = rejected.filter(rejected["is_other_type"])["file"].to_pylist()
-    counts = Counter(_type(file) for file in files)
+    counts = Counter[str]()
+    for file in rejected.filter(rejected["is_other_type"])["file"].to_pylist():
+        name, dot, suffix = file.rpartition("/")[2].rpartition(".")
+        counts[f".{suffix.lower()}" if dot and name else "without extension"] += 1
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _type(file: str) -> str:
-    name, dot, suffix = file.rpartition("/")[2].rpartition(".")
-    return f".{suffix.lower()}" if dot and name else "without extension"
-
-
-def _location(row: dict) -> str:
-    return f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= _REASON_CHARS else reason[: _REASON_CHARS - 1] + "…"

@@ -54,7 +54,7 @@ class ListedFile:
 
 def shown_name(name: str) -> str:
     """Return a name that can be stored and printed: escapes instead of control characters."""
-    return _UNSHOWN.sub(lambda found: ascii(found[0])[1:-1], name)
+    return _UNSHOWN.sub(lambda match: ascii(match[0])[1:-1], name)
 
 
 def list_files(folder: Path) -> Iterator[ListedFile]:
@@ -79,7 +79,10 @@ def list_files(folder: Path) -> Iterator[ListedFile]:
         prefix, above, in_link = pending.pop()
         try:
             with os.scandir(folder / prefix) as entries:
-                children = sorted((e for e in entries if not e.name.startswith(_HIDDEN)), key=_name)
+                children = sorted(
+                    (e for e in entries if not e.name.startswith(_HIDDEN)),
+                    key=lambda entry: entry.name,
+                )
         except FileNotFoundError:  # deleted since its folder was listed
             continue
         except OSError as error:
@@ -103,10 +106,6 @@ def list_files(folder: Path) -> Iterator[ListedFile]:
         pending += reversed(below)
 
 
-def _name(entry: os.DirEntry[str]) -> str:
-    return entry.name
-
-
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
@@ -119,29 +118,22 @@ def _listed(entry: os.DirEntry[str], prefix: str) -> ListedFile | tuple[int, int
     except OSError as error:
         if not entry.is_symlink() and error.errno == errno.ENOENT:
             return None
-        problem = _about_link(error) if entry.is_symlink() else unreadable(error)
+        if entry.is_symlink() and error.errno == errno.ELOOP:
+            problem = "is a link that leads back to itself; remove it, or let it name a file"
+        elif entry.is_symlink() and error.errno in (errno.ENOENT, errno.ENOTDIR):
+            problem = "is a link to what does not exist; restore its target, or remove the link"
+        else:
+            problem = unreadable(error)
         return ListedFile(name, path, problem=problem)
     if stat.S_ISDIR(status.st_mode):
         return _identity(status)
     version = status.st_size, status.st_mtime_ns
-    problem = _special(status.st_mode)
+    problem = ""
+    if not stat.S_ISREG(status.st_mode):
+        kinds = (kind for is_kind, kind in _KINDS if is_kind(status.st_mode))
+        kind = next(kinds, "of an unknown kind")
+        problem = f"is {kind} and no file; remove it, or put a file in its place"
     return ListedFile(name, path, status.st_size, version, status.st_mtime, problem)
-
-
-def _special(mode: int) -> str:
-    """Return a reason against reading what is no regular file, "" for a regular file."""
-    if stat.S_ISREG(mode):
-        return ""
-    kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "of an unknown kind")
-    return f"is {kind} and no file; remove it, or put a file in its place"
-
-
-def _about_link(error: OSError) -> str:
-    if error.errno == errno.ELOOP:
-        return "is a link that leads back to itself; remove it, or let it name a file"
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return "is a link to what does not exist; restore its target, or remove the link"
-    return unreadable(error)
 
 
 def open_regular(path: Path | RemoteFile) -> IO[bytes]:

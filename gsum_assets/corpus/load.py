@@ -105,13 +105,13 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
     """
     fingerprint = settings.reading_fingerprint()
     records = read_records(folder, settings.documents.max_bytes, None, settings.documents.columns)
-    found, has_document = [], False
+    listed, has_document = [], False
     for record in records:
-        found.append(_listed(record, fingerprint))
+        listed.append(_listed(record, fingerprint))
         has_document |= not record.is_other_type
     if not has_document:
         raise _no_document(folder)
-    return found
+    return listed
 
 
 def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
@@ -143,10 +143,10 @@ def load(
 ) -> tuple[list[Document], list[Rejected]]:
     """Return the documents of a corpus folder, and the rejected ones: two fields of `take`."""
     with Converter() as converter:
-        taken = take(
+        read = take(
             folder, settings, lambda r: converter.convert(r.converter, r.content), document_ids
         )
-    return taken.documents, taken.rejected
+    return read.documents, read.rejected
 
 
 def take(
@@ -199,8 +199,10 @@ def take_records(records: Iterable[Record], settings: CorpusSettings, convert: C
             if record.problem is None and record.document_id in documents:
                 location = locations[record.document_id]
                 raise _UnusableError(f"id already used by {location}; rename one of the two")
-            converted = _converted(record, convert)
-            document = _document(_with_text(record, converted), settings.documents.max_bytes)
+            converted = convert(record) if record.converter and record.problem is None else None
+            if converted is not None:
+                record = replace(record, title=converted.title, text=converted.text)
+            document = _document(record, settings.documents.max_bytes)
         except (_UnusableError, ConversionError) as reason:
             rejected.append(
                 Rejected(
@@ -218,17 +220,6 @@ def take_records(records: Iterable[Record], settings: CorpusSettings, convert: C
                 ", line 0"
             )
     return Taken(list(documents.values()), sections, rejected, listing)
-
-
-def _converted(record: Record, convert: Convert) -> Converted | None:
-    """Return the converted text of a record; None if it is text or cannot be used."""
-    return convert(record) if record.converter and record.problem is None else None
-
-
-def _with_text(record: Record, converted: Converted | None) -> Record:
-    if converted is None:
-        return record
-    return replace(record, title=converted.title, text=converted.text)
 
 
 def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:
@@ -281,8 +272,8 @@ def _cites(record: Record) -> tuple[str, ...] | None:
     if record.cites is None:
         return None
     if not isinstance(record.cites, list):
-        found = type(record.cites).__name__
-        raise _UnusableError(f"cites is a {found}, not a list of ids; put them into a list")
+        kind = type(record.cites).__name__
+        raise _UnusableError(f"cites is a {kind}, not a list of ids; put them into a list")
     ids = (str(cited) if type(cited) is int else cited for cited in record.cites)
     return tuple(dict.fromkeys(_string("id in cites", cited) for cited in ids))
 
@@ -301,8 +292,10 @@ def _decoded(name: str, value: Any) -> tuple[str, str | None]:
 
 def _bytes(value: Any) -> bytes | None:
     """Return undecoded bytes: those of a file, or a cell that was not UTF-8; None for a string."""
-    if isinstance(value, str) and not value.isascii() and _escaped(value):
-        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, str) and not value.isascii():
+        surrogates = [c for c in value if "\ud800" <= c <= "\udfff"]
+        if surrogates and all("\udc80" <= c <= "\udcff" for c in surrogates):
+            return value.encode("utf-8", "surrogateescape")
     return value if isinstance(value, bytes) else None
 
 
@@ -327,9 +320,3 @@ def _string(name: str, value: Any) -> str:
             f"the {name} has half a surrogate pair at character {error.start}; repair it"
         ) from error
     return value
-
-
-def _escaped(value: str) -> bool:
-    """Return whether all surrogates stand for single bytes that were not UTF-8."""
-    surrogates = [c for c in value if "\ud800" <= c <= "\udfff"]
-    return bool(surrogates) and all("\udc80" <= c <= "\udcff" for c in surrogates)

@@ -20,8 +20,8 @@ def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
     location : `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,
         `section "Scope › Exceptions"`, or "" if the document has none before `end`.
     """
-    own = rows.filter(pc.equal(rows["document_id"], document_id))
-    sections = own.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
+    of_document = rows.filter(pc.equal(rows["document_id"], document_id))
+    sections = of_document.sort_by([("start", "ascending"), ("position", "ascending")]).to_pylist()
     pages = [row for row in sections if row["kind"] != "heading"]
     if pages:
         return (_pages if pages[0]["kind"] in _NUMBERED else _labels)(pages, start, end)

@@ -4,7 +4,6 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,12 +38,12 @@ def documents(
     folder = warehouse.home.corpora / corpus
     try:
         n_buckets = Buckets(warehouse.store).fix(corpus, folder)
-        found = scan(folder, load_settings(folder))
+        listed = scan(folder, load_settings(folder))
     except CorpusError as error:
         log.warning(str(error))
         return {}
     by_bucket: dict[str, list[SourceDocument]] = {name: [] for name in bucket_names(n_buckets)}
-    for document in found:
+    for document in listed:
         by_bucket[bucket_of(document.document_id, n_buckets)].append(document)
     return {
         Partition(corpus, bucket): _keep(
@@ -107,20 +106,15 @@ def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[
             if content is not None:
                 hashes[name] = hashlib.blake2b(content, digest_size=16).hexdigest()
         elif file.is_file():
-            hashes[name] = _digest(file)
+            try:
+                with open_regular(file) as stream:
+                    digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))  # type: ignore[arg-type]
+                hashes[name] = digest.hexdigest()
+            except OSError as error:  # the step that reads the file fails
+                hashes[name] = unreadable(error)
     columns = [pa.array(list(column), pa.string()) for column in (hashes, hashes.values())]
     rows = pa.table(columns, schema=table.schema)
     return _keep(warehouse.store, table, Partition(corpus), rows)
-
-
-def _digest(file: Path) -> str:
-    """Return the hash of a file's bytes, or why it cannot be read: the step that reads it fails."""
-    try:
-        with open_regular(file) as stream:
-            digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16))  # type: ignore[arg-type]
-    except OSError as error:
-        return unreadable(error)
-    return digest.hexdigest()
 
 
 def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Table) -> str:

@@ -147,7 +147,10 @@ def queries_in(
         try:
             query = _query(json.loads(content.decode("utf-8")))
         except ValidationError as error:
-            failures.append(f"{where}{_name(content)}: {_line_errors(error)}")
+            row = json.loads(content)
+            query_id = row.get("query_id") if isinstance(row, dict) else None
+            name = f", query {query_id!r}" if query_id else ""
+            failures.append(f"{where}{name}: {_line_errors(error)}")
             continue
         except (ValueError, RecursionError) as error:
             failures.append(f"{where}: not JSON in UTF-8 ({error}); correct the line")
@@ -222,13 +225,6 @@ def content_query_id(text: str, document_id: str | None) -> str:
     """Return the id of a query that has none: a hash of its text and document."""
     content = json.dumps([text, document_id]).encode()
     return "q" + hashlib.blake2b(content, digest_size=10).hexdigest()
-
-
-def _name(content: bytes) -> str:
-    """Return the query's id for a message, or "" where the line has none."""
-    row = json.loads(content)
-    query_id = row.get("query_id") if isinstance(row, dict) else None
-    return f", query {query_id!r}" if query_id else ""
 
 
 def _line_errors(error: ValidationError) -> str:

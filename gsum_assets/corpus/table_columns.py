@@ -78,15 +78,12 @@ def _text_column(names: Sequence[str], rows: list[Mapping[str, Any]], wanted: Co
     for candidates in (plain, named, long):
         if len(candidates) == 1 and len(candidates[0]) <= _LONGEST_NAME:
             return candidates[0]
-    raise UnclearColumnsError(_unclear(names, named or long))
-
-
-def _unclear(names: Sequence[str], candidates: Sequence[str]) -> str:
+    candidates = named or long
     shown = ", ".join(_printable(name) for name in names[:_SHOWN])
     more = ", …" if len(names) > _SHOWN else ""
     reason = "several may be" if len(candidates) > 1 else "none is certainly"
     example = _printable((candidates or names)[0])
-    return (
+    raise UnclearColumnsError(
         f"a table with the columns {shown}{more}, of which {reason} the text; name it in "
         f'[documents] of corpus.toml, as text_column = "{example}", or move the file'
     )

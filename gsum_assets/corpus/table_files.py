@@ -155,12 +155,14 @@ def _row_record(
     ----------
     used : counts of the hashes so far, to number equal rows.
     """
-    found = values.get(columns.id)
-    has_id = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
+    given_id = values.get(columns.id)
+    has_id = (
+        isinstance(given_id, str | int) and not isinstance(given_id, bool) and str(given_id).strip()
+    )
     if has_id and columns.is_unique:
-        document_id = str(found)
+        document_id = str(given_id)
     elif has_id:
-        document_id = f"{prefix}:{found}"
+        document_id = f"{prefix}:{given_id}"
     else:
         digest = hashlib.blake2b(row.content, digest_size=6).hexdigest()
         used[digest] += 1
@@ -232,14 +234,14 @@ def _parquet_rows(stream: IO[bytes], file: str, wanted: ColumnNames) -> Iterator
         if problem := _missing_columns(names, wanted):
             yield broken_record(file, 0, repr(names).encode(), problem)
             return
-        own = _wanted_columns(names, wanted)
-        used = ("document_id", own.id, own.title, own.text, "cites")
+        own_columns = _wanted_columns(names, wanted)
+        used = ("document_id", own_columns.id, own_columns.title, own_columns.text, "cites")
         columns = [name for name in dict.fromkeys(used) if name in names]
         for batch in source.iter_batches(batch_size=64, columns=columns):
             for values in zip(*(cells(batch[name]) for name in columns), strict=True):
                 row += 1
                 named = dict(zip(columns, values, strict=True))
-                yield named_record(named, file, row, repr(values).encode(), own)
+                yield named_record(named, file, row, repr(values).encode(), own_columns)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # Arrow reports damage as a plain OSError; its subclasses come from disk or network.
         if isinstance(error, OSError) and type(error) is not OSError:

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import IO, Any
 
 from gsum_assets.corpus.records import PIECE, too_large
@@ -140,7 +141,8 @@ def csv_header(stream: IO[bytes], max_bytes: int) -> tuple[list[str], Iterator[R
     delimiter = max(
         _DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), []))
     )
-    reader = csv.reader(_then(first, text), delimiter=delimiter, strict=True)
+    lines = chain([first] if first else [], text)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     header = [name.strip() for name in next(reader, [])]
     return header, _csv_rows(reader, header)
 
@@ -150,12 +152,6 @@ def encoding_of(stream: IO[bytes]) -> str:
     mark = stream.read(2)
     stream.seek(0)
     return "utf-16" if mark in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-
-
-def _then(first: str, rest: Iterator[str]) -> Iterator[str]:
-    if first:
-        yield first
-    yield from rest
 
 
 def _csv_rows(reader: Any, header: Sequence[str]) -> Iterator[Row]:
@@ -177,10 +173,7 @@ def _csv_rows(reader: Any, header: Sequence[str]) -> Iterator[Row]:
             yield Row(line, number, content, problem=problem)
         elif values:
             row: dict[str, Any] = dict(zip(header, values, strict=True))
-            row["cites"] = _ids_of_cell(row.get("cites", ""))
+            cell = row.get("cites", "")
+            cited = [cited.strip() for cited in cell.split(";") if cited.strip()]
+            row["cites"] = cited if cell.strip() else None
             yield Row(line, number, content, row)
-
-
-def _ids_of_cell(cell: str) -> list[str] | None:
-    """Return the ids in a cell, separated by ";"; None for a blank cell."""
-    return [cited.strip() for cited in cell.split(";") if cited.strip()] if cell.strip() else None

@@ -62,13 +62,13 @@ def word_pieces(texts: Sequence[str], tokenizer: Tokenizer) -> list[Pieces]:
             [texts[i][start:end] for i, start, end in batch], add_special_tokens=False
         )
         for (i, start, _), encoding in zip(batch, encodings, strict=True):
-            found = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) + start
+            offsets = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) + start
             is_unknown = np.array(encoding.ids, dtype=np.int64) == unknown
-            spans[i].append(np.column_stack([found, is_unknown]))
+            spans[i].append(np.column_stack([offsets, is_unknown]))
     empty = np.zeros((0, 3), dtype=np.int64)
     return [
-        _pieces(text, np.concatenate([empty, *found]))
-        for text, found in zip(texts, spans, strict=True)
+        _pieces(text, np.concatenate([empty, *offsets]))
+        for text, offsets in zip(texts, spans, strict=True)
     ]
 
 

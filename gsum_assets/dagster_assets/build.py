@@ -62,11 +62,17 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         for name, purpose in step.writes.items()
     }
 
+    partitions = corpora
+    if declared.level == DOCUMENT_LEVEL:
+        partitions = corpus_buckets
+    elif declared.level == RESULT:
+        partitions = corpus_variants(declared.variants)
+
     @dg.multi_asset(
         name=declared.name.replace("/", "__"),
         outs=outs,
         ins=_ins(declared),
-        partitions_def=_partitions(declared),
+        partitions_def=partitions,
         backfill_policy=(
             dg.BackfillPolicy.multi_run(buckets_per_run)
             if declared.level == DOCUMENT_LEVEL
@@ -80,9 +86,9 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
         warehouse: WarehouseIO = context.resources.io_manager
-        partitions = warehouse.existing([partition_of(key) for key in context.partition_keys])
+        existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
         results = []
-        for inputs, result in declared.make(read, partitions, _around(context)):
+        for inputs, result in declared.make(read, existing, _around(context)):
             _report(context, declared, inputs, result)
             results.append((inputs, result._replace(shown=dict)))  # frees what `shown` refers to
         tables = declared.joined(results)
@@ -92,19 +98,15 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
     return make
 
 
-def _partitions(declared: Declared) -> dg.PartitionsDefinition:
-    if declared.level == DOCUMENT_LEVEL:
-        return corpus_buckets
-    return corpus_variants(declared.variants) if declared.level == RESULT else corpora
-
-
 def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
     """Return the inputs of a step, from all partitions that its own depend on."""
     ins = {}
     for name in declared.reads:
         if name in declared.by_index:
             columns = declared.step.dictionaries
-            tables = {declared.table(own).name: columns.get(own, ()) for own in declared.by_index}
+            tables = {
+                declared.table(table).name: columns.get(table, ()) for table in declared.by_index
+            }
             ins[INDEX] = dg.AssetIn(
                 [declared.group, INDEX], partition_mapping=to_corpus, metadata=as_tables(tables)
             )

@@ -52,15 +52,15 @@ class Failing:
     def read(self) -> dict[str, set[Scope]]:
         """Return the scopes by name of check."""
         try:
-            kept = json.loads(self._store.fs.cat_file(self._path))
+            stored = json.loads(self._store.fs.cat_file(self._path))
         except FileNotFoundError:
             return {}
-        return {name: {(c, m) for c, m in scopes} for name, scopes in kept.items()}
+        return {name: {(c, m) for c, m in scopes} for name, scopes in stored.items()}
 
     def write(self, failing: Mapping[str, Collection[Scope]]) -> None:
         """Replace the stored scopes."""
-        kept = {name: sorted(scopes, key=_label) for name, scopes in sorted(failing.items())}
-        self._store.replace_file(self._path, json.dumps(kept).encode())
+        stored = {name: sorted(scopes, key=_label) for name, scopes in sorted(failing.items())}
+        self._store.replace_file(self._path, json.dumps(stored).encode())
 
 
 def in_turn(subject: Subject, store: ParquetStore) -> AbstractContextManager[None]:
@@ -89,49 +89,32 @@ def evaluate(
     memory = Failing(store, subject.name)
     before = memory.read()
     findings: dict[str, dict[Scope, Finding]] = {check.name: {} for check in checks}
-    of_run = _scopes(_everything(subject, store) if written is None else written)
+    if written is None:
+        written = [p for p in store.partitions(subject.table) if p.method in subject.methods]
+    of_run: dict[Scope, set[Partition]] = defaultdict(set)
+    for partition in written:
+        of_run[partition.corpus, partition.method].add(partition)
     failed_before = {scope for name in findings for scope in before.get(name, ())}
     for scope in sorted(of_run.keys() | failed_before, key=_label):
-        whole = _whole(subject, store, scope)
+        corpus, method = scope
+        whole = tuple(p for p in store.partitions(subject.table, corpus) if p.method == method)
         fresh = tuple(p for p in whole if p in of_run.get(scope, ()))
         inputs = CheckInputs(subject, store, lineage, fresh, whole)
         every = inputs if fresh == whole else CheckInputs(subject, store, lineage, whole, whole)
         for check in checks:
             chosen = every if scope in before.get(check.name, ()) else inputs
             if chosen.checked:
-                findings[check.name][scope] = _run_check(check, chosen)
-    failing = {name: set(_failures(found)) for name, found in findings.items()}
+                try:
+                    finding = check.run(chosen)
+                except Exception as error:  # a failed check; it does not fail the run
+                    problem = f"could not be checked: {type(error).__name__}: {error}"
+                    finding = Finding("", problem, 1, broke=True)
+                findings[check.name][scope] = finding
+    failing = {name: set(_failures(by_scope)) for name, by_scope in findings.items()}
     after = {name: scopes for name, scopes in (before | failing).items() if scopes}
     if after != before:
         memory.write(after)
     return [_verdict(check, findings[check.name]) for check in checks]
-
-
-def _everything(subject: Subject, store: ParquetStore) -> list[Partition]:
-    """Return all partitions of the asset's table that have a file."""
-    return [p for p in store.partitions(subject.table) if p.method in subject.methods]
-
-
-def _whole(subject: Subject, store: ParquetStore, scope: Scope) -> tuple[Partition, ...]:
-    """Return the partitions of a corpus (and method) that have a file."""
-    corpus, method = scope
-    return tuple(p for p in store.partitions(subject.table, corpus) if p.method == method)
-
-
-def _scopes(partitions: Sequence[Partition]) -> Mapping[Scope, set[Partition]]:
-    """Return partitions by corpus and method."""
-    scopes: dict[Scope, set[Partition]] = defaultdict(set)
-    for partition in partitions:
-        scopes[partition.corpus, partition.method].add(partition)
-    return scopes
-
-
-def _run_check(check: Check, inputs: CheckInputs) -> Finding:
-    """Run a check; an error in it is a failed check and does not fail the run."""
-    try:
-        return check.run(inputs)
-    except Exception as error:
-        return Finding("", f"could not be checked: {type(error).__name__}: {error}", 1, broke=True)
 
 
 def _failures(findings: Mapping[Scope, Finding]) -> dict[Scope, Finding]:

@@ -37,13 +37,19 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
     )
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
         models: ModelsIO = context.resources.models
-        found = {name: models.models.version(name)}
+        versions = {name: models.models.version(name)}
         if name == "language_model":  # also models of single kinds of work
-            found |= {work: models.models.version(work) for work in WORK}
-            found = {key: own for key, own in found.items() if key == name or own != found[name]}
+            versions |= {work: models.models.version(work) for work in WORK}
+            versions = {
+                key: version
+                for key, version in versions.items()
+                if key == name or version != versions[name]
+            }
         return dg.ObserveResult(
-            data_version=dg.DataVersion(hash_texts(list(found.values()))),
-            metadata={"identity" if key == name else key: own for key, own in found.items()},
+            data_version=dg.DataVersion(hash_texts(list(versions.values()))),
+            metadata={
+                "identity" if key == name else key: version for key, version in versions.items()
+            },
         )
 
     return observe

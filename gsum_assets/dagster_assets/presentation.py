@@ -22,19 +22,19 @@ def presented(
     An asset's own description is appended as its purpose. Observed assets are returned unchanged:
     Dagster cannot map them; those with a table use `observed_table` in their declaration.
     """
+
+    def with_table(spec: dg.AssetSpec) -> dg.AssetSpec:
+        table = table_of(spec.key.path)
+        return spec.replace_attributes(
+            description=described(table.name, spec.description or ""),
+            metadata={**of_table(table), **spec.metadata},
+            kinds={STORED_AS, *(spec.kinds or {MADE_BY})},
+        )
+
     return [
-        asset.map_asset_specs(_presented) if isinstance(asset, dg.AssetsDefinition) else asset
+        asset.map_asset_specs(with_table) if isinstance(asset, dg.AssetsDefinition) else asset
         for asset in assets
     ]
-
-
-def _presented(spec: dg.AssetSpec) -> dg.AssetSpec:
-    table = table_of(spec.key.path)
-    return spec.replace_attributes(
-        description=described(table.name, spec.description or ""),
-        metadata={**of_table(table), **spec.metadata},
-        kinds={STORED_AS, *(spec.kinds or {MADE_BY})},
-    )
 
 
 def observed_table(name: str, purpose: str) -> dict[str, Any]:

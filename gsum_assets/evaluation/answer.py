@@ -83,7 +83,16 @@ def answer_questions(
     ]
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
-    rows = [_row(key, reply) for key, reply in answered if isinstance(reply, Completion)]
+    rows = [
+        {
+            "query_id": key[0],
+            "sample": key[1],
+            "text": reply.text,
+            **spent(reply),
+        }
+        for key, reply in answered
+        if isinstance(reply, Completion)
+    ]
     rows += [
         {"query_id": key[0], "sample": key[1], "text": NOTHING_FOUND, **NO_USAGE}
         for key, read in passages.items()
@@ -215,12 +224,12 @@ def reading_order(passages: Sequence[dict]) -> list[dict]:
     documents: dict[str, list[dict]] = {}
     for row in passages:
         documents.setdefault(row["document_id"] or "", []).append(row)
-    return [row for rows in documents.values() for row in sorted(rows, key=_position)]
 
+    def position(row: dict) -> tuple[bool, int, str]:
+        is_elsewhere = row["position"] is None
+        return is_elsewhere, row["rank"] if is_elsewhere else row["position"], row["text"]
 
-def _position(row: dict) -> tuple[bool, int, str]:
-    is_elsewhere = row["position"] is None
-    return is_elsewhere, row["rank"] if is_elsewhere else row["position"], row["text"]
+    return [row for rows in documents.values() for row in sorted(rows, key=position)]
 
 
 def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
@@ -228,18 +237,9 @@ def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
     ordered = contexts.select(
         ["query_id", "sample", "rank", "document_id", "position", "score", "text"]
     ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
-    found: dict[Key, list[dict]] = {}
+    passages: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():
-        rows = found.setdefault((row["query_id"], row["sample"]), [])
+        rows = passages.setdefault((row["query_id"], row["sample"]), [])
         if row["text"]:
             rows.append(row)
-    return found
-
-
-def _row(key: Key, reply: Completion) -> dict:
-    return {
-        "query_id": key[0],
-        "sample": key[1],
-        "text": reply.text,
-        **spent(reply),
-    }
+    return passages

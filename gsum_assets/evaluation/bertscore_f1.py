@@ -100,7 +100,7 @@ class PackageScorer:
         )
         with torch_threads(1), workers:
             return np.array(
-                [f1 for found in workers.map(self._of_answer, of_answers) for f1 in found]
+                [f1 for scores in workers.map(self._of_answer, of_answers) for f1 in scores]
             )
 
     def _of_answer(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -120,10 +120,10 @@ class PackageScorer:
         from bert_score.utils import get_bert_embedding
 
         model, tokenizer, weights = self._package
-        vectors, mask, own = get_bert_embedding(
+        vectors, mask, of_tokens = get_bert_embedding(
             [text], model, tokenizer, weights, device=resolve_device(self.device)
         )
-        return vectors.cpu(), mask.cpu(), own
+        return vectors.cpu(), mask.cpu(), of_tokens
 
     @cached_property
     def _package(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[int, float]]":
@@ -177,26 +177,22 @@ def bertscore_f1(
     answered : answers with at least one reference each.
     on_progress : called with (answers scored, answers to score), without those in the memo.
     """
-    keys = [_key(scorer.identity, answer) for answer in answered]
+    keys = [
+        bytes.fromhex(hash_texts([_ALGORITHM, scorer.identity, answer[0], *answer[1]]))
+        for answer in answered
+    ]
     known = memo.get(keys)
     missing = {key: answer for key, answer in zip(keys, answered, strict=True) if key not in known}
     pending = list(missing.items())
     for start in range(0, len(pending), _BATCH):
         batch = pending[start : start + _BATCH]
-        scores = _scores([answer for _, answer in batch], scorer)
+        references_of = [references for _, (_, references) in batch]
+        pairs = [(answer, r) for _, (answer, references) in batch for r in references]
+        starts = np.cumsum([0, *map(len, references_of)])[:-1]
+        scores = np.round(np.maximum.reduceat(scorer.f1(pairs), starts), _DECIMALS)
         fresh = {key: score.tobytes() for (key, _), score in zip(batch, scores, strict=True)}
         memo.put(fresh)
         known.update(fresh)
         if on_progress:
             on_progress(start + len(batch), len(pending))
     return np.array([np.frombuffer(known[key])[0] for key in keys])
-
-
-def _key(model: str, answer: Answered) -> bytes:
-    return bytes.fromhex(hash_texts([_ALGORITHM, model, answer[0], *answer[1]]))
-
-
-def _scores(answered: Sequence[Answered], scorer: PairScorer) -> np.ndarray:
-    pairs = [(answer, reference) for answer, references in answered for reference in references]
-    starts = np.cumsum([0, *(len(references) for _, references in answered)])[:-1]
-    return np.round(np.maximum.reduceat(scorer.f1(pairs), starts), _DECIMALS)

@@ -71,11 +71,11 @@ def _room(
     prompt_tokens: int,
     count_tokens: CountTokens,
 ) -> Room:
-    own = sum(count_tokens([instructions, replace(request, passages=()).render()]))
-    left = prompt_tokens - own
+    n_fixed = sum(count_tokens([instructions, replace(request, passages=()).render()]))
+    left = prompt_tokens - n_fixed
     if isinstance(count_tokens, Window) and (most := count_tokens.room(request)) is not None:
         left = min(left, most)
-    return Room(left, _longest_mark(n_passages, count_tokens), own)
+    return Room(left, _longest_mark(n_passages, count_tokens), n_fixed)
 
 
 def counter_for(model: LanguageModel, prompt_tokens: int) -> CountTokens:

@@ -62,12 +62,12 @@ class Group:
         questions = [
             question for question, is_known in zip(self.questions, known, strict=True) if is_known
         ]
-        found = [measured[method, q] for q in questions if (method, q) in measured]
-        return sum(found) / len(found) if found else 0.0
+        values = [measured[method, q] for q in questions if (method, q) in measured]
+        return sum(values) / len(values) if values else 0.0
 
     def estimates(self) -> dict[str, dict[str, Estimate]]:
         """Return by metric the mean of each method, over the questions that it has."""
-        found: dict[str, dict[str, Estimate]] = {}
+        of_metric: dict[str, dict[str, Estimate]] = {}
         for rows, columns in self._alike():
             values = self.values[rows][:, columns]
             for column, mean, ends in zip(
@@ -76,8 +76,8 @@ class Group:
                 metric, method = self.columns[column]
                 low, high = ends.tolist()
                 estimate = Estimate(round(float(mean), _DECIMALS), low, high, len(values))
-                found.setdefault(metric, {})[method] = estimate
-        return found
+                of_metric.setdefault(metric, {})[method] = estimate
+        return of_metric
 
     def differences(self) -> Iterator[tuple[str, str, str, Difference]]:
         """Yield metric and two methods, for every pair, over the questions that both have."""
@@ -87,40 +87,38 @@ class Group:
         for metric, columns in of_metric.items():
             known = ~np.isnan(self.values[:, columns])
             if (known == known[:, :1]).all():
-                found = _differences(self.values[known[:, 0]][:, columns])
+                values = self.values[known[:, 0]][:, columns]
+                tables = pairwise(values)
+                compared = {
+                    (i, j): Difference._make(
+                        [*(float(table[i, j]) for table in tables), len(values)]
+                    )
+                    for i, j in combinations(range(values.shape[1]), 2)
+                }
             else:
-                found = _differences_where_known(self.values[:, columns])
+                compared = _differences_where_known(self.values[:, columns])
             methods = [self.columns[column][1] for column in columns]
-            for (i, j), difference in found.items():
+            for (i, j), difference in compared.items():
                 yield metric, methods[i], methods[j], difference
 
     def _alike(self) -> Iterator[tuple[np.ndarray, list[int]]]:
         """Yield questions, and the columns that have exactly these."""
         known = ~np.isnan(self.values)
-        found: dict[bytes, list[int]] = {}
+        columns_of: dict[bytes, list[int]] = {}
         for column in range(len(self.columns)):
-            found.setdefault(known[:, column].tobytes(), []).append(column)
-        for mask, columns in found.items():
+            columns_of.setdefault(known[:, column].tobytes(), []).append(column)
+        for mask, columns in columns_of.items():
             yield np.frombuffer(mask, dtype=bool), columns
-
-
-def _differences(values: np.ndarray) -> dict[tuple[int, int], Difference]:
-    """Return the differences of all pairs of columns, adjusted together."""
-    tables = pairwise(values)
-    return {
-        (i, j): Difference._make([*(float(table[i, j]) for table in tables), len(values)])
-        for i, j in combinations(range(values.shape[1]), 2)
-    }
 
 
 def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Difference]:
     """Return the same with missing values (NaN), adjusted by Holm's method."""
-    found = {}
+    compared = {}
     for i, j in combinations(range(values.shape[1]), 2):
         both = values[~np.isnan(values[:, [i, j]]).any(axis=1)]
         if len(both):
-            found[i, j] = compare(both[:, i], both[:, j])
-    adjusted = holm([comparison.p_value for comparison in found.values()])
+            compared[i, j] = compare(both[:, i], both[:, j])
+    adjusted = holm([comparison.p_value for comparison in compared.values()])
     return {
         pair: Difference(
             comparison.difference,
@@ -130,7 +128,7 @@ def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Differ
             p,
             comparison.n,
         )
-        for (pair, comparison), p in zip(found.items(), adjusted, strict=True)
+        for (pair, comparison), p in zip(compared.items(), adjusted, strict=True)
     }
 
 
@@ -151,15 +149,15 @@ def groups(queries: pa.Table, scores: pa.Table) -> list[Group]:
         if row["query_id"] in about:
             split, kind = about[row["query_id"]]
             by_kind.setdefault(kind, {}).setdefault(split, []).append(tuple(row.values()))
-    found = []
+    all_groups = []
     for kind, by_split in sorted(by_kind.items()):
         if len(by_split) == 1:
             ((split, rows),) = by_split.items()
-            found.append(_group([split, ALL], kind, rows))
+            all_groups.append(_group([split, ALL], kind, rows))
             continue
-        found += [_group([split], kind, rows) for split, rows in sorted(by_split.items())]
-        found.append(_group([ALL], kind, [row for rows in by_split.values() for row in rows]))
-    return found
+        all_groups += [_group([split], kind, rows) for split, rows in sorted(by_split.items())]
+        all_groups.append(_group([ALL], kind, [row for rows in by_split.values() for row in rows]))
+    return all_groups
 
 
 def _group(splits: Sequence[str], kind: str, rows: Sequence[tuple]) -> Group:

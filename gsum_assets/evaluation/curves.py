@@ -24,8 +24,8 @@ def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
         for group in groups(queries, scores.filter(pc.equal(scores["k"], k))):
             rows += [
                 (method, k, split, group.kind, metric, *estimate)
-                for metric, found in group.estimates().items()
-                for method, estimate in found.items()
+                for metric, estimates in group.estimates().items()
+                for method, estimate in estimates.items()
                 for split in group.splits
             ]
     return as_table("curves", sorted(rows))

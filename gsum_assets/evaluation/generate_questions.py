@@ -114,7 +114,20 @@ def generate_questions(
         raise QuestionError(
             f"none of {n_requested} questions was written; first: {writer.failures[0]}"
         )
-    rows = _distinct(written)
+    rows: list[dict] = []  # the first of each set of equivalent questions
+    seen_texts: set[str] = set()
+    contents: list[frozenset[str]] = []
+    for row in written:
+        text, content = row["text"].casefold(), frozenset(content_stems(row["text"]))
+        if text in seen_texts or any(
+            len(content & earlier) / len(content | earlier) >= NEAR_DUPLICATE
+            for earlier in contents
+            if content | earlier
+        ):
+            continue
+        rows.append(row)
+        seen_texts.add(text)
+        contents.append(content)
     failures = list(writer.failures)
     if len(rows) < n_requested:
         failures.append(
@@ -168,8 +181,8 @@ class _Writer:
 
 def _written(writer: _Writer) -> Iterator[dict]:
     """Yield rows of `generated_questions`, including repetitions, in order of the requests."""
-    (found,) = writer.lists(Personas, "personas", [()])
-    personas = [f"{persona.name}: {persona.description}" for persona in found.items]
+    (personas_reply,) = writer.lists(Personas, "personas", [()])
+    personas = [f"{persona.name}: {persona.description}" for persona in personas_reply.items]
     contexts = [(f"The person: {persona}",) for persona in personas]
     tasks = [
         (persona, task)
@@ -189,25 +202,3 @@ def _written(writer: _Writer) -> Iterator[dict]:
                 "text": text,
                 "model": reply.model,
             }
-
-
-def _distinct(rows: Sequence[dict]) -> list[dict]:
-    """Return the first row of each set of equivalent questions."""
-    kept: list[dict] = []
-    seen_texts: set[str] = set()
-    contents: list[frozenset[str]] = []
-    for row in rows:
-        text, content = row["text"].casefold(), frozenset(content_stems(row["text"]))
-        if text in seen_texts or any(
-            _similarity(content, earlier) >= NEAR_DUPLICATE for earlier in contents
-        ):
-            continue
-        kept.append(row)
-        seen_texts.add(text)
-        contents.append(content)
-    return kept
-
-
-def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
-    """Return shared members over all members; 0 for two empty sets."""
-    return len(left & right) / len(left | right) if left | right else 0.0

@@ -61,7 +61,7 @@ def _judged(
         shown = dict.fromkeys(_PURPOSE, {key: skipped} if skipped else {})
         nothing = {"win_rates": win_rates(TABLES["judgements"].empty())}
         return Result(TABLES["judgements"].empty(), beside=nothing, shown=lambda: shown)
-    found = judge_answers(
+    judged = judge_answers(
         inputs.table("queries"),
         of_methods(map(inputs.table, answers), "summaries", settings.methods),
         of_methods(map(inputs.table, read), "contexts", settings.methods),
@@ -69,9 +69,9 @@ def _judged(
         settings,
         inputs.prompts("judges"),
     )
-    rates = win_rates(found.rows)
-    shown = partial(_shown, inputs.corpus, found.rows, rates)
-    return Result(found.rows, found.failures, {"win_rates": rates}, shown)
+    rates = win_rates(judged.rows)
+    shown = partial(_shown, inputs.corpus, judged.rows, rates)
+    return Result(judged.rows, judged.failures, {"win_rates": rates}, shown)
 
 
 def of_methods(results: Iterable[pa.Table], table: str, variants: Sequence[str]) -> pa.Table:
@@ -80,15 +80,15 @@ def of_methods(results: Iterable[pa.Table], table: str, variants: Sequence[str])
     Of refined contexts only the columns of `contexts` are kept.
     """
     columns = [*TABLES[table].schema.names, "method"]
-    found = [rows.select(columns) for rows in results]
-    united = pa.concat_tables(found, promote_options="default")  # nullability may differ
+    tables = [rows.select(columns) for rows in results]
+    united = pa.concat_tables(tables, promote_options="default")  # nullability may differ
     return united.filter(pc.is_in(united["method"], value_set=pa.array(list(variants))))
 
 
 def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, Shown]:
     """Return the metadata of each table."""
     note = own_judge_note(judgements)
-    own = {"own_judge": note} if note else {}
+    warning = {"own_judge": note} if note else {}
     matrix = Picture(win_rate_matrix(rates, corpus, None), "win rates") if rates.num_rows else None
     unparsed = pc.sum(pc.equal(judgements["verdict"], "unparsed")).as_py() or 0
     shown: dict[str, Any] = {"unparsed": unparsed}
@@ -98,11 +98,11 @@ def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, S
         plot = Picture(draw_position_bias(bias, corpus), "position bias of the judge")
         shown = {"plot": plot, **shown}
     return {
-        "judgements": {**shown, **own},
+        "judgements": {**shown, **warning},
         "win_rates": {
             **({"plot": matrix} if matrix else {}),
             "overall": Markdown(to_markdown(rates)),
-            **own,
+            **warning,
         },
     }
 

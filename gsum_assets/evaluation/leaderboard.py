@@ -47,9 +47,9 @@ def leaderboard(
     }
     rows = []
     for group in grouped:
-        for metric, found in group.estimates().items():
-            p_best = _against_best(group, metric, found, p_values)
-            for method, e in found.items():
+        for metric, estimates in group.estimates().items():
+            p_best = _against_best(group, metric, estimates, p_values)
+            for method, e in estimates.items():
                 p = p_best[method]
                 is_tie = p is None or p > SIGNIFICANT
                 latency = group.mean_of(seconds, metric, method)
@@ -73,7 +73,7 @@ def leaderboard(
 
 
 def _against_best(
-    group: Group, metric: str, found: Mapping[str, Estimate], p_values: Mapping[Pair, float]
+    group: Group, metric: str, estimates: Mapping[str, Estimate], p_values: Mapping[Pair, float]
 ) -> dict[str, float | None]:
     """Return p that each method equals the best one, adjusted for all pairs of methods.
 
@@ -81,10 +81,10 @@ def _against_best(
     the best. None for the best, and for methods with an equal mean. Without a common question p is
     1.
     """
-    real = [method for method in found if not is_upper_bound(method)] or list(found)
-    best = min(real, key=lambda method: (-found[method].mean, method))
-    others = [method for method in found if found[method].mean != found[best].mean]
-    p_best: dict[str, float | None] = dict.fromkeys(found)
+    real = [method for method in estimates if not is_upper_bound(method)] or list(estimates)
+    best = min(real, key=lambda method: (-estimates[method].mean, method))
+    others = [method for method in estimates if estimates[method].mean != estimates[best].mean]
+    p_best: dict[str, float | None] = dict.fromkeys(estimates)
     for method in others:
         first, second = sorted((method, best))
         p_best[method] = p_values.get((group.splits[0], group.kind, metric, first, second), 1.0)
@@ -119,10 +119,10 @@ def best_methods(board: pa.Table) -> str:
         if not methods:
             continue
         real = [entry for entry in methods if not is_upper_bound(entry[0])]
-        method, found = (real or methods)[0]
+        method, scores = (real or methods)[0]
         metric = main_metrics(metric for _, metrics in methods for metric in metrics)[0]
-        if metric in found:
-            value = _cell(found[metric], several=False).strip()
+        if metric in scores:
+            value = _cell(scores[metric], several=False).strip()
             best.append(f"{kind}: {method} {metric} {value}")
     return "; ".join(best) or "no scores"
 
@@ -157,24 +157,25 @@ LEGEND = (
 
 def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
     """Return a grid for each kind of question; `s` is seconds from question to answer."""
-    found = []
+    text_grids = []
     for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
             continue
         shown = shown_metrics(methods)
         count = max(row["n"] for _, metrics in methods for row in metrics.values())
         several = len(methods) > 1
-        rows = [
-            [method, *(_cell(metrics.get(metric), several) for metric in shown), _seconds(metrics)]
-            for method, metrics in methods
-        ]
+        rows = []
+        for method, metrics in methods:
+            cells = [_cell(metrics.get(metric), several) for metric in shown]
+            seconds = max(row["latency_s"] for row in metrics.values())
+            rows.append([method, *cells, f"{seconds:.3f}"])
         scope = "all splits" if split == ALL else f"split {split}"
         title = f"{kind} questions, n = {count}, {scope}; percent, ± half the 95% interval"
         if not can_differ(count):
             title += "; too few questions for any difference to be significant"
         header = ["method", *(_SHORT.get(metric, metric) for metric in shown), "s"]
-        found.append(TextGrid(title, header, rows))
-    return found
+        text_grids.append(TextGrid(title, header, rows))
+    return text_grids
 
 
 def _cell(row: dict | None, several: bool) -> str:
@@ -197,7 +198,3 @@ def mark(row: Mapping) -> str:
     if is_upper_bound(row["method"]):
         return " "
     return "*" if row["p_best"] is None else "≈" if row["ties_best"] else " "
-
-
-def _seconds(metrics: dict[str, dict]) -> str:
-    return f"{max(row['latency_s'] for row in metrics.values()):.3f}"

@@ -51,7 +51,8 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     values = pa.concat_tables([measured, rated], promote_options="default")
     grouped = groups(queries, values)
     compared = comparisons(grouped)
-    seconds = _seconds(main_scores(scored))
+    rows = main_scores(scored).select(["method", "query_id", "latency_s"]).to_pylist()
+    seconds = {(row["method"], row["query_id"]): row["latency_s"] for row in rows}
     board = leaderboard(grouped, compared, seconds)
     summaries = pa.concat_tables(map(inputs.table, answers))
     spent = costs(
@@ -69,12 +70,6 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
         beside={"curves": curve, "comparisons": compared, "costs": spent},
         shown=lambda: _shown(corpus, board, curve, spent, own_judge_note(judgements)),
     )
-
-
-def _seconds(scores: pa.Table) -> dict[tuple[str, str], float]:
-    """Return the seconds from question to answer, by method and question."""
-    columns = (scores[name].to_pylist() for name in ("method", "query_id", "latency_s"))
-    return {(method, query_id): s for method, query_id, s in zip(*columns, strict=True)}
 
 
 def _shown(

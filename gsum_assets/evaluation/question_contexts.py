@@ -26,9 +26,9 @@ def questions_with_passages(contexts: pa.Table, queries: pa.Table) -> list[Quest
     ----------
     contexts : rows of `contexts`, in any order; rows of other questions are skipped.
     """
-    found: dict[str, list[dict]] = {}
+    passages_of: dict[str, list[dict]] = {}
     ordered = contexts.sort_by([("query_id", "ascending"), ("rank", "ascending")])
     for row in ordered.to_pylist():
-        found.setdefault(row["query_id"], []).append(row)
+        passages_of.setdefault(row["query_id"], []).append(row)
     known = {row["query_id"]: row for row in queries.to_pylist()}
-    return [Question(known[q], passages) for q, passages in found.items() if q in known]
+    return [Question(known[q], passages) for q, passages in passages_of.items() if q in known]

@@ -44,7 +44,13 @@ def reading_rows(
     """
     distinct = list(dict.fromkeys(read.rows["text"].to_pylist()))
     sizes = dict(zip(distinct, count_tokens(distinct) if distinct else (), strict=True))
-    questions = {query_id: row for query_id, row in questions.items() if _is_measured(row)}
+    questions = {  # with a label to compare an answer or a passage with
+        query_id: row
+        for query_id, row in questions.items()
+        if row.get("references")
+        or row["relevant_chunk_ids"]
+        or (row["document_id"] is None and row["relevant_document_ids"])
+    }
     texts: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for row in read.rows.to_pylist():
         if row["query_id"] in questions:
@@ -54,17 +60,11 @@ def reading_rows(
         yield query_id, CONTEXT_TOKENS, float(sum(sizes[row["text"]] for row in rows))
         yield from (
             (query_id, metric, value)
-            for metric, value in _found(questions[query_id], rows, read.held).items()
+            for metric, value in _context_scores(questions[query_id], rows, read.held).items()
         )
 
 
-def _is_measured(question: Mapping) -> bool:
-    """Return whether there is a label to compare an answer or a passage with."""
-    about_corpus = question["document_id"] is None and question["relevant_document_ids"]
-    return bool(question.get("references") or question["relevant_chunk_ids"] or about_corpus)
-
-
-def _found(
+def _context_scores(
     question: Mapping,
     rows: Sequence[Mapping],
     held: Mapping[str, Collection[tuple[str, str]]],
@@ -72,8 +72,8 @@ def _found(
     units: dict[str, str | None] = {}  # chunk or text without one -> its document
     for row in rows:
         within = row["document_id"]
-        own = [(c, d) for c, d in held.get(row["node_id"], ()) if within in (None, d)]
-        units.update(own or {row["node_id"]: row["document_id"]})
+        identical = [(c, d) for c, d in held.get(row["node_id"], ()) if within in (None, d)]
+        units.update(identical or {row["node_id"]: row["document_id"]})
     if relevant := set(question["relevant_chunk_ids"]):
         hits = len(relevant & units.keys())
         n_found = hits

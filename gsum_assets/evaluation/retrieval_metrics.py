@@ -68,8 +68,8 @@ def ndcg(hits: np.ndarray, n_relevant: int, k: int) -> float:
     A hit at rank r gains 1 / log2(1 + r) (Järvelin and Kekäläinen 2002).
     """
     gains = 1 / np.log2(np.arange(2, k + 2))  # (k,)
-    found = gains[: len(hits)][hits[:k]].sum()
-    return float(found / gains[:n_relevant].sum())
+    gain = gains[: len(hits)][hits[:k]].sum()
+    return float(gain / gains[:n_relevant].sum())
 
 
 def harmonic_mean(first: float, second: float) -> float:

@@ -95,7 +95,10 @@ def score_answers(
             *_retrieval_rows(questions, rankings, cut_offs),
         ]
     )
-    seconds = _latencies(summaries, rankings)
+    best = rankings.filter(pc.equal(rankings["rank"], 1))
+    seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
+    for row in summaries.select(["query_id", "latency_s"]).to_pylist():
+        seconds[row["query_id"]] = seconds.get(row["query_id"], 0.0) + row["latency_s"]
     return pa.table(
         [
             [query_id for query_id, _, _ in rows],
@@ -106,15 +109,6 @@ def score_answers(
         ],
         schema=TABLES["scores"].schema,
     )
-
-
-def _latencies(summaries: pa.Table, rankings: pa.Table) -> dict[str, float]:
-    """Return seconds from question to answer: ranking, and calls for all samples."""
-    best = rankings.filter(pc.equal(rankings["rank"], 1))
-    seconds = dict(zip(best["query_id"].to_pylist(), best["latency_s"].to_pylist(), strict=True))
-    for row in summaries.select(["query_id", "latency_s"]).to_pylist():
-        seconds[row["query_id"]] = seconds.get(row["query_id"], 0.0) + row["latency_s"]
-    return seconds
 
 
 def _answers(questions: Mapping[str, dict], summaries: pa.Table) -> Iterator[_Answer]:
@@ -159,8 +153,8 @@ def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for query_id, metric, value in rows:
         values[query_id, metric].append(value)
-    for (query_id, metric), found in values.items():
-        yield query_id, metric, sum(found) / len(found)
+    for (query_id, metric), of_samples in values.items():
+        yield query_id, metric, sum(of_samples) / len(of_samples)
 
 
 def _retrieval_rows(
@@ -179,6 +173,6 @@ def _retrieval_rows(
             relevant, prefix = question["relevant_document_ids"], ""
         else:
             continue
-        found = retrieval_metrics([item for _, item in sorted(items)], relevant, cut_offs)
-        for metric, value in (found or {}).items():
+        metrics = retrieval_metrics([item for _, item in sorted(items)], relevant, cut_offs)
+        for metric, value in (metrics or {}).items():
             yield query_id, f"{prefix}{metric}", value

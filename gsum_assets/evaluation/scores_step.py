@@ -1,13 +1,13 @@
 """Step that scores the answers of a method."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
-from gsum_assets.evaluation.score import BertScorer, ScoreSettings, score_answers
+from gsum_assets.evaluation.score import ScoreSettings, score_answers
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.method import Inputs, Method, Step
 from gsum_assets.pipeline.result import Picture, Result
@@ -36,7 +36,15 @@ def scores_step(method: Method) -> Step:
 def _scorer(method: Method) -> Callable[[Inputs], Result]:
     def score(inputs: Inputs) -> Result:
         settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
-        bertscorer = _bertscorer(settings, inputs) if settings.bertscore else None
+        bertscorer = None
+        if settings.bertscore:
+            scorer = _pair_scorer(settings.bertscore_model, settings.bertscore_layer)
+            bertscorer = partial(
+                bertscore_f1,
+                scorer=scorer,
+                memo=inputs.memo("bertscore", scorer.identity),
+                on_progress=inputs.progress("answers compared with their references"),
+            )
 
         def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
             return score_answers(
@@ -63,13 +71,6 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
         return Result(pa.concat_tables(points), shown=shown)
 
     return score
-
-
-def _bertscorer(settings: ScoreSettings, inputs: Inputs) -> BertScorer:
-    scorer = _pair_scorer(settings.bertscore_model, settings.bertscore_layer)
-    memo = inputs.memo("bertscore", scorer.identity)
-    progress = inputs.progress("answers compared with their references")
-    return lambda answered: bertscore_f1(answered, scorer, memo, progress)
 
 
 @lru_cache(maxsize=2)  # load the model once for all methods

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gsum_resources.text.keyphrases import Keyphrase, keyphrases
-from gsum_resources.text.sentences import Sentence, read_sentences
+from gsum_resources.text.sentences import read_sentences
 from gsum_resources.text.vocabulary import word_set
 
 _N_CHARACTERS = 20_000  # length of a document's beginning that has its key phrases
@@ -55,29 +55,32 @@ def suggest_question(documents: Sequence[Text]) -> str:
     ]
     for n_mentions in _N_MENTIONS:
         if often := [choice for choice in choices if choice.n_mentions >= n_mentions]:
-            return _worded(
-                max(
-                    often,
-                    key=lambda choice: (choice.weight, choice.title, choice.phrase),
-                )
-            )
+            best = max(often, key=lambda choice: (choice.weight, choice.title, choice.phrase))
+            title = " ".join(best.title.split())
+            if best.is_spoken:
+                return f"What was said about {best.phrase}?"
+            is_name = bool(_words(title)) and len(title) <= _TITLE_CHARACTERS
+            if not is_name or title.endswith((".", "?", "!", "…")):
+                return f"What is written about {best.phrase}?"
+            return f"What does {title} say about {best.phrase}?"
     return _ANYTHING
 
 
 def _choices(title: str, text: str, texts: Sequence[str]) -> list[_Choice]:
     sentences = read_sentences([text])
     spoken = any(sentence.speaker for sentence in sentences)
-    return [
-        _Choice(
-            title,
-            _shown(keyphrase, sentences),
-            spoken,
-            len(keyphrase.sentences),
-            _weight(keyphrase, texts),
-        )
-        for keyphrase in keyphrases(sentences)
-        if _is_specific(keyphrase, title)
-    ]
+    choices = []
+    for keyphrase in keyphrases(sentences):
+        if not _is_specific(keyphrase, title):
+            continue
+        phrase, n_mentions = keyphrase.phrase.text, len(keyphrase.sentences)
+        lowered = phrase[0].lower() + phrase[1:]
+        if any(lowered in sentences[i].text for i in keyphrase.sentences):
+            phrase = lowered  # no name
+        having = sum(keyphrase.phrase.core.casefold() in other for other in texts)
+        weight = keyphrase.weight * n_mentions**0.5 / having if having else 0.0
+        choices.append(_Choice(title, phrase, spoken, n_mentions, weight))
+    return choices
 
 
 def _is_specific(keyphrase: Keyphrase, title: str) -> bool:
@@ -99,29 +102,6 @@ def _is_specific(keyphrase: Keyphrase, title: str) -> bool:
         and all(re.fullmatch(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)*|of|the", word) for word in words)
         and not {word.casefold() for word in words} & set(_words(title))
     )
-
-
-def _weight(keyphrase: Keyphrase, texts: Sequence[str]) -> float:
-    having = sum(keyphrase.phrase.core.casefold() in text for text in texts)
-    return keyphrase.weight * len(keyphrase.sentences) ** 0.5 / having if having else 0.0
-
-
-def _shown(keyphrase: Keyphrase, sentences: Sequence[Sentence]) -> str:
-    """Return the phrase with its article, in lower case unless it is a name."""
-    phrase = keyphrase.phrase.text
-    lowered = phrase[0].lower() + phrase[1:]
-    inner = (sentences[i].text for i in keyphrase.sentences)
-    return lowered if any(lowered in text for text in inner) else phrase
-
-
-def _worded(choice: _Choice) -> str:
-    title = " ".join(choice.title.split())
-    if choice.is_spoken:
-        return f"What was said about {choice.phrase}?"
-    is_name = bool(_words(title)) and len(title) <= _TITLE_CHARACTERS
-    if not is_name or title.endswith((".", "?", "!", "…")):
-        return f"What is written about {choice.phrase}?"
-    return f"What does {title} say about {choice.phrase}?"
 
 
 def _words(text: str) -> list[str]:

@@ -236,19 +236,15 @@ def _described(problem: Any, root: type[BaseModel]) -> str:
     path = [str(step) for step in problem["loc"]]
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
-        nearest = did_you_mean(path[-1], _known_keys(path[:-1], root))
+        model = root
+        for step in path[:-1]:
+            nested = model.model_fields[step].annotation
+            if isinstance(nested, type) and issubclass(nested, BaseModel):
+                model = nested
+        keys = sorted(model.model_fields)
+        nearest = did_you_mean(path[-1], keys)
         return f"unknown key '{key}' (value {problem['input']!r}){nearest}"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "value_error":
         return f"[{key}]: {message}; change one of them"
     return f"key '{key}' has value {problem['input']!r}: {message}; correct or remove it"
-
-
-def _known_keys(path: list[str], root: type[BaseModel]) -> list[str]:
-    """Return the keys allowed in the table at `path` below `root`."""
-    model = root
-    for step in path:
-        nested = model.model_fields[step].annotation
-        if isinstance(nested, type) and issubclass(nested, BaseModel):
-            model = nested
-    return sorted(model.model_fields)

@@ -252,8 +252,8 @@ class Method:
 
     def path(self, table: str) -> list[str]:
         """Return the asset path of a table by the name that the method's steps use for it."""
-        own = [self.name, table]
-        return own if table in RESULT_TABLES or ".".join(own) in TABLES else [table]
+        own_path = [self.name, table]
+        return own_path if table in RESULT_TABLES or ".".join(own_path) in TABLES else [table]
 
     def table(self, name: str) -> Table:
         """Return a table by the name that the method's steps use for it."""

@@ -150,16 +150,20 @@ def prompt_text(
         file = _override(folder, family, name)
         if not text and file:
             text = _checked(file, prompt)
-    return (text or prompt.text) + (_in_language(language) if prompt.writes else "")
+    code = language.replace("_", "-").partition("-")[0].lower()
+    if code == "en" or not prompt.writes:
+        return text or prompt.text
+    in_language = _LANGUAGES.get(code, f"the language with the code {code}")
+    return f"{text or prompt.text} Write in {in_language}."
 
 
 def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str, Path]:
     """Return the files that override a prompt, by family and name: "gor.response"."""
-    found = {}
+    file_of = {}
     for family, name in names_of(known):
         files = [_override(folder, family, name) for folder in folders]
-        found |= {f"{family}.{name}": file for file in files[::-1] if file}
-    return found
+        file_of |= {f"{family}.{name}": file for file in files[::-1] if file}
+    return file_of
 
 
 def _override(folder: Path, family: str, name: str) -> Path | None:
@@ -234,16 +238,16 @@ def _checked(file: Path, prompt: Prompt) -> str:
     if not text:
         raise CorpusError(f"{file}: empty; write the prompt into it, or remove it")
     try:
-        found = set(_placeholders(text))
+        placeholders = set(_placeholders(text))
     except ValueError as error:
         raise CorpusError(f"{file}: {error}; write {{{{ and }}}} for braces in the text") from error
-    if unknown := sorted(found - prompt.placeholders):
+    if unknown := sorted(placeholders - prompt.placeholders):
         known = ", ".join(f"{{{name}}}" for name in sorted(prompt.placeholders)) or "none"
         raise CorpusError(
             f"{file}: unknown placeholder {{{unknown[0]}}}; this prompt has {known}. Correct it, "
             "or write {{ and }} for braces in the text"
         )
-    if missing := sorted(prompt.placeholders - found):
+    if missing := sorted(prompt.placeholders - placeholders):
         raise CorpusError(
             f"{file}: placeholder {{{missing[0]}}} is missing; write it where its value belongs"
         )
@@ -255,10 +259,3 @@ def _placeholders(text: str) -> Iterator[str]:
     for _, name, how, conversion in Formatter().parse(text):
         if name is not None:
             yield name + (f"!{conversion}" if conversion else "") + (f":{how}" if how else "")
-
-
-def _in_language(language: str) -> str:
-    code = language.replace("_", "-").partition("-")[0].lower()
-    if code == "en":
-        return ""
-    return f" Write in {_LANGUAGES.get(code, f'the language with the code {code}')}."

@@ -102,8 +102,11 @@ class Declared:
         if self.level != DOCUMENT_LEVEL:
             yield inputs_of(partitions[0].corpus, read, ())
             return
-        tables = {n: one for n, one in read.items() if n not in (*MODELS, SETTINGS)}
-        split = {n: cache(lambda one=one: dict(by_corpus(one.get()))) for n, one in tables.items()}
+        tables = {n: table for n, table in read.items() if n not in (*MODELS, SETTINGS)}
+        split = {
+            n: cache(lambda table=table: dict(by_corpus(table.get())))
+            for n, table in tables.items()
+        }
 
         def share(name: str, corpus: str) -> pa.Table:
             if corpus in split[name]():
@@ -111,9 +114,9 @@ class Declared:
             return self.table(name).empty().append_column("corpus", pa.array([], pa.string()))
 
         for corpus in split[self.step.reads[0]]():
-            own = {n: Lazy(lambda n=n, corpus=corpus: share(n, corpus)) for n in tables}
+            shared = {n: Lazy(lambda n=n, corpus=corpus: share(n, corpus)) for n in tables}
             buckets = [p.bucket or "" for p in partitions if p.corpus == corpus]
-            yield inputs_of(corpus, {**read, **own}, buckets)
+            yield inputs_of(corpus, {**read, **shared}, buckets)
 
     def joined(self, results: Sequence[tuple[Inputs, Result]]) -> dict[str, pa.Table]:
         """Return the rows of each table that the step writes, of all corpora."""
@@ -133,13 +136,15 @@ class Declared:
 
 def of_method(method: Method) -> list[Declared]:
     """Return the steps of a method, from its index to the scores of its answers."""
-    own = partial(Declared, group=method.name, path=method.path, variants=method.variants)
-    declared = [own(step=step, reads=step.reads) for step in method.index]
+    declare = partial(Declared, group=method.name, path=method.path, variants=method.variants)
+    declared = [declare(step=step, reads=step.reads) for step in method.index]
     by_index = index_of(method)
     before: list[str] = []
     for step in (*method.retrieval_steps, *answer_steps(method), scores_step(method)):
         reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
-        declared.append(own(step=step, reads=reads, by_index=by_index, prepare=method.questions))
+        declared.append(
+            declare(step=step, reads=reads, by_index=by_index, prepare=method.questions)
+        )
         before += step.writes
     return declared
 

@@ -1,6 +1,6 @@
 """The leaderboard as grids of cells, and every paired difference of the main metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -85,49 +85,42 @@ def boards(
     The best method and those not significantly worse were determined among all methods, shown or
     not.
     """
-    found = []
+    of_kinds = []
     for kind in sorted(set(leaderboard["kind"].to_pylist())):
         ranked = ranked_methods(leaderboard, kind, split)
         shown = [(method, rows) for method, rows in ranked if method in methods]
         if shown:
-            found.append(_board(kind, split, shown, comparisons))
-    return found
-
-
-def _board(kind: str, split: str, ranked: Ranked, comparisons: pa.Table) -> Board:
-    metrics = {metric for _, rows in ranked for metric in rows}
-    first = shown_metrics(ranked)
-    return Board(
-        kind,
-        ranked,
-        max(row["n"] for _, rows in ranked for row in rows.values()),
-        first[0],
-        _grid(ranked, first),
-        _grid(ranked, sorted(metrics - set(first))),
-        _pairs(comparisons, first[0], kind, split, [method for method, _ in ranked]),
-    )
+            metrics = {metric for _, rows in shown for metric in rows}
+            first = shown_metrics(shown)
+            of_kinds.append(
+                Board(
+                    kind,
+                    shown,
+                    max(row["n"] for _, rows in shown for row in rows.values()),
+                    first[0],
+                    _grid(shown, first),
+                    _grid(shown, sorted(metrics - set(first))),
+                    _pairs(comparisons, first[0], kind, split, [method for method, _ in shown]),
+                )
+            )
+    return of_kinds
 
 
 def _grid(ranked: Ranked, metrics: Sequence[str]) -> Grid:
     differ = {m: len({rows[m]["mean"] for _, rows in ranked if m in rows}) > 1 for m in metrics}
-    rows = [
-        Row(
-            method,
-            [_cell(rows.get(metric), differ[metric]) for metric in metrics],
-            max(row["latency_s"] for row in rows.values()),
-        )
-        for method, rows in ranked
-    ]
+    rows = []
+    for method, row_of in ranked:
+        cells: list[Cell | None] = []
+        for metric in metrics:
+            if metric not in row_of:
+                cells.append(None)
+                continue
+            row = row_of[metric]
+            half = shown_value(metric, (row["high"] - row["low"]) / 2) if has_best(metric) else ""
+            mean = shown_value(metric, row["mean"])
+            cells.append(Cell(mean, half, standing(row, differ[metric])))
+        rows.append(Row(method, cells, max(row["latency_s"] for row in row_of.values())))
     return Grid(metrics, rows)
-
-
-def _cell(row: Mapping | None, several: bool) -> Cell | None:
-    if row is None:
-        return None
-    half = ""
-    if has_best(row["metric"]):
-        half = shown_value(row["metric"], (row["high"] - row["low"]) / 2)
-    return Cell(shown_value(row["metric"], row["mean"]), half, standing(row, several))
 
 
 def _pairs(
@@ -148,11 +141,8 @@ def _pairs(
 
 def _pair(metric: str, difference: float, low: float, high: float, p_value: float) -> Pair:
     sign = ("+" if difference > 0 else "-") if p_value <= SIGNIFICANT else ""
-    shown = [_signed(metric, value) for value in (difference, low, high)]
+    shown = []  # `+1.3` or `−1.3`
+    for value in (difference, low, high):
+        text = shown_value(metric, abs(value))
+        shown.append(text if not float(text) else f"{'+' if value > 0 else '−'}{text}")
     return Pair(shown[0], shown[1], shown[2], p_value, sign)
-
-
-def _signed(metric: str, value: float) -> str:
-    """Return `+1.3` or `−1.3`."""
-    text = shown_value(metric, abs(value))
-    return text if not float(text) else f"{'+' if value > 0 else '−'}{text}"

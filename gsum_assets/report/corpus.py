@@ -66,25 +66,19 @@ def read_corpus(store: ParquetStore, corpus: str) -> Corpus:
     columns = ["file", "reason"]
     table = TABLES["rejected_documents"]
     rejected, _ = store.read(table, store.partitions(table, corpus), columns)
-    return Corpus(
-        n_words=sum(words["n_words"].to_pylist()),
-        n_chunks=store.count(TABLES["chunks"], corpus),
-        rejected=sorted(Rejected(row["file"], row["reason"]) for row in rejected.to_pylist()),
-        index=_index(store, corpus),
-        spent=_spent(store, corpus),
-    )
-
-
-def _index(store: ParquetStore, corpus: str) -> list[IndexTable]:
-    found = []
+    ledgers = (read_appended(store, TABLES[name], corpus) for name in _LEDGERS)
+    index = []
     for name, table in TABLES.items():
         is_index = is_of_index(table) and not name.startswith("source_")
         if is_index and name not in (*_IN_THE_FOLDER, *_LATER_TABLES, *_LEDGERS):
             n = store.count(table, corpus)
-            found += [IndexTable(name, table.row, n)] if n else []
-    return found
-
-
-def _spent(store: ParquetStore, corpus: str) -> list[Spent]:
-    ledgers = (read_appended(store, TABLES[name], corpus) for name in _LEDGERS)
-    return [Spent(asset, *amounts) for asset, amounts in sorted(spent_by_asset(*ledgers).items())]
+            index += [IndexTable(name, table.row, n)] if n else []
+    return Corpus(
+        n_words=sum(words["n_words"].to_pylist()),
+        n_chunks=store.count(TABLES["chunks"], corpus),
+        rejected=sorted(Rejected(row["file"], row["reason"]) for row in rejected.to_pylist()),
+        index=index,
+        spent=[
+            Spent(asset, *amounts) for asset, amounts in sorted(spent_by_asset(*ledgers).items())
+        ],
+    )

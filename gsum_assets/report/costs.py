@@ -27,6 +27,8 @@ class Cost:
 
 def costs_of(costs: pa.Table, methods: Sequence[str], stage: str) -> list[Cost]:
     """Return the cost of each method in a stage, 'index' or 'query', in order of the methods."""
-    found = {row["method"]: row for row in costs.to_pylist() if row["stage"] == stage}
+    costs_by_method = {row["method"]: row for row in costs.to_pylist() if row["stage"] == stage}
     names = ("method", "n", "calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
-    return [Cost(*(found[m][name] for name in names)) for m in methods if m in found]
+    return [
+        Cost(*(costs_by_method[m][name] for name in names)) for m in methods if m in costs_by_method
+    ]

@@ -48,14 +48,14 @@ def grades_of(rows: Iterable[Mapping]) -> dict[str, list[Grade]]:
     for row in rows:
         if row["judge"] != "pairwise":
             by_key[row["method"], row["judge"], row["criterion"]].append(row)
-    found: dict[str, list[Grade]] = defaultdict(list)
+    grades: dict[str, list[Grade]] = defaultdict(list)
     for (method, judge, criterion), same in sorted(by_key.items()):
         same.sort(key=lambda row: row["repeat"])
         verdicts = [row["verdict"] for row in same]
         reason, share = _shortened(same[0]["reason"]), same[0]["share_shown"]
         is_own = any(row["is_own"] for row in same)
-        found[method].append(Grade(judge, criterion, verdicts, reason, is_own, share))
-    return found
+        grades[method].append(Grade(judge, criterion, verdicts, reason, is_own, share))
+    return grades
 
 
 def duels_of(rows: Iterable[Mapping]) -> list[Duel]:

@@ -110,8 +110,8 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         )
     queries = in_split(stored.queries, split)
     kinds = sorted({row["kind"] for row in queries})
-    found = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
-    order = [method for method, _ in found[0].ranked] if found else []
+    all_boards = boards(stored.leaderboard, stored.comparisons, stored.methods, split)
+    order = [method for method, _ in all_boards[0].ranked] if all_boards else []
     order += [method for method in stored.methods if method not in order]
     stored = replace(stored, methods=order)
     costs = stored.costs.to_pylist()
@@ -125,7 +125,7 @@ def build(stored: Stored, split: str, n_questions: int) -> Page:
         own_judge=own_judge_note(stored.judgements),
         compared=[
             _compared(board, costs, of_kind(stored.curves, board.kind, split), stored.corpus)
-            for board in found
+            for board in all_boards
         ],
         index_costs=costs_of(stored.costs, order, "index"),
         query_costs=costs_of(stored.costs, order, "query"),
@@ -156,7 +156,9 @@ def _environment() -> "Environment":
     )
     environment.filters |= {
         "count": lambda n: f"{n:,.0f}",
-        "seconds": _seconds,
+        "seconds": lambda value: (
+            f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
+        ),
         "dollars": lambda value: f"{value:,.2f}" if value >= 1 or not value else f"{value:.2g}",
         "share": lambda value: "–" if value is None else f"{100 * value:.1f}",
         "p": lambda p: "< 0.001" if p < 0.001 else f"{p:.3f}",
@@ -177,10 +179,6 @@ def _printable(value: object) -> object:
     if not isinstance(value, str) or hasattr(value, "__html__"):  # already rendered by a macro
         return value
     return _CONTROLS.sub("\ufffd", value)
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
 def _shade(question: Question, value: float, metric: str) -> int:

@@ -1,7 +1,7 @@
 """Questions with their answers, passages and scores."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,13 +123,25 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     answered = set(stored.summaries["query_id"].to_pylist())
     rows = [row for row in in_split(stored.queries, split) if row["query_id"] in answered]
     shown = sorted(spread(rows, n), key=lambda row: row["kind"])  # stable: keeps their order
-    found = _rows_of(stored, [row["query_id"] for row in shown])
-    passages = _passages(
-        row for own in found.values() for sample in own.contexts.values() for row in sample
-    )
-    judged = _by_question(stored.judgements, [row["query_id"] for row in shown])
+    query_ids = [row["query_id"] for row in shown]
+    rows_of: dict[tuple[str, str], _Rows] = defaultdict(_Rows)
+    for row in _of(stored.summaries, query_ids):
+        rows_of[row["query_id"], row["method"]].summaries.append(row)
+    for row in _of(stored.contexts, query_ids):
+        rows_of[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
+    for row in _of(main_scores(stored.scores), query_ids):
+        rows_of[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
+    contexts = [context for rows in rows_of.values() for context in rows.contexts.values()]
+    keys = sorted({_key(row) for context in contexts for row in context})
+    passages = {  # each distinct one once, numbered in reading order
+        key: Passage(number, "passage" if key[2] == "chunk" else key[2], key[1] + 1, key[3])
+        for number, key in enumerate(keys, 1)
+    }
+    judged: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in _of(stored.judgements, query_ids):
+        judged[row["query_id"]].append(row)
     questions = [
-        _question(number, row, stored, found, passages, judged.get(row["query_id"], []))
+        _question(number, row, stored, rows_of, passages, judged.get(row["query_id"], []))
         for number, row in enumerate(shown, 1)
     ]
     grouped: dict[str, list[Passage]] = defaultdict(list)
@@ -139,37 +151,9 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
     return Detail(questions, by_title, len(rows))
 
 
-def _rows_of(stored: Stored, query_ids: Sequence[str]) -> dict[tuple[str, str], _Rows]:
-    """Return the stored rows of each answer, by question and method."""
-    found: dict[tuple[str, str], _Rows] = defaultdict(_Rows)
-    for row in _of(stored.summaries, query_ids):
-        found[row["query_id"], row["method"]].summaries.append(row)
-    for row in _of(stored.contexts, query_ids):
-        found[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
-    for row in _of(main_scores(stored.scores), query_ids):
-        found[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
-    return found
-
-
 def _of(table: pa.Table, query_ids: Sequence[str]) -> list[dict[str, Any]]:
     wanted = pa.array(query_ids, pa.string())
     return table.filter(pc.is_in(table["query_id"], wanted)).to_pylist()
-
-
-def _by_question(table: pa.Table, query_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in _of(table, query_ids):
-        found[row["query_id"]].append(row)
-    return found
-
-
-def _passages(rows: Iterable[Mapping]) -> dict[PassageKey, Passage]:
-    """Return each distinct passage once, numbered in reading order."""
-    keys = sorted({_key(row) for row in rows})
-    return {
-        key: Passage(number, "passage" if key[2] == "chunk" else key[2], key[1] + 1, key[3])
-        for number, key in enumerate(keys, 1)
-    }
 
 
 def _key(row: Mapping) -> PassageKey:
@@ -181,15 +165,15 @@ def _question(
     number: int,
     row: Mapping[str, Any],
     stored: Stored,
-    found: Mapping[tuple[str, str], _Rows],
+    rows_of: Mapping[tuple[str, str], _Rows],
     passages: Mapping[PassageKey, Passage],
     judged: Sequence[Mapping],
 ) -> Question:
     grades = grades_of(judged)
     answers = [
-        _answer(i, found[row["query_id"], method], row, stored, passages, grades.get(method, []))
+        _answer(i, rows_of[row["query_id"], method], row, stored, passages, grades.get(method, []))
         for i, method in enumerate(stored.methods, 1)
-        if (row["query_id"], method) in found
+        if (row["query_id"], method) in rows_of
     ]
     given = {metric for answer in answers for metric in answer.scores}
     metrics = main_metrics(given)

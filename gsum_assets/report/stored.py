@@ -104,14 +104,16 @@ def _read(
 ) -> pa.Table:
     """Return the rows of a table, of all or these methods; append its times to `times`."""
     table = TABLES[name]
-    found = [p for p in store.partitions(table, corpus) if methods is None or p.method in methods]
-    rows, _ = store.read(table, found, columns)
+    partitions = [
+        p for p in store.partitions(table, corpus) if methods is None or p.method in methods
+    ]
+    rows, _ = store.read(table, partitions, columns)
     wanted = columns or [column.name for column in table.columns]
     if missing := [column for column in wanted if column not in rows.column_names]:
         raise CorpusError(
             f"corpus '{corpus}': table '{name}' was written by another version of gsum and has no "
             f"column '{missing[0]}'; run `gsum run {corpus}` first"
         )
-    footers = [store.provenance(table, partition) for partition in found]
+    footers = [store.provenance(table, partition) for partition in partitions]
     times += [footer.time for footer in footers if footer]
     return rows

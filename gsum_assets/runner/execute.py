@@ -4,9 +4,8 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
@@ -77,11 +76,17 @@ def execute(
     ----------
     tags : tags of the run besides those of the request.
     """
+
+    def report_step(entry: dg.EventLogEntry) -> None:
+        event = entry.dagster_event
+        if event and event.event_type == dg.DagsterEventType.STEP_START and event.step_key:
+            on_step(event.step_key.replace("__", "/"))
+
     names, partitions = targets(pipeline, instance, request, keys)
     on_start(names, partitions)
     started = time.monotonic()
     run_id = str(uuid.uuid4())
-    instance.add_event_listener(run_id, partial(_report_step, on_step))
+    instance.add_event_listener(run_id, report_step)
     tags = {**request.tags, **partition_tags(pipeline, instance, request, keys), **tags}
     result = _run(pipeline, instance, keys, tags, run_id)
     seconds = time.monotonic() - started
@@ -161,12 +166,6 @@ def result_of(
     return RunResult(names, partitions, seconds, error, unavailable=unavailable)
 
 
-def _report_step(on_step: Callable[[str], None], entry: dg.EventLogEntry) -> None:
-    event = entry.dagster_event
-    if event and event.event_type == dg.DagsterEventType.STEP_START and event.step_key:
-        on_step(event.step_key.replace("__", "/"))
-
-
 def observe_sources(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
@@ -207,14 +206,14 @@ def _partition_keys(
 
 def _skipped(events: Sequence[dg.DagsterEvent]) -> list[str]:
     """Return a line for each distinct `skipped` entry in the metadata of materialized assets."""
-    found: dict[str, str] = {}
+    asset_of: dict[str, str] = {}
     for event in events:
         if event.event_type != dg.DagsterEventType.ASSET_MATERIALIZATION:
             continue
         reason = event.step_materialization_data.materialization.metadata.get("skipped")
         if reason is not None and event.asset_key is not None:
-            found.setdefault(str(reason.value), event.asset_key.to_user_string())
-    return [f"{asset}: left empty: {reason}" for reason, asset in found.items()]
+            asset_of.setdefault(str(reason.value), event.asset_key.to_user_string())
+    return [f"{asset}: left empty: {reason}" for reason, asset in asset_of.items()]
 
 
 def _gaps(
@@ -230,7 +229,10 @@ def _gaps(
         table = table_of(key.path)
         footers = (pipeline.store.provenance(table, partition) for partition in partitions)
         if failed := sum(footer.failed for footer in footers if footer):
-            reason = next(_warnings(instance, run_id, key.to_python_identifier()), "")
+            step = key.to_python_identifier()
+            of_step = (entry for entry in instance.all_logs(run_id) if entry.step_key == step)
+            warnings = (e.user_message for e in of_step if e.level == logging.WARNING)
+            reason = next(warnings, "")
             requests = count(failed, "request")
             gaps.append(
                 f"{key.to_user_string()}: rows are missing: a model gave {requests} no "
@@ -256,13 +258,6 @@ def _known_gaps(
     return gaps
 
 
-def _warnings(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[str]:
-    """Yield the warnings of a step, in order."""
-    for entry in instance.all_logs(run_id):
-        if entry.level == logging.WARNING and entry.step_key == step:
-            yield entry.user_message
-
-
 def _cause(run_id: str, events: Sequence[dg.DagsterEvent]) -> tuple[str, dg.AssetKey | None]:
     """Return the first failed step with its message, and the model that is unavailable.
 
@@ -276,13 +271,9 @@ def _cause(run_id: str, events: Sequence[dg.DagsterEvent]) -> tuple[str, dg.Asse
                 error = error.cause
             step = (event.step_key or "").replace("__", "/")
             message = _OWN_ERROR.sub("", error.message.strip())
-            return f"{step}: {message}", _unavailable(error)
+            cause: SerializableErrorInfo | None = error
+            while cause and cause.cls_name not in _UNAVAILABLE:
+                cause = cause.cause
+            unavailable = _UNAVAILABLE[cause.cls_name] if cause and cause.cls_name else None
+            return f"{step}: {message}", unavailable
     return f"run {run_id} failed outside its steps; see it in the Dagster UI", None
-
-
-def _unavailable(error: SerializableErrorInfo | None) -> dg.AssetKey | None:
-    while error:
-        if error.cls_name in _UNAVAILABLE:
-            return _UNAVAILABLE[error.cls_name]
-        error = error.cause
-    return None

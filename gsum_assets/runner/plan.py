@@ -116,7 +116,10 @@ def plan(
     PlanError
         If a step of the dry run failed.
     """
-    store = _store_to_read(home)
+    store = home.open_store()
+    has_state = home.settings().state.url or home.state.exists()
+    if not has_state and not store.fs.exists(store.root):
+        store = ParquetStore(home.warehouse, MEMORY)  # reading a new home creates no database
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     with store_over(store, _LEDGERS) as above:
         stubs = stub_models(models, above)
@@ -127,13 +130,6 @@ def plan(
         pipeline.requests.add(corpus, {*(earlier or ()), *requested})
         n_steps = _DryRun(pipeline, corpus, on_step).run()
         return _added_up(pipeline, stubs, corpus, store, is_current=not n_steps)
-
-
-def _store_to_read(home: Home) -> ParquetStore:
-    """Return the store of a home; a home without any table gets no database by being read."""
-    store = home.open_store()
-    is_new = not (home.settings().state.url or home.state.exists() or store.fs.exists(store.root))
-    return ParquetStore(home.warehouse, MEMORY) if is_new else store
 
 
 class _NothingFailed:
@@ -177,7 +173,15 @@ class _DryRun:
             if key.to_user_string() in steps
         )
         for declared in (steps[name] for name in ordered if name in steps):
-            due = _due(snapshot, declared, corpus)
+            keys = [dg.AssetKey(declared.path(name)) for name in declared.step.writes]
+            due = sorted(
+                {
+                    p
+                    for key in keys
+                    for p in snapshot.nodes[key].partitions(corpus)
+                    if snapshot.is_due(key, p)
+                }
+            )
             # all buckets of documents together, results variant by variant
             for together in [due] if declared.level == DOCUMENT_LEVEL else [[p] for p in due]:
                 if together:
@@ -246,19 +250,6 @@ class _DryRun:
         return read
 
 
-def _due(snapshot: Snapshot, declared: Declared, corpus: str) -> list[Partition]:
-    """Return the partitions for which a table that the step writes is due."""
-    keys = [dg.AssetKey(declared.path(name)) for name in declared.step.writes]
-    return sorted(
-        {
-            p
-            for key in keys
-            for p in snapshot.nodes[key].partitions(corpus)
-            if snapshot.is_due(key, p)
-        }
-    )
-
-
 def _leading_to_models(graph: AssetGraph) -> set[dg.AssetKey]:
     """Return the assets that call a model, and those that they depend on."""
     models = {asset.key for asset in model_assets}
@@ -306,7 +297,9 @@ def _added_up(
     for asset, rows in sorted(calls.items()):
         model = model_of(asset)
         peers = [name for name in models.recalled if model_of(name) == model]
-        recalled = _recalled(models, asset, peers)
+        recalled = models.recalled.get(asset, Recalled())
+        if recalled.n < ENOUGH:
+            recalled = sum((models.recalled[name] for name in peers), Recalled())
         spoken = earlier.get((asset, model_name(model)), Spoken())
         lines.append(call_line(asset, stages[asset], rows, recalled, spoken, model))
     units = {}
@@ -321,12 +314,6 @@ def _added_up(
     return Plan(corpus, lines, n_questions, is_current, notes)
 
 
-def _recalled(models: DryRunModels, asset: str, peers: Collection[str]) -> Recalled:
-    """Return the memo's replies for an asset or, if they are few, for all that call its model."""
-    own = models.recalled.get(asset, Recalled())
-    return own if own.n >= ENOUGH else sum((models.recalled[name] for name in peers), Recalled())
-
-
 def _notes(
     calls: Mapping[str, Sequence[Mapping]], settings: Mapping[str, LlmSettings]
 ) -> list[str]:
@@ -338,14 +325,15 @@ def _notes(
                 f"{asset}: {count(len(failed), 'request')} failed in the dry run, and what "
                 f"depends on the replies is not in the plan (first: {failed[0].partition(';')[0]})"
             )
-    for table in sorted({own.table for own in settings.values() if _has_no_price(own)}):
+    unpriced = {
+        model.table
+        for model in settings.values()
+        if model.backend == "openai_compatible"
+        and not model.usd_per_million_tokens_in + model.usd_per_million_tokens_out
+    }
+    for table in sorted(unpriced):
         notes.append(
             "no price is known: set usd_per_million_tokens_in and usd_per_million_tokens_out in "
             f"[{table}] of gsum.toml"
         )
     return notes
-
-
-def _has_no_price(model: LlmSettings) -> bool:
-    prices = model.usd_per_million_tokens_in + model.usd_per_million_tokens_out
-    return model.backend == "openai_compatible" and not prices

@@ -89,7 +89,7 @@ class Spoken:
 
 def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
     """Return sums over the ledgers of all corpora, by asset and model, without failed calls."""
-    found: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
+    replies: dict[tuple[str, str], Spoken] = defaultdict(Spoken)
     for folder in store.fs.glob(f"{store.root}/{_LEDGER.name}/corpus=*"):
         calls = read_appended(store, _LEDGER, Partition.from_path(folder).corpus)
         calls = calls.filter(pc.and_(pc.invert(calls["cached"]), pc.is_null(calls["error"])))
@@ -102,8 +102,8 @@ def earlier_replies(store: ParquetStore) -> dict[tuple[str, str], Spoken]:
             [("asset", "count"), *sums, ("out", "max")]
         )
         for asset, model, *spoken in zip(*(c.to_pylist() for c in of_asset.columns), strict=True):
-            found[asset, model] += Spoken(*spoken)
-    return found
+            replies[asset, model] += Spoken(*spoken)
+    return replies
 
 
 def call_line(
@@ -148,7 +148,10 @@ def call_line(
     if spoken.n >= ENOUGH and paid:
         tokens_out = spoken.replies_to(len(paid), line.tokens_in)
         line = replace(line, tokens_out=tokens_out, tokens_out_from=EARLIER)
-    return replace(line, usd=_price(line, settings))
+    if settings.backend != "openai_compatible":  # a local model costs nothing
+        return replace(line, usd=0.0)
+    prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
+    return replace(line, usd=(line.tokens_in * prices[0] + line.tokens_out * prices[1]) / 1e6)
 
 
 def model_name(settings: LlmSettings) -> str:
@@ -157,14 +160,6 @@ def model_name(settings: LlmSettings) -> str:
         return PACKAGED_NAME
     local = settings.backend == "transformers_local" and Path(settings.model).is_dir()
     return Path(settings.model).name if local else settings.model
-
-
-def _price(line: Line, settings: LlmSettings) -> float:
-    """Return the price in US dollars; a local model costs nothing."""
-    if settings.backend != "openai_compatible":
-        return 0.0
-    prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
-    return (line.tokens_in * prices[0] + line.tokens_out * prices[1]) / 1e6
 
 
 def embedding_lines(

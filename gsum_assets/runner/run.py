@@ -325,7 +325,10 @@ class _Refresh:
             if started and began_elsewhere(self.instance, self.lease, since):
                 break
             if self.check_models and not self.report.results:
-                _check_models(self.pipeline)
+                try:
+                    self.pipeline.models.check()
+                except ModelUnavailableError as error:
+                    raise RefreshError(str(error)) from error
             self.lease.check()
             yield from self._runs.start(request, keys)
             started = True
@@ -366,14 +369,6 @@ def _possible(
     unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
     if not unavailable:
         return wanted
-    kept = without_readers_of(unavailable, graph, request)
-    report.not_materialized |= {key.to_user_string() for key in wanted if key not in kept}
-    return kept
-
-
-def _check_models(pipeline: Pipeline) -> None:
-    """Raise `RefreshError` if a model is unavailable, before any work begins."""
-    try:
-        pipeline.models.check()
-    except ModelUnavailableError as error:
-        raise RefreshError(str(error)) from error
+    possible = without_readers_of(unavailable, graph, request)
+    report.not_materialized |= {key.to_user_string() for key in wanted if key not in possible}
+    return possible

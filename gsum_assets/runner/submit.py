@@ -115,8 +115,8 @@ class SubmittedRuns(Runs):
         """Submit a run, unless one that was submitted before writes some of it."""
         names, partitions = targets(self.pipeline, self.instance, request, keys)
         wanted = {(key, partition) for key in keys for partition in partitions}
-        taken = {(k, p) for run in self._submitted for k in run.keys for p in run.partitions}
-        if not wanted & taken:
+        running = {(k, p) for run in self._submitted for k in run.keys for p in run.partitions}
+        if not wanted & running:
             self.on_start(names, partitions)
             run_id = _submit(self.pipeline, self.instance, self.lease, request, keys)
             self._submitted.append(_Submitted(run_id, keys, partitions, time.monotonic()))
@@ -155,12 +155,15 @@ class SubmittedRuns(Runs):
         for record in began.records:
             if step := record.event_log_entry.step_key:
                 self.on_step(step.replace("__", "/"))
-        found = self.instance.get_run_by_id(run.run_id)
-        if found is None or not found.is_finished:
-            return found is None
-        if found.status != dg.DagsterRunStatus.FAILURE or found.tags.get(_RETRIED) != "true":
+        stored_run = self.instance.get_run_by_id(run.run_id)
+        if stored_run is None or not stored_run.is_finished:
+            return stored_run is None
+        if (
+            stored_run.status != dg.DagsterRunStatus.FAILURE
+            or stored_run.tags.get(_RETRIED) != "true"
+        ):
             return True
-        if retry := found.tags.get(_RETRY):
+        if retry := stored_run.tags.get(_RETRY):
             run.run_id, run.cursor = retry, None
         return False
 
@@ -214,18 +217,17 @@ def _repository(instance: dg.DagsterInstance) -> "private.RemoteRepositoryOrigin
     while True:
         known = [s for s in instance.all_instigator_state() if s.instigator_name == _LOCATED_BY]
         if known:
-            return max(known, key=_evaluated).origin.repository_origin
+            latest = max(
+                known,
+                key=lambda s: getattr(s.instigator_data, "last_tick_start_timestamp", None) or 0.0,
+            )
+            return latest.origin.repository_origin
         if time.monotonic() > deadline:
             raise DaemonError(
                 f"the daemon has not evaluated the sensor {_LOCATED_BY} yet; see in its output "
                 "why it does not load gsum_assets.definitions"
             )
         time.sleep(_POLL_S)
-
-
-def _evaluated(state: "private.InstigatorState") -> float:
-    data = state.instigator_data
-    return getattr(data, "last_tick_start_timestamp", None) or 0.0
 
 
 def _code_of(repository: "private.RemoteRepositoryOrigin") -> "private.RepositoryPythonOrigin":

@@ -70,7 +70,10 @@ def _captions(text: str) -> list[_Caption]:
     import webvtt
     from webvtt.errors import MalformedCaptionError, MalformedFileError
 
-    lines = [_TIMES.sub(_full_times, line) for line in text.split("\n")]
+    lines = [
+        _TIMES.sub(lambda times: " --> ".join(_full_time(time) for time in times.groups()), line)
+        for line in text.split("\n")
+    ]
     form = "vtt" if text.startswith("WEBVTT") else "srt"
     if form == "srt" and _SBV_TIMES.match(lines[0]):
         form = "sbv"
@@ -86,11 +89,6 @@ def _captions(text: str) -> list[_Caption]:
         _Caption(_ms(c.start), _ms(c.end), tuple(line for line in c.lines if line.strip()))
         for c in captions
     ]
-
-
-def _full_times(times: re.Match[str]) -> str:
-    """Return a line of times as the parsers require it: `00:00:01,5` becomes `00:00:01.500`."""
-    return " --> ".join(_full_time(time) for time in times.groups())
 
 
 def _full_time(time: str) -> str:
@@ -223,7 +221,9 @@ def _transcript(speech: Sequence[Speech]) -> Converted:
         addition = f" {spoken.text}" if joins else f"{label}{spoken.text}"
         text += "" if joins or not text else "\n"
         line_start = line_start if joins else len(text)
-        time = _clock(spoken.start)
+        minutes, seconds = divmod(spoken.start // 1000, 60)
+        hours, minutes = divmod(minutes, 60)
+        time = f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes:02d}:{seconds:02d}"
         if not labels or labels[-1] != time:
             starts.append(len(text) + joins)
             labels.append(time)
@@ -242,10 +242,3 @@ def _continues(before: Speech, after: Speech, length: int) -> bool:
     is_whole = before.text.endswith((".", "?", "!", "…", "。", "？", "！"))
     is_full = length >= (_FULL_CHARS if is_whole else _MOST_CHARS)
     return not is_full and after.start - before.end < _PAUSE_MS
-
-
-def _clock(ms: int) -> str:
-    """Return a time as "12:40", from one hour on "1:02:40"."""
-    minutes, seconds = divmod(ms // 1000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes:02d}:{seconds:02d}"

@@ -34,10 +34,18 @@ def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converte
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            package = _package_path(archive)
+            rootfile = _xml(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)
+            if rootfile is None:
+                raise ValueError("META-INF/container.xml names no rootfile")
+            package = rootfile.get("full-path")
             root = _xml(archive.read(package))
             chapters = _chapters(root, posixpath.dirname(package))
-            if locked := _encrypted(archive) & set(chapters):
+            encrypted = set()  # in many books only fonts are
+            if "META-INF/encryption.xml" in archive.namelist():
+                encryption = _xml(archive.read("META-INF/encryption.xml"))
+                references = encryption.iterfind(".//e:CipherReference", _NAMES)
+                encrypted = {unquote(reference.get("URI")) for reference in references}
+            if locked := encrypted & set(chapters):
                 raise ConversionError(
                     f"encrypted (digital rights management, {min(locked)}); replace it by a copy "
                     "without it"
@@ -67,14 +75,6 @@ def _xml(content: bytes) -> Any:
     return root
 
 
-def _package_path(archive: zipfile.ZipFile) -> str:
-    """Return the path of the file that lists the components of the book."""
-    found = _xml(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)
-    if found is None:
-        raise ValueError("META-INF/container.xml names no rootfile")
-    return found.get("full-path")
-
-
 def _chapters(package: Any, folder: str) -> list[str]:
     """Return the paths of the chapters within the archive, in reading order."""
     items = {
@@ -87,14 +87,3 @@ def _chapters(package: Any, folder: str) -> list[str]:
     )
     hrefs = (unquote(items[name].partition("#")[0]) for name in order if name in items)
     return [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]
-
-
-def _encrypted(archive: zipfile.ZipFile) -> set[str]:
-    """Return the paths of encrypted files; in many books only fonts are."""
-    if "META-INF/encryption.xml" not in archive.namelist():
-        return set()
-    found = _xml(archive.read("META-INF/encryption.xml"))
-    return {
-        unquote(reference.get("URI"))
-        for reference in found.iterfind(".//e:CipherReference", _NAMES)
-    }

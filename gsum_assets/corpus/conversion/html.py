@@ -33,10 +33,10 @@ def convert_html(content: bytes) -> Converted:
     ConversionError
         If its characters cannot be decoded, or it has no text.
     """
-    found = html_to_markdown(decoded(content))
-    if not found.text:
+    page = html_to_markdown(decoded(content))
+    if not page.text:
         raise ConversionError("the page has no text; save the page as shown in your browser")
-    return found
+    return page
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
@@ -51,22 +51,17 @@ def decoded(content: bytes, charset: str | None = None) -> str:
 
     unmarked, by_mark = EncodingDetector.strip_byte_order_mark(content)
     declared = by_mark or charset or EncodingDetector.find_declared_encoding(unmarked, is_html=True)
-    codec = _codec(declared)
-    if codec is not None:
+    try:
+        codec = codecs.lookup(declared or "").name
+    except LookupError:
+        pass
+    else:  # as in browsers, Latin-1 is Windows-1252
+        codec = "cp1252" if codec in ("iso8859-1", "ascii") else codec
         return unmarked.decode(codec, "replace")
     try:
         return decode(unmarked)[0]
     except NotTextError as error:
         raise ConversionError(str(error)) from error
-
-
-def _codec(name: str | None) -> str | None:
-    """Return Python's name of a declared charset; as in browsers, Latin-1 is Windows-1252."""
-    try:
-        codec = codecs.lookup(name or "").name
-    except LookupError:
-        return None
-    return "cp1252" if codec in ("iso8859-1", "ascii") else codec
 
 
 def html_to_markdown(html: str, whole: bool = False) -> Converted:
@@ -80,8 +75,8 @@ def html_to_markdown(html: str, whole: bool = False) -> Converted:
 
     soup = BeautifulSoup(_EMPTY_TAG.sub(r"<\1\2></\1>", html), "lxml")
     title = _title(soup)
-    for found in soup.find_all(string=lambda text: isinstance(text, Comment)):
-        found.extract()
+    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
+        comment.extract()
     for tag in soup.select("script, style, template, svg, head" if whole else _UNREAD):
         tag.decompose()
     root: Any = soup.body or soup

@@ -64,15 +64,7 @@ def convert_latex(content: bytes) -> Converted:
 
 
 def _text(decoder: Any, source: str) -> str:
-    from pylatexenc.latexwalker import LatexWalker
-
-    walker = LatexWalker(source, latex_context=_macros(), tolerant_parsing=True)
-    return decoder.nodelist_to_text(walker.get_latex_nodes()[0])
-
-
-def _macros() -> Any:
-    """Return the arguments of macros, with those that the library does not know."""
-    from pylatexenc.latexwalker import get_default_latex_context_db
+    from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
     from pylatexenc.macrospec import std_macro
 
     known = get_default_latex_context_db()
@@ -80,7 +72,8 @@ def _macros() -> Any:
     named = [std_macro(name, "*{") for name in (*_KEYS[6:], *_MORE_KEYS)]
     other = [std_macro(name, "{") for name in _UNREAD if name not in _WITHOUT_ARGUMENT]
     known.add_context_category("gsum", macros=[*starred, *named, *other], prepend=True)
-    return known
+    walker = LatexWalker(source, latex_context=known, tolerant_parsing=True)
+    return decoder.nodelist_to_text(walker.get_latex_nodes()[0])
 
 
 def _texts(titles: list[str]) -> Any:
@@ -98,13 +91,21 @@ def _texts(titles: list[str]) -> Any:
         titles.append(" ".join(l2tobj.node_arg_to_text(node, 0).split()))
         return ""
 
+    def key(node: Any, l2tobj: Any) -> str:
+        arguments = [argument for argument in node.nodeargd.argnlist if argument is not None]
+        return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""
+
+    def item(node: Any, l2tobj: Any) -> str:
+        label = node.nodeoptarg
+        return f"\n- {l2tobj.nodelist_to_text([label])} " if label else "\n- "
+
     texts = {
         **{name: _heading(level) for name, level in _LEVELS.items()},
         **dict.fromkeys(_UNREAD, ""),
-        **dict.fromkeys((*_KEYS, *_MORE_KEYS), _key),
+        **dict.fromkeys((*_KEYS, *_MORE_KEYS), key),
         "title": keep_title,
         "includegraphics": "",
-        "item": _item,
+        "item": item,
     }
     known = get_default_latex_context_db()
     known.add_context_category(
@@ -122,14 +123,3 @@ def _heading(level: int) -> Callable[[Any, Any], str]:
         return f"\n\n{'#' * level} {title}\n\n"
 
     return heading
-
-
-def _key(node: Any, l2tobj: Any) -> str:
-    """Return the key of a citation or a reference in brackets."""
-    arguments = [part for part in node.nodeargd.argnlist if part is not None]
-    return f"[{l2tobj.nodelist_to_text(arguments[-1:])}]" if arguments else ""
-
-
-def _item(node: Any, l2tobj: Any) -> str:
-    own = node.nodeoptarg
-    return f"\n- {l2tobj.nodelist_to_text([own])} " if own else "\n- "

@@ -46,8 +46,8 @@ def convert_mbox(content: bytes) -> Converted:
     """
     normalized = content.replace(b"\r\n", b"\n")
     begins = list(_MESSAGE.finditer(normalized))
-    starts = [found.end() for found in begins]
-    ends = [*(found.start() for found in begins[1:]), len(normalized)]
+    starts = [begin.end() for begin in begins]
+    ends = [*(begin.start() for begin in begins[1:]), len(normalized)]
     if not starts or not _MESSAGE.match(normalized):
         raise ConversionError('no mailbox: it does not begin with a line "From …"; export it again')
     texts = []

@@ -25,7 +25,15 @@ def convert_notebook(content: bytes) -> Converted:
     """
     try:
         notebook = json.loads(decoded_text(content))
-        cells = [(cell.get("cell_type"), _source(cell)) for cell in _cells(notebook)]
+        # before version 4 the cells were in worksheets
+        sheets = [notebook] if "cells" in notebook else notebook["worksheets"]
+        cells = []
+        for cell in (cell for sheet in sheets for cell in sheet["cells"]):
+            source = cell.get("source", cell.get("input", ""))
+            text = source if isinstance(source, str) else "".join(source)
+            if cell.get("cell_type") == "heading":  # before version 4
+                text = f"{'#' * int(cell['level'])} {text}"
+            cells.append((cell.get("cell_type"), text))
         metadata, language = notebook.get("metadata", {}), ""
         language = metadata.get("language_info", {}).get("name", "")
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -46,21 +54,6 @@ def convert_notebook(content: bytes) -> Converted:
         numbers.append(f"cell {number}")
         length += len(text) + len(_BREAK)
     return Converted(title, _BREAK.join(texts), tuple(starts), tuple(numbers))
-
-
-def _cells(notebook: Any) -> list[dict]:
-    """Return the cells; before version 4 they were in worksheets."""
-    if "cells" in notebook:
-        return notebook["cells"]
-    return [cell for sheet in notebook["worksheets"] for cell in sheet["cells"]]
-
-
-def _source(cell: dict) -> str:
-    source = cell.get("source", cell.get("input", ""))
-    text = source if isinstance(source, str) else "".join(source)
-    if cell.get("cell_type") == "heading":  # before version 4
-        return f"{'#' * int(cell['level'])} {text}"
-    return text
 
 
 def _shown(kind: Any, source: str, language: str) -> str:

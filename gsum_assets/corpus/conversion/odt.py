@@ -53,10 +53,12 @@ def convert_odt(content: bytes) -> Converted:
         raise ConversionError(
             f"not readable as OpenDocument ({reason}); open it in LibreOffice and save it again"
         ) from error
-    found = html_to_markdown(f"<body>{_inner(body)}</body>", whole=True)
-    if not found.text.strip():
+    converted = html_to_markdown(f"<body>{_inner(body)}</body>", whole=True)
+    if not converted.text.strip():
         raise ConversionError("the document has no text; fill it or remove it")
-    return Converted(useful_title("" if meta is None else meta.findtext(_TITLE, "")), found.text)
+    return Converted(
+        useful_title("" if meta is None else meta.findtext(_TITLE, "")), converted.text
+    )
 
 
 def _xml(content: bytes) -> Any:

@@ -32,10 +32,10 @@ def convert_docx(content: bytes) -> Converted:
         raise
     except Exception as error:  # whatever a damaged file makes it raise
         raise _damaged("Word", error) from error
-    found = html_to_markdown(html, whole=True)
-    if not found.text.strip():
+    converted = html_to_markdown(html, whole=True)
+    if not converted.text.strip():
         raise ConversionError("the document has no text; fill it or remove it")
-    return Converted(useful_title(properties), found.text)
+    return Converted(useful_title(properties), converted.text)
 
 
 def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converted:
@@ -84,17 +84,14 @@ def _open(content: bytes, program: str, member: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             archive.getinfo(member)
-            properties = archive.read("docProps/core.xml") if _has_title(archive) else b"<none/>"
+            has_title = "docProps/core.xml" in archive.namelist()
+            properties = archive.read("docProps/core.xml") if has_title else b"<none/>"
     except (zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
         raise _damaged(program, error) from error
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     root = etree.fromstring(properties, parser)
-    found = None if root is None else root.find("{http://purl.org/dc/elements/1.1/}title")
-    return "" if found is None else found.text or ""
-
-
-def _has_title(archive: zipfile.ZipFile) -> bool:
-    return "docProps/core.xml" in archive.namelist()
+    title = None if root is None else root.find("{http://purl.org/dc/elements/1.1/}title")
+    return "" if title is None else title.text or ""
 
 
 def _damaged(program: str, error: Exception) -> ConversionError:

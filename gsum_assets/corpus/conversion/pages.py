@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,19 +30,22 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     counts = Counter(key for of_page in keys for key in of_page)
     least = max(_MIN_PAGES - 1, _REPEATED * len(pages))
     everywhere = {key for key, n in counts.items() if n >= least}
-    found = []
+    kept_lines = []
     for i, lines in enumerate(pages):
         near = Counter(
             key for of_page in keys[max(0, i - _NEAR) : i + _NEAR + 1] for key in of_page
         )
         nearby = {key for key, n in near.items() if n >= _MIN_PAGES - 1}
-        found.append(_without(lines, everywhere | nearby))
-    return found
-
-
-def _without(lines: Sequence[str], repeated: set[str]) -> list[str]:
-    edges = set(_edges(lines))
-    return [line for i, line in enumerate(lines) if i not in edges or _key(line) not in repeated]
+        repeated = everywhere | nearby
+        edge_lines = set(_edges(lines))
+        kept_lines.append(
+            [
+                line
+                for i, line in enumerate(lines)
+                if i not in edge_lines or _key(line) not in repeated
+            ]
+        )
+    return kept_lines
 
 
 def _edges(lines: Sequence[str]) -> list[int]:
@@ -64,24 +67,25 @@ def paragraphs(pages: Sequence[Sequence[str]]) -> list[str]:
     """
     lengths = [len(line) for lines in pages for line in lines if line.strip()]
     full = _FULL * float(np.percentile(lengths, 90)) if lengths else 0.0
-    hyphenated = {word.lower() for lines in pages for line in lines for word in _compounds(line)}
+    hyphenated = {
+        word.lower()
+        for lines in pages
+        for line in lines
+        for word in re.findall(r"[^\W\d_]+-[^\W\d_]+", line)
+    }
     return ["\n".join(_joined(lines, full, hyphenated)) for lines in pages]
 
 
-def _compounds(line: str) -> Iterable[str]:
-    return re.findall(r"[^\W\d_]+-[^\W\d_]+", line)
-
-
 def _joined(lines: Sequence[str], full: float, hyphenated: set[str]) -> list[str]:
-    found: list[str] = []
+    paragraphs_so_far: list[str] = []
     last = ""
     for line in (" ".join(line.split()) for line in lines):
-        if found and _continues(last, line, full):
-            found[-1] = _glued(found[-1], line, hyphenated)
+        if paragraphs_so_far and _continues(last, line, full):
+            paragraphs_so_far[-1] = _glued(paragraphs_so_far[-1], line, hyphenated)
         else:
-            found.append(line)
+            paragraphs_so_far.append(line)
         last = line
-    return [line for line in found if line]
+    return [line for line in paragraphs_so_far if line]
 
 
 def _continues(line: str, following: str, full: float) -> bool:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from itertools import accumulate
-from typing import Any
 
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.conversion.pages import paragraphs, without_running_lines
@@ -34,11 +33,27 @@ def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted
             n_pages = len(document)
             pages = []
             for number in range(n_pages):
-                pages.append(_lines(document, number))
+                page = document[number]
+                text_page = page.get_textpage()
+                try:
+                    page_text = text_page.get_text_range()
+                finally:
+                    text_page.close()
+                    page.close()
+                page_text = page_text.replace("\r\n", "\n").replace("\r", "\n")
+                pages.append(_UNPRINTED.sub("", _SOFT_HYPHEN.sub("", page_text)).split("\n"))
                 report(number + 1, n_pages)
-            title = useful_title(_title(document))
+            title = useful_title(_UNPRINTED.sub("", document.get_metadata_dict().get("Title", "")))
     except pypdfium2.PdfiumError as error:
-        raise _failed(str(error)) from error
+        if any(word in str(error).lower() for word in ("password", "security")):
+            raise ConversionError(
+                "encrypted: it opens with a password only; save a copy without it, for example "
+                "with `qpdf --decrypt --password=… in.pdf out.pdf`"
+            ) from error
+        raise ConversionError(
+            f"not readable as PDF ({str(error).rstrip('.')}); open it in a viewer and print it to "
+            "a new PDF, or download it again"
+        ) from error
     texts = paragraphs(without_running_lines(pages))
     if not any(_LETTER.search(text) for text in texts):
         raise ConversionError(
@@ -47,32 +62,3 @@ def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted
         )
     starts = accumulate((len(text) + len(_PAGE_BREAK) for text in texts[:-1]), initial=0)
     return Converted(title, _PAGE_BREAK.join(texts), tuple(starts))
-
-
-def _lines(document: Any, number: int) -> list[str]:
-    """Return the lines of a page, numbered from 0, as printed."""
-    page = document[number]
-    text_page = page.get_textpage()
-    try:
-        text = text_page.get_text_range()
-    finally:
-        text_page.close()
-        page.close()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNPRINTED.sub("", _SOFT_HYPHEN.sub("", text)).split("\n")
-
-
-def _title(document: Any) -> str:
-    return _UNPRINTED.sub("", document.get_metadata_dict().get("Title", ""))
-
-
-def _failed(message: str) -> ConversionError:
-    if "password" in message.lower() or "security" in message.lower():
-        return ConversionError(
-            "encrypted: it opens with a password only; save a copy without it, for example with "
-            "`qpdf --decrypt --password=… in.pdf out.pdf`"
-        )
-    return ConversionError(
-        f"not readable as PDF ({message.rstrip('.')}); open it in a viewer and print it to a new "
-        "PDF, or download it again"
-    )

@@ -48,10 +48,10 @@ def convert_rst(content: bytes) -> Converted:
     _register_unknown(text)
     page = publish_string(text, writer="html5", settings_overrides=_SETTINGS)
     html = page.decode() if isinstance(page, bytes) else page
-    found = html_to_markdown(html, whole=True)
-    if not found.text.strip():
+    converted = html_to_markdown(html, whole=True)
+    if not converted.text.strip():
         raise ConversionError("the document has no text; fill it or remove it")
-    return Converted("", found.text)
+    return Converted("", converted.text)
 
 
 def _register_unknown(text: str) -> None:

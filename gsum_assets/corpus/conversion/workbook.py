@@ -55,7 +55,13 @@ def _sheet(sheet: Any, name: str) -> Iterator[tuple[str, str]]:
     title = " ".join(name.replace("\0", "").split())
     is_named = False
     for number, values in enumerate(sheet.to_python(skip_empty_area=True), start=first):
-        cells = [_shown(value) for value in values]
+        cells = []
+        for value in values:
+            if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+                value = int(value)
+            elif isinstance(value, dt.datetime) and value.time() == dt.time():
+                value = value.date()
+            cells.append(" ".join(str(value).replace("\0", "").split()))
         while cells and not cells[-1]:
             cells.pop()
         if not cells:
@@ -64,12 +70,3 @@ def _sheet(sheet: Any, name: str) -> Iterator[tuple[str, str]]:
             yield "", f"## {title}"
             is_named = True
         yield f'sheet "{title}", row {number}', f"| {' | '.join(cells)} |"
-
-
-def _shown(value: Any) -> str:
-    """Return a cell on one line: whole numbers without ".0", dates as 2026-11-25."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    if isinstance(value, dt.datetime) and value.time() == dt.time():
-        value = value.date()
-    return " ".join(str(value).replace("\0", "").split())

@@ -77,10 +77,10 @@ def serve(source: IO[bytes], target: IO[bytes]) -> None:
         header = json.loads(line)
         content = source.read(header["size"])
         try:
-            found = convert(
+            converted = convert(
                 header["suffix"], content, lambda done, total: send({"done": done, "total": total})
             )
-            send(asdict(found))
+            send(asdict(converted))
         except ConversionError as error:
             send({"problem": str(error)})
         except Exception as error:  # the worker continues with other files

@@ -3,9 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
 from gsum_assets.corpus.importers.source import find_file, missing, read_json, read_rows
@@ -29,20 +27,41 @@ def read_graphrag_bench(source: Path) -> Contents:
     The source has no splits. A guide with all of its questions is in dev or test by the hash of its
     text, since nearly equal questions are about the same guide.
     """
-    files = [_file(source, name) for name in ("medical.json", "medical_questions.json")]
-    lines = [line.strip() for line in _context(files[0]).split("\n")]
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    files = []
+    for name in ("medical.json", "medical_questions.json"):
+        file = find_file(source, *(folder + name for folder in _FOLDERS))
+        if file is None:
+            raise missing(source, name)
+        files.append(file)
+    value = read_json(files[0])  # an object, or a list of one
+    (corpus,) = value if isinstance(value, list) else [value]
+    lines = [line.strip() for line in corpus["context"].split("\n")]
     guides: dict[str, str] = {}
     for number, text in enumerate(lines, start=1):
         if text:
             guides.setdefault(text, f"guide-{number:02d}")
-    contents = Contents([Document(guide, _title(text), text) for text, guide in guides.items()])
+    contents = Contents()
+    for text, guide in guides.items():
+        headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
+        start = headings[-1].end() if headings else 0
+        words = text[start : start + _OPENING_CHARACTERS].split()
+        contents.documents.append(Document(guide, " ".join(words[:_TITLE_WORDS]), text))
     if repeated := sum(map(bool, lines)) - len(guides):
         contents.notes.append(f"{repeated} guides that occur twice in the corpus are imported once")
     rows = [row for _, row in read_rows(files[1], ("id", "question", "answer", "question_type"))]
     texts = list(guides)
     n_pieces = n_found = 0
-    for row, guide in zip(rows, _nearest(rows, texts), strict=True):
-        pieces = _pieces(row)
+    vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))
+    guide_vectors = vectorizer.fit_transform(texts)  # (n_guides, n_terms)
+    question_vectors = vectorizer.transform([f"{row['question']} {row['answer']}" for row in rows])
+    similarities = (question_vectors @ guide_vectors.T).toarray()  # type: ignore[attr-defined]
+    nearest_guides = similarities.argmax(axis=1).tolist()
+    for row, guide in zip(rows, nearest_guides, strict=True):
+        evidence = row.get("evidence") or []  # some copies of the data have none
+        pieces = [evidence] if isinstance(evidence, str) else evidence
+        pieces = [piece for piece in pieces if piece.strip()]
         spans = [span for piece in pieces if (span := _located(piece, guides, texts[guide]))]
         n_pieces, n_found = n_pieces + len(pieces), n_found + len(spans)
         contents.queries.append(
@@ -68,50 +87,12 @@ def split_of_guide(text: str) -> str:
     return ("dev", "test")[hashlib.blake2b(text.encode(), digest_size=8).digest()[-1] % 2]
 
 
-def _file(source: Path, name: str) -> Path:
-    file = find_file(source, *(folder + name for folder in _FOLDERS))
-    if file is None:
-        raise missing(source, name)
-    return file
-
-
-def _context(file: Path) -> str:
-    """Return the text of the corpus file: an object, or a list of one."""
-    value = read_json(file)
-    (corpus,) = value if isinstance(value, list) else [value]
-    return corpus["context"]
-
-
-def _title(text: str) -> str:
-    """Return the first words of a guide after its table of contents, which names no disease."""
-    headings = list(_HEADINGS.finditer(text[:_OPENING_CHARACTERS]))
-    start = headings[-1].end() if headings else 0
-    return " ".join(text[start : start + _OPENING_CHARACTERS].split()[:_TITLE_WORDS])
-
-
-def _nearest(rows: Sequence[dict[str, Any]], texts: Sequence[str]) -> list[int]:
-    """Return for each question the index of the guide most similar to question and answer."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    words = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))
-    guides = words.fit_transform(texts)  # (n_guides, n_terms)
-    questions = words.transform([f"{row['question']} {row['answer']}" for row in rows])
-    return (questions @ guides.T).toarray().argmax(axis=1).tolist()  # type: ignore[attr-defined]
-
-
-def _pieces(row: dict[str, Any]) -> list[str]:
-    """Return the passages given as evidence by annotators; some copies of the data have none."""
-    evidence = row.get("evidence") or []
-    pieces = [evidence] if isinstance(evidence, str) else evidence
-    return [piece for piece in pieces if piece.strip()]
-
-
 def _located(piece: str, guides: dict[str, str], nearest: str) -> Span | None:
     """Return the span of a piece of evidence, ignoring case and white space."""
     pattern = re.compile(r"\s+".join(map(re.escape, piece.split())), re.IGNORECASE)
     for text in (nearest, *guides):
-        if found := pattern.search(text):
-            return Span(guides[text], found.start(), found.end())
+        if match := pattern.search(text):
+            return Span(guides[text], match.start(), match.end())
     return None
 
 

@@ -40,7 +40,10 @@ def read_odsum_story(source: Path) -> Contents:
             sections = [text for text in story["divided_document"] if text.strip()]
             n_sections += len(story["divided_document"])
             n_empty += len(story["divided_document"]) - len(sections)
-            ids = [_section_id(text) for text in sections]
+            ids = [
+                "section-" + hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
+                for text in sections
+            ]
             for document_id, text in zip(ids, sections, strict=True):
                 documents[document_id] = Document(document_id, "", text)
             for question in story["questions"]:
@@ -51,10 +54,6 @@ def read_odsum_story(source: Path) -> Contents:
     if n_unlinked:
         notes.append(f"{n_unlinked} queries share no response with a story and are left out")
     return Contents([documents[key] for key in sorted(documents)], queries, notes)
-
-
-def _section_id(text: str) -> str:
-    return "section-" + hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
 
 
 def _story_queries(

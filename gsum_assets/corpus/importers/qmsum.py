@@ -26,18 +26,12 @@ def read_qmsum(source: Path) -> Contents:
             turns = meeting["meeting_transcripts"]
             text, turn_spans = transcript(turns)
             n_dropped += sum(start == end for start, end in turn_spans)
-            contents.documents.append(Document(document_id, _title(topics), text))
+            more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
+            title = f"Meeting on {topics[0]}{more}" if topics else ""
+            contents.documents.append(Document(document_id, title, text))
             contents.queries.extend(_queries(meeting, document_id, topics, split, turn_spans))
     contents.notes.append(f"{n_dropped} turns without words left out")
     return contents
-
-
-def _title(topics: list[str]) -> str:
-    """Return the first topic, and the number of further ones."""
-    if not topics:
-        return ""
-    more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
-    return f"Meeting on {topics[0]}{more}"
 
 
 def _queries(

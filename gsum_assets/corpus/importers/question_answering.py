@@ -16,7 +16,7 @@ from gsum_assets.corpus.importers.source import (
     split_of,
 )
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.queries import Query, Span
+from gsum_assets.corpus.queries import Span
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _QUALITY_PATTERNS = ("QuALITY.*htmlstripped.*", "*.jsonl")
@@ -46,24 +46,22 @@ def read_quality(source: Path) -> Contents:
                 query_id = question.get("question_unique_id") or (
                     f"{document_id}-{row['set_unique_id']}-{number}"
                 )
-                contents.queries.append(_choice(question, query_id, document_id, split))
+                options = [option.strip() for option in question["options"]]
+                gold = question.get("gold_label")  # from 1
+                contents.queries.append(
+                    query(
+                        query_id,
+                        question["question"],
+                        [options[int(gold) - 1]] if gold else [],
+                        split=split,
+                        kind="specific",
+                        document_id=document_id,
+                        form="choice",
+                        options=options,
+                    )
+                )
     contents.documents = list(documents.values())
     return contents
-
-
-def _choice(question: dict[str, Any], query_id: str, document_id: str, split: str) -> Query:
-    options = [option.strip() for option in question["options"]]
-    gold = question.get("gold_label")  # from 1
-    return query(
-        query_id,
-        question["question"],
-        [options[int(gold) - 1]] if gold else [],
-        split=split,
-        kind="specific",
-        document_id=document_id,
-        form="choice",
-        options=options,
-    )
 
 
 def read_musique(source: Path) -> Contents:
@@ -116,7 +114,13 @@ def read_narrativeqa(source: Path) -> Contents:
     if files[0] is None or files[1] is None:
         raise missing(source, _NARRATIVEQA_FILES)
     stories = {path.stem: path for path in source.glob("tmp/*.content")}
-    summaries = {} if stories else _summaries(source)
+    summaries: dict[str, str] = {}
+    if not stories:
+        file = find_file(source, "third_party/wikipedia/summaries.csv", "summaries.csv")
+        if file is None:
+            raise missing(source, _NARRATIVEQA_FILES)
+        rows = read_rows(file, ("summary",))
+        summaries = {row["document_id"]: row["summary"] for _, row in rows}
     contents = Contents()
     for _, row in read_rows(files[0], ("document_id", "wiki_title")):
         key = row["document_id"]
@@ -141,13 +145,6 @@ def read_narrativeqa(source: Path) -> Contents:
     kind = "full stories" if stories else "Wikipedia summaries (no tmp/*.content was found)"
     contents.notes.append(f"documents are {kind}")
     return contents
-
-
-def _summaries(source: Path) -> dict[str, str]:
-    file = find_file(source, "third_party/wikipedia/summaries.csv", "summaries.csv")
-    if file is None:
-        raise missing(source, _NARRATIVEQA_FILES)
-    return {row["document_id"]: row["summary"] for _, row in read_rows(file, ("summary",))}
 
 
 def _story(path: Path, row: dict[str, Any]) -> str:

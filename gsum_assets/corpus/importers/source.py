@@ -19,10 +19,10 @@ _SPLITS = ("train", "dev", "test")
 
 def split_of(name: str) -> str | None:
     """Return the split in a file name: train, dev or test; None if it has none."""
-    found = _SPLIT.findall(name)
-    if not found:
+    names = _SPLIT.findall(name)
+    if not names:
         return None
-    split = found[-1].lower()
+    split = names[-1].lower()
     return split if split in _SPLITS else "dev"
 
 
@@ -48,10 +48,13 @@ def split_files(
         raise CorpusError(f"{source.name}: the file name must contain train, dev (val) or test")
     for folder in (source, *(source / name for name in folders)):
         for pattern in patterns:
-            files = _matches(folder, pattern)
-            found = [(split, file) for file in files if (split := split_of(file.name))]
-            if found:
-                return sorted(found, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
+            # of x and x.gz only x
+            plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
+            packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
+            files = [path for _, path in sorted((packed | plain).items())]
+            of_splits = [(split, file) for file in files if (split := split_of(file.name))]
+            if of_splits:
+                return sorted(of_splits, key=lambda pair: (_SPLITS.index(pair[0]), pair[1].name))
     expected = " or ".join(f"{pattern}[.gz]" for pattern in patterns)
     raise missing(source, f"files {expected} with train, dev (val) or test in their names")
 
@@ -69,17 +72,10 @@ def missing(source: Path, expected: str) -> CorpusError:
     """Return the error for a source that lacks files, with the files found instead."""
     if source.is_dir():
         names = sorted(path.name for path in source.iterdir())
-        found = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
+        present = ", ".join(names[:8]) + (", …" if len(names) > 8 else "") or "nothing"
     else:
-        found = "one file" if source.exists() else "no such file or folder"
-    return CorpusError(f"{source}: expected {expected}; found {found}")
-
-
-def _matches(folder: Path, pattern: str) -> list[Path]:
-    """Return the files that match a pattern; of `x` and `x.gz` only `x`."""
-    plain = {path.name: path for path in folder.glob(pattern) if path.suffix != ".gz"}
-    packed = {path.name.removesuffix(".gz"): path for path in folder.glob(f"{pattern}.gz")}
-    return [path for _, path in sorted((packed | plain).items())]
+        present = "one file" if source.exists() else "no such file or folder"
+    return CorpusError(f"{source}: expected {expected}; found {present}")
 
 
 def read_text(path: Path) -> str:

@@ -79,7 +79,15 @@ def read_booksum(source: Path) -> Contents:
         source, _TABLES, ("alignments/chapter-level-summary-alignments",)
     ):
         for _, row in read_rows(file, ("bid", "book_id")):
-            text, summary = _chapter(folder, row), _chapter_summary(folder, row)
+            text = row.get("chapter")
+            if not text and row.get("chapter_path"):
+                chapter = find_file(folder, row["chapter_path"])
+                text = read_text(chapter) if chapter else ""
+            summary = row.get("summary_text") or row.get("summary")
+            if not summary and row.get("summary_path"):
+                of_chapter = find_file(folder, row["summary_path"])
+                value = read_json(of_chapter)["summary"] if of_chapter else ""
+                summary = value if isinstance(value, str) else "\n".join(value)
             if not text or not summary:
                 n_missing += 1
                 continue
@@ -94,23 +102,6 @@ def read_booksum(source: Path) -> Contents:
     if n_missing:
         contents.notes.append(f"{n_missing} summaries without chapter or text left out")
     return contents
-
-
-def _chapter(folder: Path, row: dict[str, Any]) -> str:
-    if text := row.get("chapter"):
-        return text
-    file = find_file(folder, row["chapter_path"]) if row.get("chapter_path") else None
-    return read_text(file) if file else ""
-
-
-def _chapter_summary(folder: Path, row: dict[str, Any]) -> str:
-    if text := row.get("summary_text") or row.get("summary"):
-        return text
-    file = find_file(folder, row["summary_path"]) if row.get("summary_path") else None
-    if file is None:
-        return ""
-    summary = read_json(file)["summary"]
-    return summary if isinstance(summary, str) else "\n".join(summary)
 
 
 def read_govreport(source: Path) -> Contents:
@@ -180,7 +171,12 @@ def read_academiceval(source: Path) -> Contents:
     document_ids: set[str] = set()
     for file in files:
         where = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
-        for line, paper in _papers(file):
+        if file.name.removesuffix(".gz").endswith(".jsonl"):
+            papers = read_rows(file)
+        else:
+            value = read_json(file)
+            papers = enumerate(value if isinstance(value, list) else [value], start=1)
+        for line, paper in papers:
             name = paper.get("url") or f"{where.partition('.json')[0]}-{line}"
             document_id = f"academiceval-{slug(str(name).rstrip('/').rpartition('/')[2])}"
             if document_id not in document_ids:
@@ -190,15 +186,6 @@ def read_academiceval(source: Path) -> Contents:
                 question = "Write an abstract of this paper."
                 _add(contents, document, question, [abstract], split_of(where) or "test")
     return contents
-
-
-def _papers(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the papers of a file that holds one object, a list, or lines."""
-    if file.name.removesuffix(".gz").endswith(".jsonl"):
-        yield from read_rows(file)
-        return
-    value = read_json(file)
-    yield from enumerate(value if isinstance(value, list) else [value], start=1)
 
 
 WCEP = Benchmark(

@@ -113,16 +113,16 @@ def within_budget(passages: Sequence[str], max_characters: int) -> tuple[list[st
     -------
     The passages shown, the number cut or left out, and the fraction of characters shown.
     """
-    kept: list[str] = []
+    texts_within: list[str] = []
     left = max_characters
     for passage in passages:
         if left <= 0:
             break
-        kept.append(passage[:left])
+        texts_within.append(passage[:left])
         left -= len(passage)
-    n_omitted = len(passages) - len(kept) + (left < 0)
-    share = sum(map(len, kept)) / max(1, sum(map(len, passages)))
-    return kept, n_omitted, share
+    n_omitted = len(passages) - len(texts_within) + (left < 0)
+    share = sum(map(len, texts_within)) / max(1, sum(map(len, passages)))
+    return texts_within, n_omitted, share
 
 
 def seed_of(*ids: str) -> int:

@@ -25,9 +25,9 @@ def judged_by_writer(judgements: pa.Table) -> Sequence[str]:
 
     Both methods of a pair are included, since the verdict depends on both answers.
     """
-    own = judgements.filter(judgements["is_own"])
+    own_judgements = judgements.filter(judgements["is_own"])
     both = pa.concat_arrays(
-        [own[name].combine_chunks().drop_null() for name in ("method", "opponent")]
+        [own_judgements[name].combine_chunks().drop_null() for name in ("method", "opponent")]
     )
     return sorted(pc.unique(both).to_pylist())
 

@@ -83,13 +83,13 @@ class Comparison:
     def rows(self, reply: Reply) -> Iterator[dict]:
         """Yield rows of `judgements`, one per criterion."""
         try:
-            found = verdict_in(reply, pairwise_verdict(self.criteria), self._mark)
+            reply_verdict = verdict_in(reply, pairwise_verdict(self.criteria), self._mark)
         except UnparsedError as problem:
             for criterion in self.criteria:
                 yield self._row(criterion, UNPARSED, str(problem), reply.model)
             return
         for criterion in self.criteria:
-            preference = getattr(found, criterion)
+            preference = getattr(reply_verdict, criterion)
             verdict = self._verdict(preference.winner)
             yield self._row(criterion, verdict, preference.reason, reply.model)
 

@@ -85,15 +85,15 @@ class RatedAnswer:
     def rows(self, reply: Reply) -> Iterator[dict]:
         """Yield the row of `judgements`."""
         try:
-            found = verdict_in(reply, self.schema, self._mark)
+            rating = verdict_in(reply, self.schema, self._mark)
         except UnparsedError as problem:
             verdict, value, reason = UNPARSED, None, str(problem)
         else:
-            reason = found.reason
-            if isinstance(found, Rating):
-                verdict, value = str(found.rating), float(found.rating)
+            reason = rating.reason
+            if isinstance(rating, Rating):
+                verdict, value = str(rating.rating), float(rating.rating)
             else:
-                verdict, value = found.verdict, _VALUES[found.verdict]
+                verdict, value = rating.verdict, _VALUES[rating.verdict]
         yield {
             "query_id": self.question.query_id,
             "judge": self.judge,

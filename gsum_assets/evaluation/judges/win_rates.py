@@ -28,13 +28,13 @@ def win_rates(judgements: pa.Table) -> pa.Table:
     pairs and criteria (Holm).
     """
     pairs = grouped(pairwise_rows(judgements), "method", "opponent", "criterion")
-    found = [_rate(verdicts) for verdicts in pairs.values()]
-    tested = [i for i, rate in enumerate(found) if rate["p_adjusted"] is not None]
-    adjusted = holm([found[i]["p_adjusted"] for i in tested])
+    rates = [_rate(verdicts) for verdicts in pairs.values()]
+    tested = [i for i, rate in enumerate(rates) if rate["p_adjusted"] is not None]
+    adjusted = holm([rates[i]["p_adjusted"] for i in tested])
     for i, p in zip(tested, adjusted, strict=True):
-        found[i]["p_adjusted"] = p
+        rates[i]["p_adjusted"] = p
     rows: list[dict] = []
-    for (method, opponent, criterion), rate in zip(pairs, found, strict=True):
+    for (method, opponent, criterion), rate in zip(pairs, rates, strict=True):
         rows.append({"method": method, "opponent": opponent, "criterion": criterion, **rate})
         rows.append(_mirrored(rows[-1]))
     table = TABLES["win_rates"]
@@ -47,12 +47,12 @@ def to_markdown(rates: pa.Table, criterion: str = "overall") -> str:
 
     Half the 95% interval follows; a dash means that there was no verdict.
     """
-    found = {
+    by_pair = {
         (row["method"], row["opponent"]): row
         for row in rates.to_pylist()
         if row["criterion"] == criterion
     }
-    methods = sorted({method for method, _ in found})
+    methods = sorted({method for method, _ in by_pair})
     lines = [
         f"**{criterion}**: how often the row was preferred to the column, percent",
         "",
@@ -60,17 +60,16 @@ def to_markdown(rates: pa.Table, criterion: str = "overall") -> str:
         "|---" + "|---:" * len(methods) + "|",
     ]
     for method in methods:
-        cells = [_cell(found.get((method, opponent))) for opponent in methods]
+        cells = []
+        for opponent in methods:
+            row = by_pair.get((method, opponent))
+            if row is None or row["win_rate"] is None:
+                cells.append("" if row is None else "–")
+            else:
+                half = 50 * (row["high"] - row["low"])
+                cells.append(f"{100 * row['win_rate']:.0f} ±{half:.0f}")
         lines.append("| " + " | ".join([method, *cells]) + " |")
     return "\n".join(lines)
-
-
-def _cell(row: dict | None) -> str:
-    if row is None:
-        return ""
-    if row["win_rate"] is None:
-        return "–"
-    return f"{100 * row['win_rate']:.0f} ±{50 * (row['high'] - row['low']):.0f}"
 
 
 def _rate(verdicts: Sequence[dict]) -> dict:
