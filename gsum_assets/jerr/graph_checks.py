@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.evaluation.result_checks import ROUNDING
+from gsum_assets.pipeline.columns import ROUNDING
 from gsum_assets.pipeline.finding import Finding, count, found, together
 from gsum_assets.pipeline.references import are_among, lacking
 from gsum_resources.store.arrow import pc

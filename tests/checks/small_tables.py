@@ -2,14 +2,40 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 
+from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
 from gsum_assets.pipeline.finding import Finding
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.checks import checks_for
 
 Tables = dict[str, pa.Table]
 Rows = dict[str, list[tuple]]
+
+
+@dataclass(frozen=True)
+class SmallInputs:
+    """Inputs of a check from tables by name."""
+
+    subject: Subject
+    tables: Tables
+    corpus: str = "tales"
+    method: str = "m"
+
+    def rows(
+        self, name: str = "", columns: Sequence[str] = (), as_dictionaries: Sequence[str] = ()
+    ) -> pa.Table:
+        rows = self.tables[name or self.subject.table.name]
+        return rows.select([c for c in columns or rows.column_names if c in rows.column_names])
+
+
+def run_check(table: str, name: str, tables: Tables) -> Finding:
+    """Return the finding of a registered check of a table."""
+    subject = Subject(table.replace(".", "/"), TABLES[table], None, frozenset(), False)
+    (check,) = (check for check in checks_for(subject) if check.name == name)
+    return check.run(cast(CheckInputs, SmallInputs(subject, tables)))
 
 
 @dataclass(frozen=True)
