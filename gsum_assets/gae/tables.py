@@ -14,7 +14,16 @@ from gsum_assets.pipeline.columns import (
     TEXTS,
     VECTOR,
 )
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+
+_PASSAGES = """
+    SELECT DISTINCT 'document' AS level, document_id AS passage_id FROM "chunks"
+    UNION ALL SELECT 'node', chunk_id FROM "chunks"
+"""
+_KNOWN = " AND ".join(
+    f"(level, {end}) IN (SELECT (level, passage_id) FROM ({_PASSAGES}))"
+    for end in ("source_id", "target_id")
+)
 
 TABLES = (
     Table(
@@ -56,6 +65,27 @@ TABLES = (
         ),
         ("corpus",),
         ("level", "kind", "source_id", "target_id"),
+        checks=(
+            TableCheck(
+                "join_passages",
+                "Each edge joins two passages of its level; neighbours are adjacent in one "
+                "document.",
+                "edge",
+                (
+                    Rule(f"NOT ({_KNOWN})", "join an id that is no passage of their level"),
+                    Rule("source_id = target_id", "join a passage to itself"),
+                    Rule(
+                        f"""kind = 'neighbour' AND source_id <> target_id AND {_KNOWN}
+            AND (source_id, target_id) NOT IN (
+                SELECT (a.chunk_id, b.chunk_id) FROM "chunks" a JOIN "chunks" b USING (document_id)
+                WHERE a.position IN (b.position - 1, b.position + 1)
+            )""",
+                        "join as neighbours passages that are not adjacent in one document",
+                    ),
+                ),
+                "level, kind, source_id, target_id",
+            ),
+        ),
     ),
     Table(
         "gae.node_features",
@@ -159,5 +189,24 @@ TABLES = (
         ),
         RESULT,
         ("query_id", "sample", "rank"),
+        checks=(
+            TableCheck(
+                "made_from_contexts",
+                "Each passage is one of its question's contexts, and longer than it only if it "
+                "was edited.",
+                "refined passage",
+                (
+                    Rule(
+                        lacks("query_id, node_id", "contexts"),
+                        "are not among their question's contexts",
+                    ),
+                    Rule(
+                        "tokens_after > tokens_before AND fate <> 'edited'",
+                        "are longer though they were not edited",
+                    ),
+                ),
+                "query_id, node_id, rank, fate, tokens_before, tokens_after",
+            ),
+        ),
     ),
 )

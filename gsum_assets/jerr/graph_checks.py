@@ -11,7 +11,6 @@ from gsum_assets.pipeline.references import are_among, lacking
 from gsum_resources.store.arrow import pc
 
 SIZE = "max_tokens"
-_NEAR = 3  # bits of 64 by which merged elements may differ (3.3)
 _ENDS = ["source_id", "target_id"]
 
 
@@ -30,43 +29,6 @@ def of_each_size(rows: pa.Table, *others: pa.Table) -> list[tuple[pa.Table, ...]
         tuple(table.filter(pc.equal(table[SIZE], size)) for table in (rows, *others))
         for size in sizes
     ]
-
-
-def lead_to_nodes(merges: pa.Table, nodes: pa.Table, elements: pa.Table) -> Finding:
-    """Check that each written form of an element is merged into a node with the same or a near key.
-
-    Parameters
-    ----------
-    merges : `max_tokens`, `element`, `node_id`, `rule` and `n_bits`.
-    nodes : `max_tokens` and `node_id`.
-    elements : `max_tokens` and `element`; all of the whole corpus.
-    """
-    shown, written = sized(merges), [SIZE, "element"]
-    forms = sized(elements).select(written).group_by(written, use_threads=False).aggregate([])
-    most = pc.if_else(pc.equal(shown["rule"], "near"), _NEAR, 0)
-    is_near = pc.and_(pc.greater_equal(shown["n_bits"], 0), pc.less_equal(shown["n_bits"], most))
-    examined = count(shown.num_rows, "written form")
-    remedy = "materialize jerr/merges and jerr/nodes again"
-    return together(
-        [
-            found(
-                examined,
-                lacking(shown, [SIZE, "node_id"], sized(nodes)),
-                f"are merged into a node that does not exist; {remedy}",
-            ),
-            found(
-                count(forms.num_rows, "written form of elements", "written forms of elements"),
-                lacking(forms, written, shown),
-                f"are merged into no node; {remedy}",
-            ),
-            found(
-                examined,
-                shown.filter(pc.invert(is_near)),
-                f"differ from their node's name by more bits than their rule allows (near: "
-                f"{_NEAR}, others: 0); {remedy}",
-            ),
-        ]
-    )
 
 
 def close_no_cycle(edges: pa.Table, nodes: pa.Table) -> Finding:

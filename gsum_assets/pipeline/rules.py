@@ -34,22 +34,21 @@ def rules_hold(check: TableCheck, inputs: CheckInputs) -> Finding:
 def _read(check: TableCheck, inputs: CheckInputs) -> dict[str, pa.Table]:
     """Return the checked table, and others that the rules name, by name."""
     checked = inputs.subject.table.name
-    sql = " ".join(
-        [
-            check.shown,
-            check.examined,
-            *(f"{rule.wrong} {rule.examined}" for rule in check.rules),
-        ]
-    )
-    words = set(re.findall(r"\w+", sql))
-    named = {checked, *re.findall(r'"([\w.]+)"', sql)} & TABLES.keys()
+    sql = " ".join([check.examined, *(f"{rule.wrong} {rule.examined}" for rule in check.rules)])
+    shown_of = _tables_in(check.examined) or {checked}
+
+    def columns_of(name: str) -> list[str]:
+        words = set(re.findall(r"\w+", f"{sql} {check.shown}" if name in shown_of else sql))
+        return [column.name for column in TABLES[name].columns if column.name in words]
+
     return {
-        name: inputs.rows(
-            "" if name == checked else name,
-            [column.name for column in TABLES[name].columns if column.name in words],
-        )
-        for name in named
+        name: inputs.rows("" if name == checked else name, columns_of(name))
+        for name in {checked, *_tables_in(sql)}
     }
+
+
+def _tables_in(sql: str) -> set[str]:
+    return {name for name in re.findall(r'"([\w.]+)"', sql) if name in TABLES}
 
 
 def _evaluate(
@@ -58,9 +57,9 @@ def _evaluate(
     subject = inputs.subject
     rows = rule.examined or check.examined or f'FROM "{subject.table.name}"'
     shown = "*" if rule.examined else check.shown
-    wrong = connection.sql(f"SELECT {shown} FROM ({rows}) WHERE {rule.wrong} ORDER BY ALL")
+    wrong = connection.sql(f"SELECT {shown} FROM ({rows}) AS it WHERE {rule.wrong} ORDER BY ALL")
     ((n_rows,),) = connection.sql(f"SELECT count(*) FROM ({rows})").fetchall()
-    remedy = check.remedy or f"materialize {subject.name} again"
+    remedy = rule.remedy or check.remedy or f"materialize {subject.name} again"
     return found(
         count(n_rows, *(rule.noun or check.noun).split("|")),
         wrong.to_arrow_table(),

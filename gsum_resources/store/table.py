@@ -30,13 +30,15 @@ class Rule:
     ----------
     wrong : SQL condition of a wrong row; tables stand in double quotes.
     problem : completes "<n of the rows> …", for example "have no embedding".
-    noun, examined : as in `TableCheck`, for this rule alone, whose reports show all columns.
+    noun, examined, remedy : as in `TableCheck`, for this rule alone; where it examines other rows,
+        all their columns are shown.
     """
 
     wrong: str
     problem: str
     noun: str = ""
     examined: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,11 @@ def lacks(columns: str, table: str, others: str = "") -> str:
 
     Parameters
     ----------
+    table : name of a table, or a query.
     columns, others : names separated by commas, of the row and of `table`; by default the same.
     """
-    return f'({columns}) NOT IN (SELECT ({others or columns}) FROM "{table}")'
+    source = f"({table})" if " " in table else f'"{table}"'
+    return f"({columns}) NOT IN (SELECT ({others or columns}) FROM {source})"
 
 
 def counts_up(table: str, column: str, per: str, noun: str = "") -> Rule:
@@ -82,7 +86,7 @@ def counts_up(table: str, column: str, per: str, noun: str = "") -> Rule:
     """
     return Rule(
         f"first_{column} <> 1 OR last_{column} <> n OR n <> n_distinct",
-        f"do not count each {column} up from 1",
+        f"do not count their {column}s up from 1",
         noun,
         f"SELECT {per}, min({column}) AS first_{column}, max({column}) AS last_{column}, "
         f"count({column}) AS n, count(DISTINCT {column}) AS n_distinct "

@@ -1,6 +1,6 @@
 """Checks of one family on tables small enough to know the answer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
 from gsum_assets.pipeline.finding import Finding
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.checks import checks_for
+from gsum_assets.registry.checks import CHECKS, checks_for
 
 Tables = dict[str, pa.Table]
 Rows = dict[str, list[tuple]]
@@ -47,13 +47,13 @@ class SmallTables:
     family : prefix of the names of its tables.
     columns : names of the columns of each table.
     good : rows of each table that pass every check.
-    checks : check by name, over tables by their names without the family's.
+    checks : table without the family's prefix, and name, of each check.
     """
 
     family: str
     columns: Mapping[str, str]
     good: Rows
-    checks: Mapping[str, Callable[[Tables], Finding]]
+    checks: Mapping[str, tuple[str, str]]
 
     def finding(self, check: str, **changed: list[tuple]) -> Finding:
         """Return the finding of a check after the rows of some tables are replaced."""
@@ -72,6 +72,15 @@ class SmallTables:
         assert finding.checked[0] != "0"
         assert not self._found(check, {n: rows[::-1] for n, rows in self.good.items()}).problem
 
+    def assert_every_check_is_tried(self) -> None:
+        registered = {
+            (name.removeprefix(f"{self.family}."), check.name)
+            for name, table in TABLES.items()
+            if name.startswith(f"{self.family}.")
+            for check in (*table.checks, *CHECKS.get(name, ()))
+        }
+        assert registered == set(self.checks.values())
+
     def assert_no_rows_pass(self, check: str) -> None:
         finding = self._found(check, {name: [] for name in self.good})
         assert not finding.problem
@@ -81,10 +90,9 @@ class SmallTables:
         return table if table in self.columns else f"{self.family}.{table}"
 
     def _found(self, check: str, rows: Rows) -> Finding:
-        prefix = f"{self.family}."
-        return self.checks[check](
-            {name.removeprefix(prefix): self._table(name, rows[name]) for name in self.columns}
-        )
+        table, name = self.checks[check]
+        tables = {name: self._table(name, rows[name]) for name in self.columns}
+        return run_check(self._name(table), name, tables)
 
     def _table(self, name: str, values: Sequence[tuple]) -> pa.Table:
         names = self.columns[name].split()

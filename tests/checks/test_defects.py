@@ -151,7 +151,7 @@ DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
         BM25,
         lambda rows: rows.slice(1),
         "retrieval/rankings:ranks_consecutive",
-        "1 of 4 rankings do not count up from 1",
+        "1 of 4 rankings do not count their ranks up from 1",
     ),
     "unknown chunk": (
         "retrieval/contexts",
