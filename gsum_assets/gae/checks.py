@@ -26,41 +26,6 @@ _SETTINGS = {
 }
 
 
-def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that each passage of either level has one embedding, and it is finite.
-
-    Parameters
-    ----------
-    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
-    """
-    passages = _passages(chunks)
-    passage_rows = _rows_of(embeddings, "passage_id", passages)
-    without = np.setdiff1d(np.arange(passages.num_rows), passage_rows)
-    is_finite = np.isfinite(_matrix(embeddings["embedding"])).all(axis=1)
-    shown = embeddings.select(["level", "passage_id"])
-    examined = count(embeddings.num_rows, "embedding")
-    remedy = "materialize gae/embeddings again"
-    return together(
-        [
-            found(
-                examined,
-                shown.filter(pa.array(~is_finite)),
-                "are not finite; set a lower learning_rate in corpus.toml, [gae.training]",
-            ),
-            found(
-                count(passages.num_rows, "passage"),
-                passages.select(["level", "passage_id"]).take(without),
-                f"have no embedding; {remedy}",
-            ),
-            found(
-                examined,
-                shown.filter(pa.array(passage_rows < 0)),
-                f"belong to no passage of their level; {remedy}",
-            ),
-        ]
-    )
-
-
 def not_over_smoothed(embeddings: pa.Table) -> Finding:
     """Check that embeddings of a level differ: the mean cosine of two is at most 0.99."""
     alike = []
@@ -248,11 +213,6 @@ _CHUNK_POSITIONS = ["chunk_id", "document_id", "position"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
     "gae.embeddings": [
-        Check(
-            "finite",
-            "Each passage has one embedding, and it is finite.",
-            lambda partition: finite(partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)),
-        ),
         Check(
             "not_over_smoothed",
             "Embeddings differ: the mean cosine of two is at most 0.99.",

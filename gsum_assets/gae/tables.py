@@ -25,6 +25,12 @@ _KNOWN = " AND ".join(
     for end in ("source_id", "target_id")
 )
 
+_ADJACENT = """
+    SELECT (a.chunk_id, b.chunk_id)
+    FROM (SELECT chunk_id, document_id, position + 1 AS position FROM "chunks") a
+    JOIN "chunks" b USING (document_id, position)
+"""
+
 TABLES = (
     Table(
         "gae.model",
@@ -76,10 +82,8 @@ TABLES = (
                     Rule("source_id = target_id", "join a passage to itself"),
                     Rule(
                         f"""kind = 'neighbour' AND source_id <> target_id AND {_KNOWN}
-            AND (source_id, target_id) NOT IN (
-                SELECT (a.chunk_id, b.chunk_id) FROM "chunks" a JOIN "chunks" b USING (document_id)
-                WHERE a.position IN (b.position - 1, b.position + 1)
-            )""",
+            AND (source_id, target_id) NOT IN ({_ADJACENT})
+                    AND (target_id, source_id) NOT IN ({_ADJACENT})""",
                         "join as neighbours passages that are not adjacent in one document",
                     ),
                 ),
@@ -108,6 +112,30 @@ TABLES = (
         ),
         ("corpus",),
         ("level", "passage_id"),
+        checks=(
+            TableCheck(
+                "finite",
+                "Each passage has one embedding, and it is finite.",
+                "embedding",
+                (
+                    Rule(
+                        "NOT isfinite(list_inner_product(embedding, embedding))",
+                        "are not finite",
+                        remedy="set a lower learning_rate in corpus.toml, [gae.training]",
+                    ),
+                    Rule(
+                        lacks("level, passage_id", "gae.embeddings"),
+                        "have no embedding",
+                        "passage",
+                        _PASSAGES,
+                    ),
+                    Rule(
+                        lacks("level, passage_id", _PASSAGES), "belong to no passage of their level"
+                    ),
+                ),
+                "level, passage_id",
+            ),
+        ),
     ),
     Table(
         "gae.clusters",

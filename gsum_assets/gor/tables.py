@@ -107,16 +107,19 @@ TABLES = (
                 "edge",
                 (
                     Rule(
-                        """NOT EXISTS (
-                FROM "gor.record_nodes" s JOIN "gor.record_nodes" t USING (document_id)
-                WHERE s.node_id = source_id AND t.node_id = target_id
-                    AND s.document_id = it.document_id AND t.kind = 'response'
-                    AND (s.kind = 'chunk' OR s.position < t.position)
-            )""",
+                        "is_right IS NOT true",
                         "do not lead from a node to a later response of its document",
                     ),
                 ),
                 "document_id, source_id, target_id",
+                """
+                SELECT e.*, s.document_id = e.document_id AND t.document_id = e.document_id
+                    AND t.kind = 'response'
+                    AND (s.kind = 'chunk' OR s.position < t.position) AS is_right
+                FROM "gor.record_edges" e
+                LEFT JOIN "gor.record_nodes" s ON s.node_id = source_id
+                LEFT JOIN "gor.record_nodes" t ON t.node_id = target_id
+                """,
             ),
         ),
     ),

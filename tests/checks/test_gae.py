@@ -7,7 +7,6 @@ import pytest
 from gsum_assets.gae.checks import (
     as_published,
     every_passage_once,
-    finite,
     not_degenerate,
     not_over_smoothed,
 )
@@ -38,6 +37,11 @@ def join_passages(edges, chunks):
     return run_check(
         "gae.graph_edges", "join_passages", {"gae.graph_edges": edges, "chunks": chunks}
     )
+
+
+def finite(embeddings, chunks):
+    tables = {"gae.embeddings": embeddings, "chunks": chunks}
+    return run_check("gae.embeddings", "finite", tables)
 
 
 def made_from_contexts(refined, contexts):
