@@ -47,7 +47,10 @@ def _checks_of(
 
     @dg.multi_asset_check(
         name=f"{spec.key.to_python_identifier()}_checks",
-        specs=[dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning) for c in checks],
+        specs=[
+            dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning, blocking=c.blocking)
+            for c in checks
+        ],
         can_subset=True,
     )
     def run_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:

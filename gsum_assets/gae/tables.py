@@ -17,18 +17,9 @@ from gsum_assets.pipeline.columns import (
 from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
 
 _PASSAGES = """
-    SELECT DISTINCT 'document' AS level, document_id AS passage_id FROM "chunks"
-    UNION ALL SELECT 'node', chunk_id FROM "chunks"
-"""
-_KNOWN = " AND ".join(
-    f"(level, {end}) IN (SELECT (level, passage_id) FROM ({_PASSAGES}))"
-    for end in ("source_id", "target_id")
-)
-
-_ADJACENT = """
-    SELECT (a.chunk_id, b.chunk_id)
-    FROM (SELECT chunk_id, document_id, position + 1 AS position FROM "chunks") a
-    JOIN "chunks" b USING (document_id, position)
+    SELECT DISTINCT 'document' AS level, document_id AS passage_id, document_id, NULL AS position
+    FROM "chunks"
+    UNION ALL SELECT 'node', chunk_id, document_id, position FROM "chunks"
 """
 
 TABLES = (
@@ -78,16 +69,23 @@ TABLES = (
                 "document.",
                 "edge",
                 (
-                    Rule(f"NOT ({_KNOWN})", "join an id that is no passage of their level"),
+                    Rule("NOT are_known", "join an id that is no passage of their level"),
                     Rule("source_id = target_id", "join a passage to itself"),
                     Rule(
-                        f"""kind = 'neighbour' AND source_id <> target_id AND {_KNOWN}
-            AND (source_id, target_id) NOT IN ({_ADJACENT})
-                    AND (target_id, source_id) NOT IN ({_ADJACENT})""",
+                        "kind = 'neighbour' AND are_known AND source_id <> target_id "
+                        "AND are_adjacent IS NOT true",
                         "join as neighbours passages that are not adjacent in one document",
                     ),
                 ),
                 "level, kind, source_id, target_id",
+                f"""
+                SELECT e.*, s.document_id IS NOT NULL AND t.document_id IS NOT NULL AS are_known,
+                    s.document_id = t.document_id AND abs(s.position - t.position) = 1
+                    AS are_adjacent
+                FROM "gae.graph_edges" e
+                LEFT JOIN ({_PASSAGES}) s ON s.level = e.level AND s.passage_id = source_id
+                LEFT JOIN ({_PASSAGES}) t ON t.level = e.level AND t.passage_id = target_id
+                """,
             ),
         ),
     ),
@@ -127,7 +125,7 @@ TABLES = (
                         lacks("level, passage_id", "gae.embeddings"),
                         "have no embedding",
                         "passage",
-                        _PASSAGES,
+                        f"SELECT level, passage_id FROM ({_PASSAGES})",
                     ),
                     Rule(
                         lacks("level, passage_id", _PASSAGES), "belong to no passage of their level"

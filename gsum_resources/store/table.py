@@ -89,7 +89,7 @@ def counts_up(table: str, column: str, per: str, noun: str = "") -> Rule:
         f"do not count their {column}s up from 1",
         noun,
         f"SELECT {per}, min({column}) AS first_{column}, max({column}) AS last_{column}, "
-        f"count({column}) AS n, count(DISTINCT {column}) AS n_distinct "
+        f"count({column}) AS n, list_unique(list({column})) AS n_distinct "
         f'FROM "{table}" GROUP BY {per}',
     )
 
