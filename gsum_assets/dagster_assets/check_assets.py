@@ -127,8 +127,7 @@ def _report_again(
 
 
 def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
-    severe = verdict.broke or not verdict.check.warns
-    return dg.AssetCheckSeverity.ERROR if severe else dg.AssetCheckSeverity.WARN
+    return dg.AssetCheckSeverity.ERROR if verdict.is_error else dg.AssetCheckSeverity.WARN
 
 
 def _metadata(verdict: Verdict) -> dict[str, dg.MetadataValue]:

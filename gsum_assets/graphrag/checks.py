@@ -91,6 +91,7 @@ _NAMES_RESOLVE = TableCheck(
         ),
     ),
     "name_key, entity_id",
+    blocking=True,
 )
 
 _SAID = f"""

@@ -59,6 +59,7 @@ TABLES = (
                 "mention",
                 (Rule(lacks("chunk_id", "chunks"), "belong to no existing chunk"),),
                 "chunk_id, document_id, name",
+                blocking=True,
             ),
         ),
     ),

@@ -36,7 +36,11 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "cover_documents",
             "Each chunk is an exact slice of its document, and every character that is not blank "
             "lies in a chunk.",
-            lambda inputs: documents.cover_documents(inputs.rows(), inputs.rows("documents")),
+            lambda inputs: documents.cover_documents(
+                inputs.rows("", ["document_id", "start", "end", "text"]),
+                inputs.rows("documents", ["document_id", "text"]),
+            ),
+            blocking=True,
         )
     ],
     "chunk_embeddings": [
@@ -48,6 +52,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 inputs.rows("chunks", ["chunk_id", "document_id"]),
                 _dimensions(inputs),
             ),
+            blocking=True,
         )
     ],
     "query_embeddings": [
