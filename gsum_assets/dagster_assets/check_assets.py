@@ -52,7 +52,10 @@ def _checks_of(
 
     @dg.multi_asset_check(
         name=f"{spec.key.to_python_identifier()}_checks",
-        specs=[dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning) for c in checks],
+        specs=[
+            dg.AssetCheckSpec(c.name, asset=spec.key, description=c.meaning, blocking=c.blocking)
+            for c in checks
+        ],
         can_subset=True,
     )
     def run_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
@@ -132,8 +135,7 @@ def _report_again(
 
 
 def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:
-    severe = verdict.broke or not verdict.check.warns
-    return dg.AssetCheckSeverity.ERROR if severe else dg.AssetCheckSeverity.WARN
+    return dg.AssetCheckSeverity.ERROR if verdict.is_error else dg.AssetCheckSeverity.WARN
 
 
 def _metadata(verdict: Verdict, table: Table) -> dict[str, dg.MetadataValue]:

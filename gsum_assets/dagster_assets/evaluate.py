@@ -26,7 +26,8 @@ _NAMED = 3  # corpora (and methods) that a description names
 class Verdict:
     """Result of a check on a table.
 
-    `n_checked` counts corpora (and methods); `broke`: the check itself raised an error.
+    `n_checked` counts corpora (and methods); `broke`: the check itself raised an error; `of_run`:
+    a partition that the run wrote belongs to a corpus (and method) that failed.
     """
 
     check: Check
@@ -35,11 +36,18 @@ class Verdict:
     n_wrong: int = 0
     offenders: Sequence[Mapping[str, object]] = ()
     broke: bool = False
+    of_run: bool = False
 
     @property
     def passed(self) -> bool:
         """Whether the check found nothing wrong."""
         return not self.n_wrong
+
+    @property
+    def is_error(self) -> bool:
+        """Whether a failure is an error; one of a blocking check only if the run wrote the rows."""
+        severe = self.broke or not self.check.warns
+        return severe and (self.of_run or not self.check.blocking)
 
 
 class Failing:
@@ -114,7 +122,7 @@ def evaluate(
     after = {name: scopes for name, scopes in (before | failing).items() if scopes}
     if after != before:
         memory.write(after)
-    return [_verdict(check, findings[check.name]) for check in checks]
+    return [_verdict(check, findings[check.name], of_run) for check in checks]
 
 
 def _failures(findings: Mapping[Scope, Finding]) -> dict[Scope, Finding]:
@@ -122,7 +130,7 @@ def _failures(findings: Mapping[Scope, Finding]) -> dict[Scope, Finding]:
     return {scope: finding for scope, finding in findings.items() if finding.problem}
 
 
-def _verdict(check: Check, findings: Mapping[Scope, Finding]) -> Verdict:
+def _verdict(check: Check, findings: Mapping[Scope, Finding], of_run: Collection[Scope]) -> Verdict:
     """Combine findings into one verdict on the whole table."""
     failures = _failures(findings)
     shown = (failures or findings).items()
@@ -141,6 +149,7 @@ def _verdict(check: Check, findings: Mapping[Scope, Finding]) -> Verdict:
         n_wrong=sum(finding.n_wrong for finding in failures.values()),
         offenders=offenders[:SHOWN],
         broke=any(finding.broke for finding in failures.values()),
+        of_run=any(scope in of_run for scope in failures),
     )
 
 

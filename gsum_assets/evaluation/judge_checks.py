@@ -1,19 +1,9 @@
-"""Checks of verdicts, and of the judge that gave them."""
+"""Check of the judge that gave the verdicts."""
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.judges.position_bias import position_bias
-from gsum_assets.pipeline.finding import SHOWN, Finding, count, found
-from gsum_resources.store.arrow import pc
-
-
-def verdicts_parsed(judgements: pa.Table, corpus: str) -> Finding:
-    """Check that every reply of the judge contained a verdict."""
-    columns = ["query_id", "judge", "criterion", "method", "opponent", "reason"]
-    unparsed = judgements.filter(pc.equal(judgements["verdict"], "unparsed")).select(columns)
-    checked = count(judgements.num_rows, "verdict")
-    remedy = f"`gsum run {corpus}` repeats them; if many fail, set another model in [judge]"
-    return found(checked, unparsed, f"could not be read from the reply; {remedy}")
+from gsum_assets.pipeline.finding import SHOWN, Finding, count
 
 
 def no_position_bias(judgements: pa.Table) -> Finding:

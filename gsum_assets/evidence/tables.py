@@ -13,7 +13,7 @@ from gsum_assets.pipeline.columns import (
     TEXTS,
     VECTOR,
 )
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
 
 TABLES = (
     Table(
@@ -67,6 +67,15 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("chunk_id", "position"),
+        checks=(
+            TableCheck(
+                "of_passages",
+                "Each sentence belongs to a passage of the corpus.",
+                "sentence",
+                (Rule(lacks("chunk_id", "chunks"), "belong to no passage of the corpus"),),
+                "chunk_id, position",
+            ),
+        ),
     ),
     Table(
         "evidence.probabilities",
@@ -85,5 +94,23 @@ TABLES = (
         ),
         RESULT,
         ("query_id", "chunk_id"),
+        checks=(
+            TableCheck(
+                "are_probabilities",
+                "Probabilities are between 0 and 1, and no rank has more than the one before.",
+                "probability|probabilities",
+                (
+                    Rule(
+                        "probability NOT BETWEEN 0 AND 1 OR probability > before",
+                        "are outside of 0 to 1 or above a better rank",
+                    ),
+                ),
+                "query_id, chunk_id, rank, probability",
+                """
+        SELECT *, lag(probability) OVER (PARTITION BY query_id ORDER BY rank) AS before
+    FROM "evidence.probabilities" """,
+                "materialize evidence/rankings again",
+            ),
+        ),
     ),
 )

@@ -26,80 +26,6 @@ _SETTINGS = {
 }
 
 
-def join_passages(edges: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that edges join passages of their level, and neighbours are adjacent in one document.
-
-    Parameters
-    ----------
-    edges : all columns except `weight`.
-    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
-    """
-    passages = _passages(chunks)
-    source, target = (_rows_of(edges, end, passages) for end in ("source_id", "target_id"))
-    known = (source >= 0) & (target >= 0)
-    owners = pc.dictionary_encode(passages["document_id"].combine_chunks()).indices.to_numpy()
-    positions = passages["position"].to_numpy().astype(float)  # NaN for documents
-    joined = np.flatnonzero(known & _equals(edges, "kind", "neighbour"))
-    first, second = source[joined], target[joined]
-    beside = (owners[first] == owners[second]) & (np.abs(positions[first] - positions[second]) == 1)
-    examined = count(edges.num_rows, "edge")
-    remedy = "materialize gae/graph_edges again"
-    return together(
-        [
-            found(
-                examined,
-                edges.filter(pa.array(~known)),
-                f"join an id that is no passage of their level; {remedy}",
-            ),
-            found(
-                examined,
-                edges.filter(pa.array(known & (source == target))),
-                f"join a passage to itself; {remedy}",
-            ),
-            found(
-                examined,
-                edges.take(joined[~beside & (first != second)]),
-                f"join as neighbours passages that are not adjacent in one document; {remedy}",
-            ),
-        ]
-    )
-
-
-def finite(embeddings: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that each passage of either level has one embedding, and it is finite.
-
-    Parameters
-    ----------
-    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
-    """
-    passages = _passages(chunks)
-    passage_rows = _rows_of(embeddings, "passage_id", passages)
-    without = np.setdiff1d(np.arange(passages.num_rows), passage_rows)
-    is_finite = np.isfinite(_matrix(embeddings["embedding"])).all(axis=1)
-    shown = embeddings.select(["level", "passage_id"])
-    examined = count(embeddings.num_rows, "embedding")
-    remedy = "materialize gae/embeddings again"
-    return together(
-        [
-            found(
-                examined,
-                shown.filter(pa.array(~is_finite)),
-                "are not finite; set a lower learning_rate in corpus.toml, [gae.training]",
-            ),
-            found(
-                count(passages.num_rows, "passage"),
-                passages.select(["level", "passage_id"]).take(without),
-                f"have no embedding; {remedy}",
-            ),
-            found(
-                examined,
-                shown.filter(pa.array(passage_rows < 0)),
-                f"belong to no passage of their level; {remedy}",
-            ),
-        ]
-    )
-
-
 def not_over_smoothed(embeddings: pa.Table) -> Finding:
     """Check that embeddings of a level differ: the mean cosine of two is at most 0.99."""
     alike = []
@@ -211,36 +137,6 @@ def as_published(clusterings: pa.Table, method: str | None) -> pa.Table:
     return rows
 
 
-def made_from_contexts(refined: pa.Table, contexts: pa.Table) -> Finding:
-    """Check that each refined passage is a context of its question, and longer only if edited.
-
-    Parameters
-    ----------
-    contexts : `query_id` and `node_id` of the same method.
-    """
-    keys = ["query_id", "node_id"]
-    shown = refined.select([*keys, "rank", "fate", "tokens_before", "tokens_after"])
-    is_longer = pc.and_(
-        pc.greater(refined["tokens_after"], refined["tokens_before"]),
-        pc.not_equal(refined["fate"], "edited"),
-    )
-    examined = count(refined.num_rows, "refined passage")
-    return together(
-        [
-            found(
-                examined,
-                shown.join(contexts.select(keys), keys, join_type="left anti"),
-                "are not among their question's contexts; materialize gae/refined_contexts again",
-            ),
-            found(
-                examined,
-                shown.filter(is_longer),
-                "are longer though they were not edited; materialize gae/refined_contexts again",
-            ),
-        ]
-    )
-
-
 def _passages(chunks: pa.Table) -> pa.Table:
     """Return `level`, `passage_id`, `document_id` and `position` (of chunks) of all passages."""
     documents = pc.unique(chunks["document_id"])
@@ -316,21 +212,7 @@ def _remedy(clusterings: pa.Table, which: int) -> str:
 _CHUNK_POSITIONS = ["chunk_id", "document_id", "position"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
-    "gae.graph_edges": [
-        Check(
-            "join_passages",
-            "Each edge joins two passages of its level; neighbours are adjacent in one document.",
-            lambda partition: join_passages(
-                partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
-            ),
-        )
-    ],
     "gae.embeddings": [
-        Check(
-            "finite",
-            "Each passage has one embedding, and it is finite.",
-            lambda partition: finite(partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)),
-        ),
         Check(
             "not_over_smoothed",
             "Embeddings differ: the mean cosine of two is at most 0.99.",
@@ -359,14 +241,6 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         )
     ],
     "gae.refined_contexts": [
-        Check(
-            "made_from_contexts",
-            "Each passage is one of its question's contexts, and longer than it only if it was "
-            "edited.",
-            lambda partition: made_from_contexts(
-                partition.rows(), partition.rows("contexts", ["query_id", "node_id"])
-            ),
-        ),
         Check(
             "published_clusters_part",
             "DBSCAN, which gae-dbscan uses, does not have over half of the passages in one "

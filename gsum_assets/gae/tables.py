@@ -14,7 +14,13 @@ from gsum_assets.pipeline.columns import (
     TEXTS,
     VECTOR,
 )
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+
+_PASSAGES = """
+    SELECT DISTINCT 'document' AS level, document_id AS passage_id, document_id, NULL AS position
+    FROM "chunks"
+    UNION ALL SELECT 'node', chunk_id, document_id, position FROM "chunks"
+"""
 
 TABLES = (
     Table(
@@ -58,6 +64,32 @@ TABLES = (
         ),
         ("corpus",),
         ("level", "kind", "source_id", "target_id"),
+        checks=(
+            TableCheck(
+                "join_passages",
+                "Each edge joins two passages of its level; neighbours are adjacent in one "
+                "document.",
+                "edge",
+                (
+                    Rule("NOT are_known", "join an id that is no passage of their level"),
+                    Rule("source_id = target_id", "join a passage to itself"),
+                    Rule(
+                        "kind = 'neighbour' AND are_known AND source_id <> target_id "
+                        "AND are_adjacent IS NOT true",
+                        "join as neighbours passages that are not adjacent in one document",
+                    ),
+                ),
+                "level, kind, source_id, target_id",
+                f"""
+                SELECT e.*, s.document_id IS NOT NULL AND t.document_id IS NOT NULL AS are_known,
+                    s.document_id = t.document_id AND abs(s.position - t.position) = 1
+                    AS are_adjacent
+                FROM "gae.graph_edges" e
+                LEFT JOIN ({_PASSAGES}) s ON s.level = e.level AND s.passage_id = source_id
+                LEFT JOIN ({_PASSAGES}) t ON t.level = e.level AND t.passage_id = target_id
+                """,
+            ),
+        ),
     ),
     Table(
         "gae.node_features",
@@ -80,6 +112,30 @@ TABLES = (
         ),
         ("corpus",),
         ("level", "passage_id"),
+        checks=(
+            TableCheck(
+                "finite",
+                "Each passage has one embedding, and it is finite.",
+                "embedding",
+                (
+                    Rule(
+                        "NOT isfinite(list_inner_product(embedding, embedding))",
+                        "are not finite",
+                        remedy="set a lower learning_rate in corpus.toml, [gae.training]",
+                    ),
+                    Rule(
+                        lacks("level, passage_id", "gae.embeddings"),
+                        "have no embedding",
+                        "passage",
+                        f"SELECT level, passage_id FROM ({_PASSAGES})",
+                    ),
+                    Rule(
+                        lacks("level, passage_id", _PASSAGES), "belong to no passage of their level"
+                    ),
+                ),
+                "level, passage_id",
+            ),
+        ),
     ),
     Table(
         "gae.clusters",
@@ -181,5 +237,24 @@ TABLES = (
         ),
         RESULT,
         ("query_id", "sample", "rank"),
+        checks=(
+            TableCheck(
+                "made_from_contexts",
+                "Each passage is one of its question's contexts, and longer than it only if it "
+                "was edited.",
+                "refined passage",
+                (
+                    Rule(
+                        lacks("query_id, node_id", "contexts"),
+                        "are not among their question's contexts",
+                    ),
+                    Rule(
+                        "tokens_after > tokens_before AND fate <> 'edited'",
+                        "are longer though they were not edited",
+                    ),
+                ),
+                "query_id, node_id, rank, fate, tokens_before, tokens_after",
+            ),
+        ),
     ),
 )

@@ -13,7 +13,12 @@ from gsum_assets.pipeline.columns import (
     TEXTS,
     VECTOR,
 )
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+
+_CHUNKS_AND_RESPONSES = """
+    SELECT chunk_id AS node_id, document_id FROM "chunks"
+    UNION ALL SELECT response_id, document_id FROM "gor.historical_responses"
+"""
 
 TABLES = (
     Table(
@@ -65,6 +70,26 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("node_id",),
+        checks=(
+            TableCheck(
+                "are_chunks_and_responses",
+                "The nodes are the chunks and the responses of their documents.",
+                "node",
+                (
+                    Rule(
+                        f"node_id NOT IN (SELECT node_id FROM ({_CHUNKS_AND_RESPONSES}))",
+                        "are neither a chunk nor a response",
+                    ),
+                    Rule(
+                        lacks("node_id", "gor.record_nodes"),
+                        "have no node",
+                        "chunk or response|chunks and responses",
+                        _CHUNKS_AND_RESPONSES,
+                    ),
+                ),
+                "node_id, document_id",
+            ),
+        ),
     ),
     Table(
         "gor.record_edges",
@@ -77,6 +102,28 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("source_id", "target_id"),
+        checks=(
+            TableCheck(
+                "join_nodes",
+                "Each edge leads from a node to a later response of the same document.",
+                "edge",
+                (
+                    Rule(
+                        "is_right IS NOT true",
+                        "do not lead from a node to a later response of its document",
+                    ),
+                ),
+                "document_id, source_id, target_id",
+                """
+                SELECT e.*, s.document_id = e.document_id AND t.document_id = e.document_id
+                    AND t.kind = 'response'
+                    AND (s.kind = 'chunk' OR s.position < t.position) AS is_right
+                FROM "gor.record_edges" e
+                LEFT JOIN "gor.record_nodes" s ON s.node_id = source_id
+                LEFT JOIN "gor.record_nodes" t ON t.node_id = target_id
+                """,
+            ),
+        ),
     ),
     Table(
         "gor.node_rankings",
@@ -90,6 +137,19 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("query_id", "node_id"),
+        checks=(
+            TableCheck(
+                "source_comes_first",
+                "No node is more similar to a question's source passage than that passage itself.",
+                "question",
+                (Rule("f1 IS NULL OR f1 < f1_max", "do not rank their own source first"),),
+                examined="""
+    SELECT query_id, any_value(chunk_id) AS node_id,
+        max(f1) FILTER (node_id = chunk_id) AS f1, max(f1) AS f1_max
+    FROM "gor.node_rankings" r LEFT JOIN "gor.simulated_queries" q USING (query_id)
+    GROUP BY query_id""",
+            ),
+        ),
     ),
     Table(
         "gor.model",

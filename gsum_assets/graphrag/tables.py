@@ -14,7 +14,9 @@ from gsum_assets.pipeline.columns import (
     TEXTS,
     VECTOR,
 )
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, counts_up, lacks
+
+_MENTIONED = ("graphrag.entity_mentions", "chunk_id, name_key")
 
 TABLES = (
     Table(
@@ -52,6 +54,16 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("chunk_id", "position"),
+        checks=(
+            TableCheck(
+                "of_chunks",
+                "Each mention is of a chunk that exists.",
+                "mention",
+                (Rule(lacks("chunk_id", "chunks"), "belong to no existing chunk"),),
+                "chunk_id, document_id, name",
+                blocking=True,
+            ),
+        ),
     ),
     Table(
         "graphrag.relationship_mentions",
@@ -71,6 +83,23 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("chunk_id", "position"),
+        checks=(
+            TableCheck(
+                "join_mentions",
+                "Both ends are mentioned in the same chunk, and differ; strength is 1 to 10.",
+                "relationship",
+                (
+                    Rule(
+                        f"{lacks('chunk_id, source_key', *_MENTIONED)} OR "
+                        f"{lacks('chunk_id, target_key', *_MENTIONED)}",
+                        "have an end that their chunk does not mention",
+                    ),
+                    Rule("source_key = target_key", "join a name to itself"),
+                    Rule("strength NOT BETWEEN 1 AND 10", "have a strength that is not 1 to 10"),
+                ),
+                "chunk_id, document_id, source_key, target_key, strength",
+            ),
+        ),
     ),
     Table(
         "graphrag.claims",
@@ -93,6 +122,24 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("chunk_id", "position"),
+        checks=(
+            TableCheck(
+                "about_mentions",
+                "A claim's subject is mentioned in its chunk; it is true, false or suspected.",
+                "claim",
+                (
+                    Rule(
+                        lacks("chunk_id, subject_key", *_MENTIONED),
+                        "have a subject that their chunk does not mention",
+                    ),
+                    Rule(
+                        "status NOT IN ('true', 'false', 'suspected')",
+                        "have a status other than true, false, suspected",
+                    ),
+                ),
+                "chunk_id, document_id, subject_key, status, description",
+            ),
+        ),
     ),
     Table(
         "graphrag.aliases",
@@ -196,6 +243,24 @@ TABLES = (
         ),
         ("corpus",),
         ("community_id",),
+        checks=(
+            TableCheck(
+                "every_community_reported",
+                "Each community has a report.",
+                "community|communities",
+                (
+                    Rule(
+                        lacks("community_id", "graphrag.community_reports"),
+                        "have no report, so answers ignore them",
+                    ),
+                ),
+                "community_id, level, number, title, size",
+                'FROM "graphrag.communities"',
+                "the log of graphrag/community_reports says why, and `gsum run {corpus}` requests "
+                "the missing reports again",
+                warns=True,
+            ),
+        ),
     ),
     Table(
         "graphrag.findings",
@@ -240,6 +305,20 @@ TABLES = (
         ),
         RESULT,
         ("query_id", "pack"),
+        checks=(
+            TableCheck(
+                "in_range",
+                "Helpfulness is 0 to 100.",
+                "partial answer",
+                (
+                    Rule(
+                        "helpfulness NOT BETWEEN 0 AND 100",
+                        "have a helpfulness that is not 0 to 100",
+                    ),
+                ),
+                "query_id, pack, helpfulness",
+            ),
+        ),
     ),
     Table(
         "graphrag.reduced_contexts",
@@ -258,5 +337,13 @@ TABLES = (
         ),
         RESULT,
         ("query_id", "sample", "rank"),
+        checks=(
+            TableCheck(
+                "ranks_consecutive",
+                "The ranks of each question's context count up from 1.",
+                "context",
+                (counts_up("graphrag.reduced_contexts", "rank", "query_id, sample"),),
+            ),
+        ),
     ),
 )

@@ -1,19 +1,18 @@
-"""Checks of line chunks, pages, and their synopses, elements and relations."""
+"""Checks of line chunks and pages, of the graph of elements, and of searches over it."""
 
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from gsum_assets.corpus import document_checks as pieces
-from gsum_assets.jerr import graph_checks
-from gsum_assets.jerr.graph_checks import SIZE, of_each_size, sized
 from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.finding import SHOWN, Finding, count, found, together
-from gsum_assets.pipeline.references import are_among, lacking, unnested
+from gsum_assets.pipeline.columns import ROUNDING
+from gsum_assets.pipeline.finding import SHOWN, Finding, count
+from gsum_assets.pipeline.rules import as_check
 from gsum_resources.store.arrow import pc
+from gsum_resources.store.table import Rule, TableCheck, counts_up
 
-_CHUNK = [SIZE, "chunk_id"]
-_MOST_WORDS = 3  # of a relation (A.4)
+_SIZE = "max_tokens"
 
 
 def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
@@ -25,10 +24,10 @@ def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
     documents : `document_id` and `text`, of the same buckets.
     """
     wrong, n_wrong = [], 0
-    for (rows,) in of_each_size(line_chunks):
+    for size in sorted(pc.unique(line_chunks[_SIZE]).to_pylist()) or [0]:
+        rows = line_chunks.filter(pc.equal(line_chunks[_SIZE], size))
         finding = pieces.cover_documents(rows, documents)
-        size = rows[SIZE][0].as_py() if rows.num_rows else None
-        wrong += [{SIZE: size, **offender} for offender in finding.offenders]
+        wrong += [{_SIZE: size, **offender} for offender in finding.offenders]
         n_wrong += finding.n_wrong
     return _fit(line_chunks, documents, "line chunk", wrong, n_wrong)
 
@@ -58,7 +57,7 @@ def _fit(
     if not n_wrong:
         return Finding(examined)
     first = wrong[0]
-    size = f"{first[SIZE]} word pieces, " if first.get(SIZE) else ""
+    size = f"{first[_SIZE]} word pieces, " if first.get(_SIZE) else ""
     problem = (
         f"{examined}: {count(n_wrong, 'place')} where {noun}s and documents do not fit (first: "
         f"{size}document '{first['document_id']}', character {first['character']}: "
@@ -67,109 +66,96 @@ def _fit(
     return Finding(examined, problem, n_wrong, wrong[:SHOWN])
 
 
-def every_chunk_has_one(synopses: pa.Table, line_chunks: pa.Table, corpus: str) -> Finding:
-    """Check that each line chunk has a synopsis that is not empty.
-
-    Parameters
-    ----------
-    synopses : `max_tokens`, `chunk_id` and `synopsis`, of the same buckets.
-    line_chunks : `max_tokens`, `chunk_id`, `document_id` and `position`.
+_CLOSE_NO_CYCLE = TableCheck(
+    "close_no_cycle",
+    "Edges join two nodes, follow the topological order, and close no cycle.",
+    "edge",
+    (
+        Rule("s_place IS NULL OR t_place IS NULL", "have an end that is not a node"),
+        Rule("source_id = target_id", "join a node to itself"),
+        Rule(
+            "source_id <> target_id AND s_place >= t_place",
+            "do not follow the topological order of nodes, so there may be a cycle",
+        ),
+    ),
+    "max_tokens, source_id, target_id",
     """
-    return found(
-        count(line_chunks.num_rows, "line chunk"),
-        lacking(sized(line_chunks), _CHUNK, sized(_nonempty(synopses))),
-        "have no synopsis, since the model gave no valid reply, so answers lack their content; "
-        f"`gsum run {corpus}` requests them again; if that fails, choose another model in "
-        "gsum.toml, [llm]",
-    )
+    SELECT e.*, s.place AS s_place, t.place AS t_place
+    FROM "jerr.edges" e
+    LEFT JOIN "jerr.nodes" s ON s.max_tokens = e.max_tokens AND s.node_id = source_id
+    LEFT JOIN "jerr.nodes" t ON t.max_tokens = e.max_tokens AND t.node_id = target_id
+    """,
+    "materialize jerr/nodes and jerr/edges again",
+)
 
+_STEPS_BACK = """
+    SELECT *, cycle_ids[step % len(cycle_ids) + 1] AS next_id
+    FROM (SELECT *, unnest(range(2, len(cycle_ids) + 1)) AS step FROM "jerr.left_out_edges")
+"""
+_WOULD_CLOSE_CYCLES = TableCheck(
+    "would_close_cycles",
+    "The reported cycle of each consists of itself and edges of the graph.",
+    "left-out edge",
+    (
+        Rule(
+            f"""cycle_ids[1] IS DISTINCT FROM source_id
+            OR coalesce(cycle_ids[2], cycle_ids[1]) IS DISTINCT FROM target_id
+            OR (max_tokens, source_id, target_id) IN (
+                SELECT (max_tokens, source_id, target_id) FROM ({_STEPS_BACK})
+                WHERE (max_tokens, cycle_ids[step], next_id) NOT IN (
+                    SELECT (max_tokens, source_id, target_id) FROM "jerr.edges"
+                )
+            )""",
+            "do not close the reported cycle with the edges of the graph",
+        ),
+    ),
+    "max_tokens, source_id, target_id, cycle_ids",
+    remedy="materialize jerr/edges and jerr/left_out_edges again",
+)
 
-def every_synopsis_has_some(
-    elements: pa.Table, synopses: pa.Table, line_chunks: pa.Table, corpus: str
-) -> Finding:
-    """Check that each synopsis has at least one core element, and each element a line chunk.
+_BEST_PATHS = """
+    SELECT
+        query_id, node_id AS source_id,
+        lead(node_id) OVER (PARTITION BY query_id ORDER BY step) AS target_id
+    FROM "jerr.searches" WHERE step IS NOT NULL QUALIFY target_id IS NOT NULL
+"""
+# The size of line chunks that a method searches depends on its settings, and ids of nodes do not
+# depend on sizes: the graph is the one that has most of what the searches name.
+_OF_GRAPH = f"""max_tokens = (
+    SELECT max_tokens FROM (
+        SELECT max_tokens FROM "jerr.searches" JOIN "jerr.nodes" USING (node_id)
+        UNION ALL
+        SELECT max_tokens FROM ({_BEST_PATHS}) JOIN "jerr.edges" USING (source_id, target_id)
+    ) GROUP BY max_tokens ORDER BY count(*) DESC, max_tokens LIMIT 1
+)"""
+_VISIT_NODES = TableCheck(
+    "visit_nodes",
+    "Visited nodes are in the graph, their places count up from 1, mean rewards are 0 "
+    "to 1, and the best path follows edges.",
+    "visited node",
+    (
+        Rule(
+            f'node_id NOT IN (SELECT node_id FROM "jerr.nodes" WHERE {_OF_GRAPH})',
+            "are not in the graph",
+        ),
+        Rule(
+            f"""(source_id, target_id) NOT IN (
+                SELECT (source_id, target_id) FROM "jerr.edges" WHERE {_OF_GRAPH}
+            )""",
+            "follow no edge",
+            "step of a best path|steps of best paths",
+            _BEST_PATHS,
+        ),
+        Rule(
+            f"mean_reward NOT BETWEEN -{ROUNDING} AND 1 + {ROUNDING}",  # null: PageRank
+            "have a mean reward that is not 0 to 1",
+        ),
+        counts_up("jerr.searches", "place", "query_id", "question"),
+        counts_up("jerr.searches", "step", "query_id", "question"),
+    ),
+    "query_id, node_id, name, mean_reward",
+)
 
-    Parameters
-    ----------
-    elements : `max_tokens`, `chunk_id`, `document_id` and `element`.
-    synopses : `max_tokens`, `chunk_id`, `document_id`, `position` and `synopsis`.
-    line_chunks : `max_tokens` and `chunk_id`; all of the same buckets.
-    """
-    nonempty, named = sized(_nonempty(synopses)), sized(elements)
-    return together(
-        [
-            found(
-                count(nonempty.num_rows, "synopsis", "synopses"),
-                lacking(nonempty.drop_columns("synopsis"), _CHUNK, named),
-                "have no element, so that searches cannot find them: the model named none, or gave "
-                f"no valid reply; `gsum run {corpus}` requests them again; if that "
-                "fails, choose another model in gsum.toml, [llm]",
-            ),
-            found(
-                count(named.num_rows, "element"),
-                lacking(named, _CHUNK, sized(line_chunks)),
-                "belong to no line chunk; materialize jerr/elements again",
-            ),
-        ]
-    )
-
-
-def _nonempty(synopses: pa.Table) -> pa.Table:
-    """Return the synopses that are not empty."""
-    return synopses.filter(pc.not_equal(pc.utf8_trim_whitespace(synopses["synopsis"]), ""))
-
-
-def join_elements(relations: pa.Table, elements: pa.Table) -> Finding:
-    """Check that the ends of a relation are elements of its line chunk, and its name is short.
-
-    Parameters
-    ----------
-    relations : all columns except `model`.
-    elements : `max_tokens`, `chunk_id` and `element_key`, of the same buckets.
-    """
-    shown, known = sized(relations), sized(elements)
-    is_element = [
-        are_among(shown, [*_CHUNK, end], known, [*_CHUNK, "element_key"])
-        for end in ("source_key", "target_key")
-    ]
-    n_words = pa.array([len(words.split()) for words in shown["relation"].to_pylist()], pa.int32())
-    is_short = pc.and_(pc.greater_equal(n_words, 1), pc.less_equal(n_words, _MOST_WORDS))
-    examined = count(shown.num_rows, "relation")
-    remedy = "materialize jerr/relations again"
-    return together(
-        [
-            found(
-                examined,
-                shown.filter(pc.invert(pc.and_(*is_element))),
-                f"have an end that is not an element of their line chunk; {remedy}",
-            ),
-            found(
-                examined,
-                shown.filter(pc.invert(is_short)),
-                f"are not named in one to {_MOST_WORDS} words; {remedy}",
-            ),
-        ]
-    )
-
-
-def name_what_was_shown(look_ups: pa.Table, contexts: pa.Table) -> Finding:
-    """Check that the passages to read again are in the question's context.
-
-    Parameters
-    ----------
-    look_ups : `query_id` and `chunk_ids`.
-    contexts : `query_id` and `node_id` of the same method.
-    """
-    named = unnested(look_ups, ["query_id"], "chunk_ids", "chunk_id")
-    return found(
-        count(named.num_rows, "passage to read again", "passages to read again"),
-        lacking(named, ["query_id", "chunk_id"], contexts, ["query_id", "node_id"]),
-        "were not shown with their question; materialize jerr/look_ups again",
-    )
-
-
-_LINE_CHUNK = ["max_tokens", "chunk_id"]
-_EDGE = ["max_tokens", "source_id", "target_id"]
 _SLICE = ["document_id", "start", "end", "text"]
 
 CHECKS: Mapping[str, Sequence[Check]] = {
@@ -184,78 +170,6 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             ),
         )
     ],
-    "jerr.synopses": [
-        Check(
-            "every_chunk_has_one",
-            "Each line chunk has a synopsis that is not empty.",
-            lambda partition: every_chunk_has_one(
-                partition.rows(columns=[*_LINE_CHUNK, "synopsis"]),
-                partition.rows("jerr.line_chunks", [*_LINE_CHUNK, "document_id", "position"]),
-                partition.corpus,
-            ),
-            warns=True,
-        )
-    ],
-    "jerr.elements": [
-        Check(
-            "every_synopsis_has_some",
-            "Each synopsis has at least one core element, and each element a line chunk.",
-            lambda partition: every_synopsis_has_some(
-                partition.rows(columns=[*_LINE_CHUNK, "document_id", "element"]),
-                partition.rows(
-                    "jerr.synopses", [*_LINE_CHUNK, "document_id", "position", "synopsis"]
-                ),
-                partition.rows("jerr.line_chunks", _LINE_CHUNK),
-                partition.corpus,
-            ),
-            warns=True,
-        )
-    ],
-    "jerr.relations": [
-        Check(
-            "join_elements",
-            "Both ends are elements of the same line chunk; a relation has one to three words.",
-            lambda partition: join_elements(
-                partition.rows(
-                    columns=[*_LINE_CHUNK, "document_id", "source_key", "target_key", "relation"]
-                ),
-                partition.rows("jerr.elements", [*_LINE_CHUNK, "element_key"]),
-            ),
-        )
-    ],
-    "jerr.nodes": [
-        Check(
-            "stand_for_elements",
-            "Every written form of an element is merged into an existing node; near duplicates "
-            "differ by at most 3 bits of 64.",
-            lambda partition: graph_checks.lead_to_nodes(
-                partition.rows(
-                    "jerr.merges", ["max_tokens", "element", "node_id", "rule", "n_bits"]
-                ),
-                partition.rows(columns=["max_tokens", "node_id"]),
-                partition.rows("jerr.elements", ["max_tokens", "element"]),
-            ),
-        )
-    ],
-    "jerr.edges": [
-        Check(
-            "close_no_cycle",
-            "Edges join two nodes, follow the topological order, and close no cycle.",
-            lambda partition: graph_checks.close_no_cycle(
-                partition.rows(columns=_EDGE),
-                partition.rows("jerr.nodes", ["max_tokens", "node_id", "place"]),
-            ),
-        )
-    ],
-    "jerr.left_out_edges": [
-        Check(
-            "would_close_cycles",
-            "The reported cycle of each consists of itself and edges of the graph.",
-            lambda partition: graph_checks.would_close_cycles(
-                partition.rows(columns=[*_EDGE, "cycle_ids"]), partition.rows("jerr.edges", _EDGE)
-            ),
-        )
-    ],
     "jerr.pages": [
         Check(
             "cover_documents",
@@ -266,28 +180,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             ),
         )
     ],
-    "jerr.searches": [
-        Check(
-            "visit_nodes",
-            "Visited nodes are in the graph, their places count up from 1, mean rewards are 0 to "
-            "1, and the best path follows edges.",
-            lambda partition: graph_checks.visit_nodes(
-                partition.rows(
-                    columns=["query_id", "node_id", "name", "place", "step", "mean_reward"]
-                ),
-                partition.rows("jerr.nodes", ["max_tokens", "node_id"]),
-                partition.rows("jerr.edges", _EDGE),
-            ),
-        )
-    ],
-    "jerr.look_ups": [
-        Check(
-            "name_what_was_shown",
-            "Passages to read again are in their question's context.",
-            lambda partition: name_what_was_shown(
-                partition.rows(columns=["query_id", "chunk_ids"]),
-                partition.rows("contexts", ["query_id", "node_id"]),
-            ),
-        )
-    ],
+    "jerr.edges": [as_check(_CLOSE_NO_CYCLE)],
+    "jerr.left_out_edges": [as_check(_WOULD_CLOSE_CYCLES)],
+    "jerr.searches": [as_check(_VISIT_NODES)],
 }

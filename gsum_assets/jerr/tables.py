@@ -14,7 +14,14 @@ from gsum_assets.pipeline.columns import (
     TEXT,
     TEXTS,
 )
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+
+_ELEMENTS = ("jerr.elements", "max_tokens, chunk_id, element_key")
+_SUMMARIZED = r"""FROM "jerr.synopses" WHERE regexp_matches(synopsis, '\S')"""
+_REQUEST_AGAIN = (
+    "`gsum run {corpus}` requests them again; if that fails, choose another model in "
+    "gsum.toml, [llm]"
+)
 
 TABLES = (
     Table(
@@ -46,6 +53,25 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("max_tokens", "chunk_id"),
+        checks=(
+            TableCheck(
+                "every_chunk_has_one",
+                "Each line chunk has a synopsis that is not empty.",
+                "line chunk",
+                (
+                    Rule(
+                        "(max_tokens, chunk_id) NOT IN "
+                        f"(SELECT (max_tokens, chunk_id) {_SUMMARIZED})",
+                        "have no synopsis, since the model gave no valid reply, so answers lack "
+                        "their content",
+                    ),
+                ),
+                "max_tokens, chunk_id, document_id, position",
+                'FROM "jerr.line_chunks"',
+                _REQUEST_AGAIN,
+                warns=True,
+            ),
+        ),
     ),
     Table(
         "jerr.atomic_facts",
@@ -75,6 +101,28 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("max_tokens", "chunk_id", "position"),
+        checks=(
+            TableCheck(
+                "every_synopsis_has_some",
+                "Each synopsis has at least one core element, and each element a line chunk.",
+                "element",
+                (
+                    Rule(
+                        lacks("max_tokens, chunk_id", "jerr.elements"),
+                        "have no element, so that searches cannot find them: the model named none, "
+                        "or gave no valid reply",
+                        "synopsis|synopses",
+                        f"SELECT max_tokens, chunk_id, document_id, position {_SUMMARIZED}",
+                        _REQUEST_AGAIN,
+                    ),
+                    Rule(
+                        lacks("max_tokens, chunk_id", "jerr.line_chunks"), "belong to no line chunk"
+                    ),
+                ),
+                "max_tokens, chunk_id, document_id, element",
+                warns=True,
+            ),
+        ),
     ),
     Table(
         "jerr.relations",
@@ -90,6 +138,25 @@ TABLES = (
         ),
         DOCUMENT_LEVEL,
         ("max_tokens", "chunk_id", "source_key", "target_key"),
+        checks=(
+            TableCheck(
+                "join_elements",
+                "Both ends are elements of the same line chunk; a relation has one to three words.",
+                "relation",
+                (
+                    Rule(
+                        f"{lacks('max_tokens, chunk_id, source_key', *_ELEMENTS)} OR "
+                        f"{lacks('max_tokens, chunk_id, target_key', *_ELEMENTS)}",
+                        "have an end that is not an element of their line chunk",
+                    ),
+                    Rule(
+                        r"len(regexp_extract_all(relation, '\S+')) NOT BETWEEN 1 AND 3",
+                        "are not named in one to 3 words",
+                    ),
+                ),
+                "max_tokens, chunk_id, document_id, source_key, target_key, relation",
+            ),
+        ),
     ),
     Table(
         "jerr.merges",
@@ -124,6 +191,34 @@ TABLES = (
         ),
         ("corpus",),
         ("max_tokens", "node_id"),
+        checks=(
+            TableCheck(
+                "stand_for_elements",
+                "Every written form of an element is merged into an existing node; near duplicates "
+                "differ by at most 3 bits of 64.",
+                "written form",
+                (
+                    Rule(
+                        lacks("max_tokens, node_id", "jerr.nodes"),
+                        "are merged into a node that does not exist",
+                    ),
+                    Rule(
+                        lacks("max_tokens, element", "jerr.merges"),
+                        "are merged into no node",
+                        "written form of elements|written forms of elements",
+                        'SELECT DISTINCT max_tokens, element FROM "jerr.elements"',
+                    ),
+                    Rule(
+                        "n_bits NOT BETWEEN 0 AND CASE rule WHEN 'near' THEN 3 ELSE 0 END",
+                        "differ from their node's name by more bits than their rule allows "
+                        "(near: 3, others: 0)",
+                    ),
+                ),
+                "max_tokens, element, node_id, rule, n_bits",
+                'FROM "jerr.merges"',
+                "materialize jerr/merges and jerr/nodes again",
+            ),
+        ),
     ),
     Table(
         "jerr.edges",
@@ -216,6 +311,20 @@ TABLES = (
         ),
         RESULT,
         ("query_id",),
+        checks=(
+            TableCheck(
+                "name_what_was_shown",
+                "Passages to read again are in their question's context.",
+                "passage to read again|passages to read again",
+                (
+                    Rule(
+                        lacks("query_id, chunk_id", "contexts", "query_id, node_id"),
+                        "were not shown with their question",
+                    ),
+                ),
+                examined='SELECT query_id, unnest(chunk_ids) AS chunk_id FROM "jerr.look_ups"',
+            ),
+        ),
     ),
     Table(
         "jerr.reread_contexts",

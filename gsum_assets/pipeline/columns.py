@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from gsum_resources.store.table import Column
+from gsum_resources.store.table import Column, Rule, TableCheck
 
 TEXT = pa.string()
 INT = pa.int32()
@@ -10,6 +10,8 @@ FLOAT = pa.float64()
 FLOAT32 = pa.float32()
 TEXTS = pa.list_(pa.string())
 VECTOR = pa.list_(pa.float32())  # of one length within a file: stored as fixed-size lists
+
+ROUNDING = 1e-9  # by which a value may exceed a bound
 
 DOCUMENT_LEVEL = ("corpus", "bucket")
 RESULT = ("corpus", "method")
@@ -34,3 +36,24 @@ SPENT = (
     Column("latency_s", FLOAT, "duration of the calls in seconds", measured=True),
     Column("cost_usd", FLOAT, "price of the calls in US dollars", measured=True),
 )
+
+
+def mean_in_interval(mean: str, of: str) -> tuple[TableCheck]:
+    """Return the check that a mean lies between `low` and `high`.
+
+    Parameters
+    ----------
+    of : columns that say what the mean is about, besides split, kind and metric.
+    """
+    wrong = f"NOT (low <= {mean} + {ROUNDING} AND {mean} <= high + {ROUNDING})"
+    check = TableCheck(
+        "mean_in_interval",
+        "Every mean lies within its 95% interval."
+        if mean == "mean"
+        else "Every mean difference lies within its 95% interval.",
+        mean,
+        (Rule(wrong, "lie outside their interval"),),
+        f"{of}, split, kind, metric, low, {mean}, high",
+        remedy="materialize leaderboard again",
+    )
+    return (check,)

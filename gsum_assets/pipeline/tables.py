@@ -18,14 +18,16 @@ from gsum_assets.pipeline.columns import (
     LINE,
     QUERY_ID,
     RESULT,
+    ROUNDING,
     SPENT,
     TEXT,
     TEXTS,
     VECTOR,
+    mean_in_interval,
 )
 from gsum_assets.pipeline.registered import FOLDERS
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.table import Column, Table
+from gsum_resources.store.table import Column, Rule, Table, TableCheck, counts_up
 
 _OF_METHODS = [import_module(f"{folder}.tables").TABLES for folder in FOLDERS]
 
@@ -226,6 +228,14 @@ TABLES: Mapping[str, Table] = {
             ),
             RESULT,
             ("query_id", "level", "rank"),
+            checks=(
+                TableCheck(
+                    "ranks_consecutive",
+                    "The ranks of each question and level count up from 1.",
+                    "ranking",
+                    (counts_up("rankings", "rank", "query_id, level"),),
+                ),
+            ),
         ),
         Table(
             "contexts",
@@ -245,6 +255,25 @@ TABLES: Mapping[str, Table] = {
             ),
             RESULT,
             ("query_id", "sample", "rank"),
+            checks=(
+                TableCheck(
+                    "cite_what_exists",
+                    "Passages that are chunks exist in `chunks`, with the same text.",
+                    "cited chunk",
+                    (
+                        Rule("known IS NULL", "do not exist"),
+                        Rule("known <> text", "have another text"),
+                    ),
+                    "query_id, rank, node_id",
+                    """SELECT c.*, k.text AS known
+                    FROM "contexts" c
+                    LEFT JOIN (
+                        SELECT chunk_id, text FROM "chunks"
+                        WHERE chunk_id IN (SELECT node_id FROM "contexts")  -- few of many
+                    ) k ON chunk_id = node_id
+                    WHERE node_kind = 'chunk'""",
+                ),
+            ),
         ),
         Table(
             "summaries",
@@ -281,6 +310,21 @@ TABLES: Mapping[str, Table] = {
             ),
             RESULT,
             ("query_id", "metric", "k"),
+            checks=(
+                TableCheck(
+                    "in_range",
+                    "Every score is finite and between 0 and 1.",
+                    "score",
+                    (
+                        Rule(
+                            f"NOT isfinite(value) OR value < -{ROUNDING} OR "
+                            f"(metric <> 'context_tokens' AND value > 1 + {ROUNDING})",
+                            "are not between 0 and 1",
+                        ),
+                    ),
+                    "query_id, metric, value",
+                ),
+            ),
         ),
         Table(
             "leaderboard",
@@ -305,6 +349,7 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("method", "split", "kind", "metric"),
+            checks=mean_in_interval("mean", "method"),
         ),
         Table(
             "curves",
@@ -322,6 +367,7 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("method", "k", "split", "kind", "metric"),
+            checks=mean_in_interval("mean", "method"),
         ),
         Table(
             "comparisons",
@@ -343,6 +389,7 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("method", "opponent", "split", "kind", "metric"),
+            checks=mean_in_interval("difference", "method, opponent"),
         ),
         Table(
             "costs",
@@ -407,6 +454,18 @@ TABLES: Mapping[str, Table] = {
             ),
             ("corpus",),
             ("query_id", "judge", "criterion", "method", "opponent", "first", "repeat"),
+            checks=(
+                TableCheck(
+                    "verdicts_parsed",
+                    "Every reply of the judge contained a verdict.",
+                    "verdict",
+                    (Rule("verdict = 'unparsed'", "could not be read from the reply"),),
+                    "query_id, judge, criterion, method, opponent, reason",
+                    remedy="`gsum run {corpus}` repeats them; if many fail, set another model in "
+                    "[judge]",
+                    warns=True,
+                ),
+            ),
         ),
         Table(
             "win_rates",

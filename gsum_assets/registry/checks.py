@@ -11,6 +11,7 @@ from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.check_inputs import CheckInputs, Subject
 from gsum_assets.pipeline.finding import Finding
 from gsum_assets.pipeline.registered import FOLDERS
+from gsum_assets.pipeline.rules import as_check
 from gsum_assets.registry import every_table
 from gsum_assets.registry.failures import latest_failures
 from gsum_assets.retrieval.oracles import askable
@@ -35,7 +36,11 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "cover_documents",
             "Each chunk is an exact slice of its document, and every character that is not blank "
             "lies in a chunk.",
-            lambda inputs: documents.cover_documents(inputs.rows(), inputs.rows("documents")),
+            lambda inputs: documents.cover_documents(
+                inputs.rows("", ["document_id", "start", "end", "text"]),
+                inputs.rows("documents", ["document_id", "text"]),
+            ),
+            blocking=True,
         )
     ],
     "chunk_embeddings": [
@@ -47,6 +52,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 inputs.rows("chunks", ["chunk_id", "document_id"]),
                 _dimensions(inputs),
             ),
+            blocking=True,
         )
     ],
     "query_embeddings": [
@@ -55,22 +61,6 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "Each question has one vector, finite and of unit length.",
             lambda inputs: documents.finite(
                 inputs.rows(), inputs.rows("queries", ["query_id"]), _dimensions(inputs), "query"
-            ),
-        )
-    ],
-    "rankings": [
-        Check(
-            "ranks_consecutive",
-            "The ranks of each question and level count up from 1.",
-            lambda inputs: results.ranks_consecutive(inputs.rows()),
-        )
-    ],
-    "contexts": [
-        Check(
-            "cite_what_exists",
-            "Passages that are chunks exist in `chunks`, with the same text.",
-            lambda inputs: results.cite_what_exists(
-                inputs.rows(), inputs.rows("chunks", ["chunk_id", "text"])
             ),
         )
     ],
@@ -95,41 +85,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             warns=True,
         ),
     ],
-    "scores": [
-        Check(
-            "in_range",
-            "Every score is finite and between 0 and 1.",
-            lambda inputs: results.in_range(inputs.rows()),
-        )
-    ],
-    "leaderboard": [
-        Check(
-            "mean_in_interval",
-            "Every mean lies within its 95% interval.",
-            lambda inputs: results.mean_in_interval(inputs.rows()),
-        )
-    ],
-    "curves": [
-        Check(
-            "mean_in_interval",
-            "Every mean lies within its 95% interval.",
-            lambda inputs: results.mean_in_interval(inputs.rows()),
-        )
-    ],
-    "comparisons": [
-        Check(
-            "mean_in_interval",
-            "Every mean difference lies within its 95% interval.",
-            lambda inputs: results.difference_in_interval(inputs.rows()),
-        )
-    ],
     "judgements": [
-        Check(
-            "verdicts_parsed",
-            "Every reply of the judge contained a verdict.",
-            lambda inputs: judges.verdicts_parsed(inputs.rows(), inputs.corpus),
-            warns=True,
-        ),
         Check(
             "no_position_bias",
             "The judge does not prefer an answer because of its position.",
@@ -139,7 +95,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     ],
     **{table: own for checks in _OF_METHODS for table, own in checks.items()},
 }
-"""Checks by table, besides those of every table; includes those of methods."""
+"""Checks by table, besides those of every table and those that the table declares."""
 
 _SCHEMA = Check(
     "schema",
@@ -170,12 +126,13 @@ _REQUESTS_ANSWERED = Check(
 
 
 def checks_for(subject: Subject) -> list[Check]:
-    """Return the checks of an asset's table: those of every table that apply, then its own."""
+    """Return the checks of an asset's table: of every table, declared ones, and others."""
     general = [_SCHEMA, _IDS_UNIQUE] if subject.table.key else [_SCHEMA]
     general.append(_LINEAGE_IS_CURRENT)
     if subject.asks_model:
         general.append(_REQUESTS_ANSWERED)
-    return [*general, *CHECKS.get(subject.table.name, ())]
+    declared = [as_check(check) for check in subject.table.checks]
+    return [*general, *declared, *CHECKS.get(subject.table.name, ())]
 
 
 def _speakers(inputs: CheckInputs, selected: bool) -> Finding:

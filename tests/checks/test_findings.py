@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 
 from gsum_assets.corpus.document_checks import cover_documents, finite, none_rejected
 from gsum_assets.evaluation.result_checks import (
-    cite_what_exists,
     every_question_answered,
-    in_range,
-    mean_in_interval,
-    ranks_consecutive,
     speakers_are_right,
 )
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.finding import SHOWN
 from gsum_assets.registry.every_table import ids_unique, lineage_is_current
 from gsum_resources.store.parquet_store import Partition
+from tests.checks.small_tables import run_check
 
 Span = tuple[int, int]
 
@@ -155,7 +152,7 @@ def test_ranks_count_up_from_one(ranks: list[int], wrong: int) -> None:
             "rank": pa.array([1, *ranks], pa.int32()),
         }
     )
-    assert ranks_consecutive(rankings).n_wrong == wrong
+    assert run_check("rankings", "ranks_consecutive", {"rankings": rankings}).n_wrong == wrong
 
 
 def test_passages_equal_the_chunks() -> None:
@@ -168,7 +165,8 @@ def test_passages_equal_the_chunks() -> None:
             "text": ["A", "other", "C", "an answer"],
         }
     )
-    finding = cite_what_exists(contexts, pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]}))
+    chunks = pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]})
+    finding = run_check("contexts", "cite_what_exists", {"contexts": contexts, "chunks": chunks})
     assert finding.checked == "3 cited chunks"
     assert [offender["node_id"] for offender in finding.offenders] == ["gone", "b"]
     assert "do not exist" in finding.problem
@@ -202,7 +200,7 @@ def test_documents_are_read_only_for_answers_that_name_speakers() -> None:
 )
 def test_scores_lie_between_zero_and_one(value: float, fine: bool) -> None:
     scores = pa.table({"query_id": ["q"], "metric": ["rouge1"], "value": [value]})
-    assert bool(in_range(scores).problem) is not fine
+    assert bool(run_check("scores", "in_range", {"scores": scores}).problem) is not fine
 
 
 @pytest.mark.parametrize(
@@ -211,4 +209,5 @@ def test_scores_lie_between_zero_and_one(value: float, fine: bool) -> None:
 def test_means_lie_in_their_interval(mean: float, fine: bool) -> None:
     row = {"method": "m", "split": "test", "kind": "general", "metric": "rouge1"}
     board = pa.Table.from_pylist([{**row, "low": 0.2, "mean": mean, "high": 0.3}])
-    assert bool(mean_in_interval(board).problem) is not fine
+    finding = run_check("leaderboard", "mean_in_interval", {"leaderboard": board})
+    assert bool(finding.problem) is not fine

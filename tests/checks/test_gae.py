@@ -7,15 +7,13 @@ import pytest
 from gsum_assets.gae.checks import (
     as_published,
     every_passage_once,
-    finite,
-    join_passages,
-    made_from_contexts,
     not_degenerate,
     not_over_smoothed,
 )
 from gsum_assets.gae.settings import GaeSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import numbers_of
+from tests.checks.small_tables import run_check
 
 CHUNKS = pa.table(
     {
@@ -33,6 +31,22 @@ def rows(table, names, *values):
     dicts = [dict(zip(names, row, strict=True)) for row in values]
     schema = TABLES[table].schema
     return pa.Table.from_pylist(dicts, pa.schema([schema.field(name) for name in names]))
+
+
+def join_passages(edges, chunks):
+    return run_check(
+        "gae.graph_edges", "join_passages", {"gae.graph_edges": edges, "chunks": chunks}
+    )
+
+
+def finite(embeddings, chunks):
+    tables = {"gae.embeddings": embeddings, "chunks": chunks}
+    return run_check("gae.embeddings", "finite", tables)
+
+
+def made_from_contexts(refined, contexts):
+    tables = {"gae.refined_contexts": refined, "contexts": contexts}
+    return run_check("gae.refined_contexts", "made_from_contexts", tables)
 
 
 def edges(*values):

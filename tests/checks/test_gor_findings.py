@@ -4,12 +4,26 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.gor.checks import (
-    are_chunks_and_responses,
-    join_nodes,
     loss_falls,
-    source_comes_first,
     training_helps,
 )
+from tests.checks.small_tables import run_check
+
+
+def are_chunks_and_responses(nodes, chunks, responses):
+    tables = {"gor.record_nodes": nodes, "chunks": chunks, "gor.historical_responses": responses}
+    return run_check("gor.record_nodes", "are_chunks_and_responses", tables)
+
+
+def join_nodes(edges, nodes):
+    tables = {"gor.record_edges": edges, "gor.record_nodes": nodes}
+    return run_check("gor.record_edges", "join_nodes", tables)
+
+
+def source_comes_first(rankings, queries):
+    tables = {"gor.node_rankings": rankings, "gor.simulated_queries": queries}
+    return run_check("gor.node_rankings", "source_comes_first", tables)
+
 
 NODES = pa.table(
     {

@@ -121,14 +121,41 @@ def test_every_asset_is_checked_in_its_run(good: House) -> None:
     assert last["retrieval/scores:schema"].description == f"{CORPUS}/dense: 1 file"
 
 
-def test_no_check_blocks_a_run(good: House) -> None:
+BLOCKING = {
+    "chunks:cover_documents",
+    "chunk_embeddings:finite",
+    "graphrag/entity_mentions:of_chunks",
+    "graphrag/aliases:names_resolve",
+}
+
+
+def test_few_checks_block_a_run(good: House) -> None:
     graph = good.pipeline().definitions.resolve_asset_graph()
-    assert graph.asset_check_keys
-    for key in graph.asset_check_keys:
-        node = graph.get(key)
-        assert not node.blocking
-        assert node.description
-        assert node.description.endswith(".")
+    nodes = {
+        f"{key.asset_key.to_user_string()}:{key.name}": graph.get(key)
+        for key in graph.asset_check_keys
+    }
+    assert {name for name, node in nodes.items() if node.blocking} == BLOCKING
+    assert all((node.description or "").endswith(".") for node in nodes.values())
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_failure_of_a_blocking_check_ends_the_run(
+    house: House, monkeypatch: pytest.MonkeyPatch, blocking: bool
+) -> None:
+    wrong = Check("fits", "It fits.", lambda _: Finding("", "do not fit", 1), blocking=blocking)
+    monkeypatch.setattr(registry, "CHECKS", {"chunks": [wrong]})
+    job = house.pipeline().definitions.resolve_implicit_global_asset_job_def()
+    assets = {dg.AssetKey("chunks"), dg.AssetKey("chunk_embeddings")}
+    with house.instance() as instance:
+        result = job.get_subset(asset_selection=assets).execute_in_process(
+            instance=instance,
+            partition_key=dg.MultiPartitionKey({"bucket": "00", "corpus": CORPUS}),
+            raise_on_error=False,
+        )
+    written = {event.asset_key for event in result.get_asset_materialization_events()}
+    assert result.success is not blocking
+    assert written == ({dg.AssetKey("chunks")} if blocking else assets)
 
 
 def test_standalone_checks_cover_the_whole_home(house: House) -> None:

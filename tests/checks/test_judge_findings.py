@@ -2,8 +2,10 @@
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.judge_checks import no_position_bias, verdicts_parsed
+from gsum_assets.evaluation.judge_checks import no_position_bias
+from gsum_assets.pipeline.finding import Finding
 from gsum_assets.pipeline.tables import TABLES
+from tests.checks.small_tables import run_check
 
 
 def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:
@@ -29,6 +31,10 @@ def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["judgements"].schema)
 
 
+def verdicts_parsed(judgements: pa.Table) -> Finding:
+    return run_check("judgements", "verdicts_parsed", {"judgements": judgements})
+
+
 def test_judge_that_follows_the_answers_has_no_bias():
     assert not no_position_bias(verdicts(20, {"a": "a", "b": "a"})).problem
 
@@ -40,8 +46,8 @@ def test_judge_with_position_bias_is_reported():
 
 
 def test_replies_without_a_verdict_are_reported():
-    assert not verdicts_parsed(verdicts(2, {"a": "a"}), "tales").problem
-    finding = verdicts_parsed(verdicts(2, {"a": "a", "b": "nobody"}), "tales")
+    assert not verdicts_parsed(verdicts(2, {"a": "a"})).problem
+    finding = verdicts_parsed(verdicts(2, {"a": "a", "b": "nobody"}))
     assert finding.problem.startswith("2 of 4 verdicts could not be read")
     assert "gsum run tales" in finding.problem
 
@@ -49,4 +55,4 @@ def test_replies_without_a_verdict_are_reported():
 def test_no_judgements_pass():
     empty = TABLES["judgements"].empty()
     assert not no_position_bias(empty).problem
-    assert not verdicts_parsed(empty, "tales").problem
+    assert not verdicts_parsed(empty).problem
