@@ -1,6 +1,6 @@
 """Dagster asset checks: one step for each asset."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import dagster as dg
 
