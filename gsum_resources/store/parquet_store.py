@@ -735,8 +735,7 @@ def _belongs(changes: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
 
 
 def _provenance(footer: Mapping[str, Any]) -> Provenance:
-    known = {"written": footer["rows"], **footer}  # older files are whole
-    return Provenance(**{f.name: known[f.name] for f in fields(Provenance) if f.name in known})
+    return Provenance(**{f.name: footer[f.name] for f in fields(Provenance) if f.name in footer})
 
 
 def _rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
