@@ -245,10 +245,9 @@ def models() -> None:
 
     The exit status is 1 if a model does not answer.
     """
-    from gsum_resources.models.by_work_check import check_models
-
     from gsum_assets.answering.workspace import open_workspace
     from gsum_assets.cli.terminal import print_models
+    from gsum_resources.models.models_check import check_models
 
     checked = list(check_models(open_workspace(Home.from_environment()).models))
     print_models(checked)
@@ -478,13 +477,13 @@ def sql(query: str, csv: bool) -> None:
 
     from gsum_assets.cli.terminal import print_tables
     from gsum_assets.pipeline.tables import TABLES
-    from gsum_assets.registry.views import VIEWS
+    from gsum_assets.registry.views import views
     from gsum_resources.store.catalogue import define_views
     from gsum_resources.store.parquet_store import ParquetStore
 
     with duckdb.connect() as connection:
         store = ParquetStore(Home.from_environment().warehouse)
-        define_views(connection, store, TABLES.values(), VIEWS)
+        define_views(connection, store, TABLES.values(), views())
         try:
             result = connection.sql(query)
             if result is None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from gsum_resources.models.by_work_check import CheckedModel
 from rich.console import Console as Screen
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table as Grid
@@ -14,12 +13,11 @@ from rich.text import Text
 
 from gsum_assets.cli.next_steps import next_steps
 from gsum_assets.definitions import Pipeline
-from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.views import VIEWS
+from gsum_assets.registry.views import views
 from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.forget import ForgetReport
 from gsum_assets.runner.plan import Plan
@@ -27,6 +25,7 @@ from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.runner.run import RunReport
 from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage
+from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import Partition
 
 _PROVENANCE = "one row per partition of a table: its inputs, time and run"
@@ -209,7 +208,11 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     if rows.num_rows:
         screen.print(LEGEND)
         judgements, _ = pipeline.store.read(TABLES["judgements"], [Partition(corpus)])
-        if "is_own" in judgements.column_names and (note := own_judge_note(judgements)):
+        if not judgements.num_rows:
+            return
+        from gsum_assets.evaluation.judges.own_judge import own_judge_note
+
+        if note := own_judge_note(judgements):
             screen.print(note, style="yellow", markup=False)
 
 
@@ -221,7 +224,7 @@ def print_next(pipeline: Pipeline, corpus: str) -> None:
 
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
     """Print schema, name and meaning of a row of each table or view."""
-    rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *VIEWS)}
+    rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *views())}
     grid = Grid(box=None, pad_edge=False)
     for title in ("schema", "name"):
         grid.add_column(title, no_wrap=True)

@@ -100,7 +100,7 @@ class WarehouseIO(dg.IOManager):
         table_of: Callable[[Sequence[str]], Table],
         bucket_of: Callable[[str, int], str],
         n_buckets: Callable[[str], int],
-        views: Sequence[View] = (),
+        views: Callable[[], Sequence[View]] = tuple,
         headlines: Mapping[str, Headline] | None = None,
         new_lineage: Callable[[], Lineage] | None = None,
     ) -> None:
@@ -345,7 +345,7 @@ class WarehouseIO(dg.IOManager):
     def rebuild_catalogue(self) -> None:
         """Rebuild the DuckDB views, when a table gets its first file or loses its last."""
         self._has_new_table = False
-        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views)
+        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views())
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str

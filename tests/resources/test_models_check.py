@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from gsum_resources.models.by_work_check import CheckedModel, check_models
 
 from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.models.by_work import Models
+from gsum_resources.models.models_check import CheckedModel, check_models
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers.scripted import scripted_server
