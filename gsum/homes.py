@@ -17,7 +17,7 @@ from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
 from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import VIEWS
+from gsum_assets.registry.views import views
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_resources.settings.home import Home as Folders
 from gsum_resources.settings.paths import is_remote
@@ -198,7 +198,7 @@ class Home:
         from gsum_resources.store.catalogue import define_views
 
         with duckdb.connect() as connection:
-            define_views(connection, self._store, TABLES.values(), VIEWS)
+            define_views(connection, self._store, TABLES.values(), views())
             try:
                 relation = connection.sql(query)
                 return pd.DataFrame() if relation is None else relation.df()

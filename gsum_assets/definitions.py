@@ -36,7 +36,7 @@ from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.pipeline.work import work_of
 from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS
 from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import VIEWS
+from gsum_assets.registry.views import views
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_resources.dagster_io.instance import (
     refuse_run_in_temporary_instance,
@@ -144,7 +144,7 @@ def pipeline_for(
         return Lineage(store, TABLES, present_version, METHODS.families)
 
     warehouse = WarehouseIO(
-        home, store, TABLES, table_of, bucket_of, buckets.of, VIEWS, _HEADLINES, new_lineage
+        home, store, TABLES, table_of, bucket_of, buckets.of, views, _HEADLINES, new_lineage
     )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {

@@ -475,13 +475,13 @@ def sql(query: str, csv: bool) -> None:
 
     from gsum_assets.cli.terminal import print_tables
     from gsum_assets.pipeline.tables import TABLES
-    from gsum_assets.registry.views import VIEWS
+    from gsum_assets.registry.views import views
     from gsum_resources.store.catalogue import define_views
     from gsum_resources.store.parquet_store import ParquetStore
 
     with duckdb.connect() as connection:
         store = ParquetStore(Home.from_environment().warehouse)
-        define_views(connection, store, TABLES.values(), VIEWS)
+        define_views(connection, store, TABLES.values(), views())
         try:
             result = connection.sql(query)
             if result is None:

@@ -13,12 +13,11 @@ from rich.text import Text
 
 from gsum_assets.cli.next_steps import next_steps
 from gsum_assets.definitions import Pipeline
-from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.views import VIEWS
+from gsum_assets.registry.views import views
 from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.forget import ForgetReport
 from gsum_assets.runner.plan import Plan
@@ -216,7 +215,11 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     if rows.num_rows:
         screen.print(LEGEND)
         judgements, _ = pipeline.store.read(TABLES["judgements"], [Partition(corpus)])
-        if "is_own" in judgements.column_names and (note := own_judge_note(judgements)):
+        if not judgements.num_rows:
+            return
+        from gsum_assets.evaluation.judges.own_judge import own_judge_note
+
+        if note := own_judge_note(judgements):
             screen.print(note, style="yellow", markup=False)
 
 
@@ -228,7 +231,7 @@ def print_next(pipeline: Pipeline, corpus: str) -> None:
 
 def print_tables(names: Iterable[tuple[str, str]]) -> None:
     """Print schema, name and meaning of a row of each table or view."""
-    rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *VIEWS)}
+    rows = {table.name: f"one row per {table.row}" for table in (*TABLES.values(), *views())}
     grid = Grid(box=None, pad_edge=False)
     for title in ("schema", "name"):
         grid.add_column(title, no_wrap=True)

@@ -1,8 +1,8 @@
 """Buckets of a corpus: their number is fixed when the corpus is created.
 
-A document's bucket is a stable hash of its id modulo their number. Corpora of an older gsum have
-8 buckets. The number is stored in the state database; without a record, as in a copy of a
-warehouse alone, it follows from the files of `source_documents`, which has one for each bucket.
+A document's bucket is a stable hash of its id modulo their number. The number is stored in the
+state database; without a record, as in a copy of a warehouse alone, it follows from the files of
+`source_documents`, which has one for each bucket.
 """
 
 from pathlib import Path

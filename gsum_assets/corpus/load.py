@@ -22,7 +22,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 
 FEWEST_BUCKETS, MOST_BUCKETS = 8, 1024
 N_BUCKETS = FEWEST_BUCKETS
-"""Buckets of a small corpus, and of one that an older gsum created."""
+"""Buckets of a small corpus."""
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 

@@ -30,7 +30,7 @@ from gsum_resources.dagster_io.warehouse_io import (
     partition_of,
     step_of,
 )
-from gsum_resources.store.parquet_store import version_of
+from gsum_resources.store.partition import version_of
 
 INDEX = "index"
 """Name of the asset that represents a method's index."""

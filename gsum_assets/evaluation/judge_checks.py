@@ -2,7 +2,6 @@
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.pipeline.finding import SHOWN, Finding, count
 
 
@@ -12,6 +11,10 @@ def no_position_bias(judgements: pa.Table) -> Finding:
     Fails if the 95% interval of its share excludes one half: both orders are judged, so that the
     win rates stay fair, but a judge with position bias adds noise.
     """
+    if not judgements.num_rows:
+        return Finding(count(0, "criterion", "criteria"))
+    from gsum_assets.evaluation.judges.position_bias import position_bias  # the judges exist
+
     bias = position_bias(judgements)
     checked = count(bias.num_rows, "criterion", "criteria")
     biased = [

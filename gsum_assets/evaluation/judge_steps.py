@@ -1,29 +1,19 @@
 """Steps for judgements of answers, win rates, and questions without references."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
-
-import pyarrow as pa
 
 from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
     questions_skipped,
 )
-from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
-from gsum_assets.evaluation.judges.own_judge import own_judge_note
-from gsum_assets.evaluation.judges.position_bias import position_bias
-from gsum_assets.evaluation.judges.settings import JudgesSettings
-from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
+from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 from gsum_assets.pipeline.method import Inputs, Method, Step
-from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
+from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.plots.position_bias import position_bias as draw_position_bias
-from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from gsum_resources.messages.suggest import did_you_mean
-from gsum_resources.store.arrow import pc
 
 _PURPOSE = {
     "judgements": "Verdicts of a language model: which of two answers is better, shown in both "
@@ -59,52 +49,12 @@ def _judged(
     if skipped is not None or model is None:
         key = "skipped" if settings.methods else "not_asked_for"
         shown = dict.fromkeys(_PURPOSE, {key: skipped} if skipped else {})
-        nothing = {"win_rates": win_rates(TABLES["judgements"].empty())}
+        nothing = {"win_rates": TABLES["win_rates"].empty()}
         return Result(TABLES["judgements"].empty(), beside=nothing, shown=lambda: shown)
-    judged = judge_answers(
-        inputs.table("queries"),
-        of_methods(map(inputs.table, answers), "summaries", settings.methods),
-        of_methods(map(inputs.table, read), "contexts", settings.methods),
-        model,
-        settings,
-        inputs.prompts("judges"),
-    )
-    rates = win_rates(judged.rows)
-    shown = partial(_shown, inputs.corpus, judged.rows, rates)
-    return Result(judged.rows, judged.failures, {"win_rates": rates}, shown)
+    # the judges are loaded only where some answer is judged
+    from gsum_assets.evaluation.judges.judgements import judgements_and_win_rates
 
-
-def of_methods(results: Iterable[pa.Table], table: str, variants: Sequence[str]) -> pa.Table:
-    """Return the rows of some variants from the results of each method.
-
-    Of refined contexts only the columns of `contexts` are kept.
-    """
-    columns = [*TABLES[table].schema.names, "method"]
-    tables = [rows.select(columns) for rows in results]
-    united = pa.concat_tables(tables, promote_options="default")  # nullability may differ
-    return united.filter(pc.is_in(united["method"], value_set=pa.array(list(variants))))
-
-
-def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, Shown]:
-    """Return the metadata of each table."""
-    note = own_judge_note(judgements)
-    warning = {"own_judge": note} if note else {}
-    matrix = Picture(win_rate_matrix(rates, corpus, None), "win rates") if rates.num_rows else None
-    unparsed = pc.sum(pc.equal(judgements["verdict"], "unparsed")).as_py() or 0
-    shown: dict[str, Any] = {"unparsed": unparsed}
-    if (share := pc.mean(judgements["share_shown"]).as_py()) is not None:
-        shown["share_of_passages_shown"] = share
-    if (bias := position_bias(judgements)).num_rows:
-        plot = Picture(draw_position_bias(bias, corpus), "position bias of the judge")
-        shown = {"plot": plot, **shown}
-    return {
-        "judgements": {**shown, **warning},
-        "win_rates": {
-            **({"plot": matrix} if matrix else {}),
-            "overall": Markdown(to_markdown(rates)),
-            **warning,
-        },
-    }
+    return judgements_and_win_rates(inputs, answers, read, model, settings)
 
 
 def _generated_questions(inputs: Inputs) -> Result:

@@ -8,8 +8,6 @@ import pyarrow as pa
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.curves import curves, main_scores, of_kind
-from gsum_assets.evaluation.judges.own_judge import own_judge_note
-from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
 from gsum_assets.pipeline.method import Inputs, Method, Step
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
@@ -46,9 +44,15 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     corpus, store, queries = inputs.corpus, inputs.warehouse, inputs.table("queries")
     judgements = inputs.table("judgements")
     scored = pa.concat_tables(map(inputs.table, scores))
-    rated = rating_scores(judgements)
-    measured = main_scores(scored).select(rated.column_names)
-    values = pa.concat_tables([measured, rated], promote_options="default")
+    values = main_scores(scored).select(["method", "query_id", "metric", "value"])
+    note = None
+    if judgements.num_rows:
+        from gsum_assets.evaluation.judges.own_judge import own_judge_note
+        from gsum_assets.evaluation.judges.rating_scores import rating_scores
+
+        rated = rating_scores(judgements)
+        values = pa.concat_tables([values, rated], promote_options="default")
+        note = own_judge_note(judgements)
     grouped = groups(queries, values)
     compared = comparisons(grouped)
     rows = main_scores(scored).select(["method", "query_id", "latency_s"]).to_pylist()
@@ -68,7 +72,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     return Result(
         board,
         beside={"curves": curve, "comparisons": compared, "costs": spent},
-        shown=lambda: _shown(corpus, board, curve, spent, own_judge_note(judgements)),
+        shown=lambda: _shown(corpus, board, curve, spent, note),
     )
 
 

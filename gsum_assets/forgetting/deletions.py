@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.state.database import SEEN, SEEN_DOCUMENTS, note_documents, state_of
-from gsum_resources.store.parquet_store import ParquetStore, version_of
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.partition import version_of
 
 _DOCUMENTS = TABLES["documents"]
 

@@ -9,30 +9,35 @@ from gsum_assets.plots.embedding_map import principal_plane
 from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
-    INK,
+    OTHERS,
+    STYLES,
+    as_png,
     axes_at,
-    heading,
+    empty_figure,
     label,
     legend_beside,
     new_figure,
-    nothing_to_show,
-    plain,
+    plane_at,
+    plot_epochs,
     room_for,
-    to_png,
+    write,
+    write_outlined,
 )
+from gsum_assets.plots.network import tsne_layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MOST_SHOWN = 2000  # passages: more would take longer than five seconds to lay out
 _LEAST_OF_COLOURED = 20  # passages of each coloured cluster that a sample keeps
-_STYLES = [(colour, marker) for marker in "oD" for colour in COLOURS][:10]  # largest clusters
-_OTHERS = "#a9a9a9"
+_STYLES = STYLES[:10]  # of the largest clusters
 _N_EXAMPLES = 2  # most central passages listed for a cluster
 _PERPLEXITY = 30.0  # effective number of neighbours in t-SNE
 _FEWEST_LAID_OUT = 10  # passages: fewer have too few neighbours for t-SNE
 _WIDTH, _HEIGHT = 8.8, 7.2  # inches
 _PLANE = 5.2  # inches, of either side
+_ABOVE = 1.06 * 4 / 72 / _PLANE  # four points, as a share of the plane
 
 
 class _Clustered(NamedTuple):
@@ -62,6 +67,7 @@ class _Clustered(NamedTuple):
         return min(len(_STYLES), int((self.sizes > 1).sum()))
 
 
+@as_png
 def clusters_picture(
     embeddings: np.ndarray,
     clusters: np.ndarray,
@@ -69,8 +75,8 @@ def clusters_picture(
     title: str,
     silhouette: float | None = None,
     what: str = "passages",
-) -> bytes:
-    """Return a PNG of passages, laid out by the similarity of embeddings and coloured by cluster.
+) -> "Figure":
+    """Plot passages, laid out by the similarity of embeddings and coloured by cluster.
 
     The ten largest clusters have a colour, a number, and a legend with their most central passages;
     passages alone in their cluster are the smallest dots. Below, every cluster is a bar as wide as
@@ -87,20 +93,21 @@ def clusters_picture(
     what : plural noun for the passages, such as documents or chunks.
     """
     if not len(clusters):
-        return nothing_to_show(f"{title}: no {what}")
+        return empty_figure(f"{title}: no {what}")
     passages = _Clustered(_directions(embeddings), clusters, names, what)
     shown = _sample(passages)
     sample = f", a sample of {len(shown):,}" if len(shown) < len(clusters) else ""
-    figure = new_figure(_WIDTH, _HEIGHT)
-    heading(figure, title + sample)
+    figure = new_figure(_WIDTH, _HEIGHT, title + sample)
     facts = _facts(passages, silhouette)
     figure.text(0.01, 1 - 0.5 / _HEIGHT, facts, fontsize=9, color=FAINT, parse_math=False)
-    plane = axes_at(figure, 0.1, 0.6, _PLANE + 0.2, _PLANE)
+    limits = (-0.03, 1.03)
+    plane = plane_at(figure, (0.1, 0.6, _PLANE + 0.2, _PLANE), limits, limits)
     _draw_passages(plane, _positions(passages.directions[shown]), shown, passages)
-    beside = _PLANE + 0.55
-    _draw_legend(axes_at(figure, beside, 0.6, _WIDTH - beside, _PLANE), passages)
-    _draw_sizes(axes_at(figure, 0.6, 6.0, _WIDTH - 0.9, 0.65), passages)
-    return to_png(figure)
+    beside = (_PLANE + 0.55, 0.6, _WIDTH - _PLANE - 0.55, _PLANE)
+    _draw_legend(plane_at(figure, beside, (0, 3), (_PLANE, 0)), passages)  # inches downwards
+    share = f"share of all {what}, largest clusters first"
+    _draw_sizes(axes_at(figure, (0.6, 6.0, _WIDTH - 0.9, 0.65), "", share, "size"), passages)
+    return figure
 
 
 def _directions(embeddings: np.ndarray) -> np.ndarray:
@@ -139,7 +146,6 @@ def _positions(directions: np.ndarray) -> np.ndarray:
 
     If passages are too few or all equal, the positions are those of the PCA.
     """
-    from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # sums in another order would give another layout
@@ -152,17 +158,8 @@ def _positions(directions: np.ndarray) -> np.ndarray:
             )
         # without noise, points on a line would stay on it
         noise = np.random.default_rng(0).normal(size=positions.shape)
-        layout = TSNE(
-            perplexity=min(_PERPLEXITY, (len(positions) - 1) / 3),
-            init=1e-4 * positions / spread + 1e-6 * noise,  # pyright: ignore[reportArgumentType] - or an array
-            max_iter=500,
-            angle=0.8,
-            random_state=0,
-        )
-        found = layout.fit_transform(directions)
-    even = found.argsort(axis=0, kind="stable").argsort(axis=0) / len(found)
-    # averaging positions with ranks fills the gaps between distant groups
-    return (even + (found - found.min(axis=0)) / np.ptp(found, axis=0)) / 2
+        start = 1e-4 * positions / spread + 1e-6 * noise
+        return tsne_layout(directions, _PERPLEXITY, init=start)
 
 
 def _draw_passages(
@@ -173,41 +170,28 @@ def _draw_passages(
     dot = 30 if len(positions) < 300 else 18 if len(positions) < 1200 else 12
     is_alone = passages.sizes[clusters] == 1
     is_other = (clusters >= n_coloured) & ~is_alone
-    axes.scatter(*positions[is_alone].T, s=dot / 4, color=_OTHERS, linewidths=0)
-    axes.scatter(*positions[is_other].T, s=dot / 2, color=_OTHERS, linewidths=0)
+    axes.scatter(*positions[is_alone].T, s=dot / 4, color=OTHERS, linewidths=0)
+    axes.scatter(*positions[is_other].T, s=dot / 2, color=OTHERS, linewidths=0)
     for cluster, (colour, marker) in enumerate(_STYLES[:n_coloured]):
         mine = positions[clusters == cluster]
         size = dot * (1 if marker == "o" else 0.8)
         axes.scatter(
             *mine.T, s=size, color=colour, marker=marker, edgecolors="white", linewidths=0.3
         )
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    axes.set_axis_off()
     _number(axes, positions, clusters, n_coloured)
 
 
 def _number(axes: "Axes", positions: np.ndarray, clusters: np.ndarray, n_coloured: int) -> None:
     """Write each coloured cluster's number above its central passage unless it overlaps another."""
-    from matplotlib.patheffects import withStroke
-
-    taken: list[np.ndarray] = []
+    numbered: list[np.ndarray] = []
     for cluster, (colour, _) in enumerate(_STYLES[:n_coloured]):
         mine = positions[clusters == cluster]
         middle = mine[np.linalg.norm(mine - np.median(mine, axis=0), axis=1).argmin()]
-        if any(np.abs(middle - other).max() < 0.035 for other in taken):
+        if any(np.abs(middle - other).max() < 0.035 for other in numbered):
             continue
-        taken.append(middle)
-        text = axes.annotate(
-            str(cluster),
-            middle,
-            (0, 4),
-            textcoords="offset points",
-            fontsize=11,
-            weight="bold",
-            color=colour,
-            ha="center",
-        )
-        text.set_path_effects([withStroke(linewidth=3, foreground="white")])
+        numbered.append(middle)
+        x, y = middle[0], middle[1] + _ABOVE
+        write_outlined(axes, x, y, str(cluster), 3, fontsize=11, weight="bold", color=colour)
 
 
 def _draw_legend(axes: "Axes", passages: _Clustered) -> None:
@@ -215,36 +199,21 @@ def _draw_legend(axes: "Axes", passages: _Clustered) -> None:
     sizes, n_coloured = passages.sizes, passages.n_coloured
     rest = sizes[n_coloured:]
     n_alone, n_others = int((sizes == 1).sum()), int(rest[rest > 1].sum())
-    axes.set(xlim=(0, 3), ylim=(_PLANE, 0))  # inches downwards
-    axes.set_axis_off()
-    _write(axes, 0, 0.1, f"clusters, most central {passages.what}", FAINT)
+    write(axes, 0, 0.1, f"clusters, most central {passages.what}", FAINT)
     y = 0.35
     for cluster, (colour, marker) in enumerate(_STYLES[:n_coloured]):
         axes.scatter(0.07, y, s=34, color=colour, marker=marker, linewidths=0)
-        _write(axes, 0.2, y, str(cluster), colour, weight="bold")
-        _write(axes, 0.4, y, f"{sizes[cluster]:,} {passages.what}")
+        write(axes, 0.2, y, str(cluster), colour, weight="bold")
+        write(axes, 0.4, y, f"{sizes[cluster]:,} {passages.what}")
         for example in _examples(passages, cluster):
             y += 0.14
-            _write(axes, 0.4, y, example, FAINT, size=8)
+            write(axes, 0.4, y, example, FAINT, fontsize=8)
         y += 0.17
     for n, description, size in ((n_others, "in smaller clusters", 14), (n_alone, "alone", 6)):
         if n:
-            axes.scatter(0.07, y, s=size, color=_OTHERS, linewidths=0, clip_on=False)
-            _write(axes, 0.4, y, f"{n:,} {description}")
+            axes.scatter(0.07, y, s=size, color=OTHERS, linewidths=0, clip_on=False)
+            write(axes, 0.4, y, f"{n:,} {description}")
             y += 0.17
-
-
-def _write(
-    axes: "Axes",
-    x: float,
-    y: float,
-    text: str,
-    colour: str = INK,
-    size: int = 9,
-    weight: str = "normal",
-) -> None:
-    """Write a text, left-aligned at x and centred at y, without parsing it as a formula."""
-    axes.text(x, y, text, color=colour, fontsize=size, weight=weight, va="center", parse_math=False)
 
 
 def _examples(passages: _Clustered, cluster: int) -> list[str]:
@@ -260,8 +229,7 @@ def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
     """Draw a bar for each cluster, largest first: its share as width, its size as height."""
     sizes = passages.sizes
     edges = np.concatenate([[0], np.cumsum(sizes)]) / sizes.sum()
-    plain(axes, "", f"share of all {passages.what}, largest clusters first", "size")
-    axes.stairs(sizes, edges, fill=True, color=_OTHERS)
+    axes.stairs(sizes, edges, fill=True, color=OTHERS)
     for cluster, (colour, _) in enumerate(_STYLES[: passages.n_coloured]):
         width = edges[cluster + 1] - edges[cluster]
         axes.bar(
@@ -273,8 +241,9 @@ def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
     axes.set_yticks([0, sizes[0]])
 
 
-def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> bytes:
-    """Return a PNG of the loss by epoch on a logarithmic scale, a line for each level.
+@as_png
+def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> "Figure":
+    """Plot the loss by epoch on a logarithmic scale, a line for each level.
 
     Parameters
     ----------
@@ -285,19 +254,17 @@ def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> bytes:
     seen = np.concatenate([np.empty(0), *curves.values()])
     seen = seen[np.isfinite(seen) & (seen > 0)]
     if not len(seen):
-        return nothing_to_show(f"{title}: no loss yet")
-    figure = new_figure(6.8 + room_for(curves), 3.0)
-    heading(figure, f"{title}: loss of the auto-encoder")
-    axes = plain(axes_at(figure, 0.7, 0.5, 4.6, 1.95), "", "epoch", "loss")
+        return empty_figure(f"{title}: no loss yet")
+    figure = new_figure(6.8 + room_for(curves), 3.0, f"{title}: loss of the auto-encoder")
+    axes = axes_at(figure, (0.7, 0.5, 4.6, 1.95), "", "epoch", "loss")
     for (name, values), colour in zip(curves.items(), COLOURS, strict=False):
         description = f" {label(name)}, {values[0]:.3g} to {values[-1]:.3g}"
-        marker = "o" if len(values) < 10 else ""
         epochs = np.arange(1, len(values) + 1)
-        axes.plot(epochs, values, color=colour, linewidth=1.3, marker=marker, label=description)
+        plot_epochs(axes, epochs, values, colour, label=description)
     _scale_losses(axes, float(seen.max() / seen.min()))
     axes.locator_params(axis="x", integer=True, nbins=6)
     legend_beside(axes, "first to last epoch")
-    return to_png(figure)
+    return figure
 
 
 def _scale_losses(axes: "Axes", ratio: float) -> None:

@@ -9,15 +9,18 @@ from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
     INK,
+    as_png,
     axes_at,
+    empty_figure,
+    legend_below,
     new_figure,
-    nothing_to_show,
-    plain,
-    to_png,
+    plot_epochs,
 )
+from gsum_assets.plots.network import draw_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _PASSAGE, _RESPONSE = COLOURS[0], COLOURS[1]
 _LINE = -1.0  # y of the passages: more than one round below round 1
@@ -30,8 +33,9 @@ _CURVES = (
 )
 
 
-def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """Return a PNG of one document's graph of records.
+@as_png
+def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> "Figure":
+    """Plot one document's graph of records.
 
     Passages are on the bottom line by position, responses above it by round, each above the mean of
     the nodes that it used. Marker size grows with the degree; unused passages are hollow.
@@ -54,7 +58,7 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
             f"'{documents[0]}'); filter record_nodes by document_id"
         )
     if not documents:
-        return nothing_to_show(f"{title}: no nodes")
+        return empty_figure(f"{title}: no nodes")
     positions, ends = _layout(nodes, edges)
     is_chunk = np.array(nodes["kind"].to_pylist()) == "chunk"
     degree = nodes["degree"].to_numpy()
@@ -64,13 +68,15 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
         f"{len(ends):,} edges"
     )
     figure = new_figure(7.27, 4.6)  # 800 pixels wide
-    axes = axes_at(figure, 0.55, 0.35, 6.6, 3.45)
-    plain(axes, f"{title}: {counts}", "position of the passage", "round of the response")
-    _draw_edges(axes, positions, ends, is_chunk)
+    labels = (f"{title}: {counts}", "position of the passage", "round of the response")
+    axes = axes_at(figure, (0.55, 0.35, 6.6, 3.45), *labels)
+    for of_chunk, colour in ((True, _PASSAGE), (False, _RESPONSE)):  # that of the node used
+        used = ends[is_chunk[ends[:, 0]] == of_chunk]
+        draw_edges(axes, positions, used, colour, linewidths=0.5, alpha=0.35)
     _draw_nodes(axes, positions, degree, is_chunk)
     axes.set_yticks([y for y in axes.get_yticks() if y >= 1 and y.is_integer()])
     axes.set_ylim(_LINE - 1, max(1, positions[:, 1].max()) + 1)
-    return to_png(figure)
+    return figure
 
 
 def _layout(nodes: pa.Table, edges: pa.Table) -> tuple[np.ndarray, np.ndarray]:
@@ -92,19 +98,6 @@ def _layout(nodes: pa.Table, edges: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     return positions, ends
 
 
-def _draw_edges(
-    axes: "Axes", positions: np.ndarray, ends: np.ndarray, is_chunk: np.ndarray
-) -> None:
-    """Draw thin lines in the colour of the node that was used."""
-    from matplotlib.collections import LineCollection
-
-    for of_chunk, colour in ((True, _PASSAGE), (False, _RESPONSE)):
-        mine = ends[is_chunk[ends[:, 0]] == of_chunk]
-        axes.add_collection(
-            LineCollection(list(positions[mine]), colors=colour, linewidths=0.5, alpha=0.35)
-        )
-
-
 def _draw_nodes(
     axes: "Axes", positions: np.ndarray, degree: np.ndarray, is_chunk: np.ndarray
 ) -> None:
@@ -118,19 +111,12 @@ def _draw_nodes(
         if which.any():
             sizes = 10 + 4 * degree[which]
             axes.scatter(*positions[which].T, s=sizes, label=name, zorder=2, linewidths=0.7, **how)
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.14),
-        ncols=3,
-        fontsize=9,
-        frameon=False,
-        labelcolor=INK,
-        markerscale=0.8,
-    )
+    legend_below(axes, len(kinds))
 
 
-def training_curves(log: pa.Table, title: str) -> bytes:
-    """Return a PNG of loss, its terms, entropy and learning rate by epoch, one panel each.
+@as_png
+def training_curves(log: pa.Table, title: str) -> "Figure":
+    """Plot loss, its terms, entropy and learning rate by epoch, one panel each.
 
     Parameters
     ----------
@@ -139,7 +125,7 @@ def training_curves(log: pa.Table, title: str) -> bytes:
     title : title of the plot, such as corpus and variant.
     """
     if log.num_rows == 0:
-        return nothing_to_show(f"{title}: no epochs yet")
+        return empty_figure(f"{title}: no epochs yet")
     log = log.sort_by("epoch")
     epochs = log["epoch"].to_numpy()
     found = [(log[name].to_numpy().astype(float), label) for name, label in _CURVES]
@@ -150,15 +136,10 @@ def training_curves(log: pa.Table, title: str) -> bytes:
     figure.text(0.02, 1 - 0.12 / figure.get_figheight(), shown, va="top", color=INK, fontsize=11)
     for panel, (values, label) in enumerate(curves):
         row, column = divmod(panel, 3)
-        axes = axes_at(figure, 0.65 + 2.7 * column, 0.65 + 1.95 * row, 2.0, 1.15)
-        plain(axes, label, "epoch")
-        axes.plot(epochs, values, color=COLOURS[panel], linewidth=1.3, marker=_marker(epochs))
+        box = (0.65 + 2.7 * column, 0.65 + 1.95 * row, 2.0, 1.15)
+        axes = axes_at(figure, box, label, "epoch")
+        plot_epochs(axes, epochs, values, COLOURS[panel])
         axes.locator_params(axis="x", integer=True, nbins=5)
         axes.locator_params(axis="y", nbins=5)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    return to_png(figure)
-
-
-def _marker(epochs: np.ndarray) -> str:
-    """Return a marker if there are so few epochs that a line alone would hide their number."""
-    return "o" if len(epochs) < 10 else ""
+    return figure

@@ -8,22 +8,22 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.plots.figure import (
-    COLOURS,
-    axes_at,
-    heading,
+    STYLES,
+    as_png,
+    empty_figure,
     legend_beside,
     new_figure,
-    nothing_to_show,
+    plane_at,
     room_for,
-    to_png,
 )
+from gsum_assets.plots.network import draw_edges, shaded
 from gsum_assets.plots.point_labels import label_points
 from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_STYLES = [(colour, marker) for marker in "oD" for colour in COLOURS]  # of the largest communities
 _MOST_SHOWN = 15  # entities of each
 _COLUMNS = 3  # cells wide enough for names
 _FILLED = 0.78  # of a cell's width and height
@@ -49,10 +49,11 @@ class _Drawing(NamedTuple):
     weights: np.ndarray
 
 
+@as_png
 def communities_picture(
     communities: pa.Table, entities: pa.Table, relationships: pa.Table, title: str
-) -> bytes:
-    """Return a PNG of the largest communities of level 0 and the relationships between them.
+) -> "Figure":
+    """Plot the largest communities of level 0 and the relationships between them.
 
     Each has a cell, a style and its 15 most connected entities, whose size grows with their degree;
     strongly related communities are adjacent. Between communities the 120 heaviest relationships
@@ -65,29 +66,26 @@ def communities_picture(
     """
     top = communities.filter(pc.equal(communities["level"], 0)).sort_by("number")
     if not top.num_rows:
-        return nothing_to_show(f"{title}: no community")
+        return empty_figure(f"{title}: no community")
     several = top.filter(pc.greater(top["size"], 1))
-    shown = (several if several.num_rows else top).slice(0, len(_STYLES)).to_pylist()
+    shown = (several if several.num_rows else top).slice(0, len(STYLES)).to_pylist()
     drawing = _drawing([row["entity_ids"][:_MOST_SHOWN] for row in shown], entities, relationships)
     titles = [
         fill(f"{row['size']:,}: {row['title']}", _TITLE, max_lines=2, placeholder="…")
         for row in shown
     ]
     lines = [line for text in titles for line in text.splitlines()]
-    figure = new_figure(_WIDTH + 0.8 + room_for(lines), _HEIGHT + 0.5)
-    heading(
-        figure,
-        f"{title} ({len(shown):,} of {top.num_rows:,}; {len(drawing.names):,} of "
-        f"{entities.num_rows:,} entities)",
+    counts = (
+        f"{len(shown):,} of {top.num_rows:,}; {len(drawing.names):,} of "
+        f"{entities.num_rows:,} entities"
     )
-    axes = axes_at(figure, 0.1, 0.4, _WIDTH, _HEIGHT)
-    axes.set_axis_off()
-    axes.set(xlim=(0, 1), ylim=(0, 1))
+    figure = new_figure(_WIDTH + 0.8 + room_for(lines), _HEIGHT + 0.5, f"{title} ({counts})")
+    axes = plane_at(figure, (0.1, 0.4, _WIDTH, _HEIGHT))
     _draw(axes, drawing, _positions(drawing))
-    for (colour, marker), text in zip(_STYLES, titles, strict=False):
+    for (colour, marker), text in zip(STYLES, titles, strict=False):
         axes.scatter([], [], s=30, color=colour, marker=marker, label=text)
     legend_beside(axes, "entities: most connected")
-    return to_png(figure)
+    return figure
 
 
 def _drawing(
@@ -157,11 +155,11 @@ def _spread(weights: np.ndarray) -> np.ndarray:
 
 def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
     """Draw relationships, entities whose size grows with their degree, and names of the hubs."""
-    styles = [_STYLES[community] for community in drawing.communities]
+    styles = [STYLES[community] for community in drawing.communities]
     colours = np.array([colour for colour, _ in styles])
     _draw_relationships(axes, drawing, positions, colours)
     sizes = 8 + 80 * drawing.degrees / max(20, drawing.degrees.max())
-    for community, (_, marker) in enumerate(_STYLES[: drawing.communities.max() + 1]):
+    for community, (_, marker) in enumerate(STYLES[: drawing.communities.max() + 1]):
         mine = drawing.communities == community
         axes.scatter(
             *positions[mine].T,
@@ -182,9 +180,6 @@ def _draw_relationships(
     axes: "Axes", drawing: _Drawing, positions: np.ndarray, colours: np.ndarray
 ) -> None:
     """Draw lines within communities, darker for heavier ones, and the heaviest between them."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba_array
-
     source, target = np.nonzero(np.triu(drawing.weights))
     if not len(source):
         return
@@ -192,10 +187,7 @@ def _draw_relationships(
     within = drawing.communities[source] == drawing.communities[target]
     between = np.flatnonzero(~within)
     heaviest = between[np.argsort(-weights[between], kind="stable")[:_MOST_BETWEEN]]
-    drawn = np.stack([positions[source], positions[target]], 1)  # (n_relationships, 2, 2)
-    lines = to_rgba_array(colours[source])
-    lines[:, 3] = 0.3 + 0.5 * np.minimum(weights / np.quantile(weights, 0.9), 1)
-    axes.add_collection(
-        LineCollection(list(drawn[heaviest]), colors=_BETWEEN, linewidths=0.7, zorder=0)
-    )
-    axes.add_collection(LineCollection(list(drawn[within]), colors=lines[within], linewidths=0.8))
+    ends = np.stack([source, target], 1)
+    shades = shaded(colours[source], weights, 0.5)
+    draw_edges(axes, positions, ends[heaviest], _BETWEEN, linewidths=0.7, zorder=0)
+    draw_edges(axes, positions, ends[within], shades[within], linewidths=0.8)

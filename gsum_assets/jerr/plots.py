@@ -12,18 +12,19 @@ from gsum_assets.jerr.layers import heights, layers
 from gsum_assets.plots.figure import (
     COLOURS,
     INK,
-    axes_at,
-    heading,
+    as_png,
+    empty_figure,
     label,
     new_figure,
-    nothing_to_show,
+    plane_at,
     room_for,
-    to_png,
+    write,
 )
 from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MOST_NODES, _MOST_EDGES = 40, 80  # more could not be distinguished
 _COLUMN, _ROW = 1.9, 0.62  # inches between layers, and between the nodes of one
@@ -94,8 +95,9 @@ class _Room:
         return True
 
 
-def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
-    """Return a PNG of the 40 most mentioned related nodes, and the 80 heaviest edges.
+@as_png
+def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> "Figure":
+    """Plot the 40 most mentioned related nodes, and the 80 heaviest edges.
 
     Edges lead from left to right; the size of nodes and width of edges grow with the number of
     their synopses. Names and relations are written where there is room.
@@ -106,7 +108,7 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
     title : title of the plot, such as the corpus.
     """
     if not nodes.num_rows:
-        return nothing_to_show(f"{title}: no node")
+        return empty_figure(f"{title}: no node")
     shown = _shown(nodes, edges)
     ids = pa.array(list(shown))
     among = edges.filter(
@@ -116,17 +118,14 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> bytes:
         (row["source_id"], row["target_id"]): row for row in among.slice(0, _MOST_EDGES).to_pylist()
     }
     layout = _layout(layers(list(shown), list(drawn)))
-    figure = new_figure(layout.width, layout.height + _TOP)
-    heading(
-        figure,
-        f"{title} ({len(shown):,} of {nodes.num_rows:,} nodes; {len(drawn):,} of "
-        f"{edges.num_rows:,} edges)",
+    counts = (
+        f"{len(shown):,} of {nodes.num_rows:,} nodes; {len(drawn):,} of {edges.num_rows:,} edges"
     )
-    axes = axes_at(figure, 0, _TOP, layout.width, layout.height)
-    axes.set_axis_off()
-    axes.set(xlim=(0, layout.width), ylim=(0, layout.height))
+    figure = new_figure(layout.width, layout.height + _TOP, f"{title} ({counts})")
+    box = (0, _TOP, layout.width, layout.height)
+    axes = plane_at(figure, box, (0, layout.width), (0, layout.height))
     _draw(axes, shown, drawn, layout)
-    return to_png(figure)
+    return figure
 
 
 def _shown(nodes: pa.Table, edges: pa.Table) -> dict[str, dict[str, Any]]:
@@ -229,15 +228,6 @@ def _write(
     for x, y in positions:
         x = float(np.clip(x, width / 2, max(width / 2, room.width - width / 2)))
         if room.take(x, y, width, _LINE):
-            axes.text(
-                x,
-                y,
-                label(text),
-                fontsize=size,
-                color=colour,
-                ha="center",
-                va="center",
-                parse_math=False,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-            )
+            white = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            write(axes, x, y, label(text), colour, fontsize=size, ha="center", bbox=white)
             return

@@ -41,18 +41,7 @@ class PassageGraphs:
 
     @classmethod
     def of(cls, edges: pa.Table, graph: str, both_ways: bool = False) -> "PassageGraphs":
-        """Return the graph with that name from rows of `lightpal.passage_edges`.
-
-        Raises
-        ------
-        ValueError
-            If an earlier version of gsum wrote them.
-        """
-        if "targets" not in edges.column_names:
-            raise ValueError(
-                "lightpal.passage_edges is of an earlier version of gsum; `gsum run CORPUS` "
-                "writes it again"
-            )
+        """Return the graph with that name from rows of `lightpal.passage_edges`."""
         return cls(edges.filter(pc.equal(edges["graph"], graph)), both_ways)
 
     def walked(self, collection: Collection, scope: str) -> ScopeGraphs:

@@ -9,26 +9,28 @@ import pyarrow as pa
 from gsum_assets.lightpal.passage_graph import edges_among
 from gsum_assets.plots.figure import (
     COLOURS,
-    axes_at,
-    heading,
+    OTHERS,
+    as_png,
+    empty_figure,
     label,
     legend_beside,
     new_figure,
-    nothing_to_show,
-    to_png,
+    plane_at,
 )
+from gsum_assets.plots.network import draw_edges, shaded, tsne_layout
 from gsum_assets.plots.point_labels import label_points
 from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from scipy.sparse import csr_array
 
 _MOST_SHOWN = 500  # passages: more could not be distinguished, and take seconds
 _FEWEST_DOCUMENTS = 8  # with fewer documents chunks are shown
 _MOST_LABELS = 12
 _PERPLEXITY = 20.0  # effective number of neighbours in t-SNE
-_OTHERS = "#b5b5b5"
+_LIMITS = (-0.02, 1.02)
 
 
 class _Drawing(NamedTuple):
@@ -46,8 +48,9 @@ class _Drawing(NamedTuple):
     communities: np.ndarray
 
 
-def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> bytes:
-    """Return a PNG of the graph of `passage_walk`, of documents or, if these are few, of chunks.
+@as_png
+def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> "Figure":
+    """Plot the graph of `passage_walk`, of documents or, if these are few, of chunks.
 
     Passages joined by heavy edges are close together and coloured by community (Louvain); their
     size grows with their degree. Of a large graph the passages around its hubs are shown.
@@ -62,18 +65,16 @@ def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> byte
     weights = _walked(edges, ids, "document" if what == "documents" else "node")
     shown = _around_hubs(weights)
     if not len(shown):
-        return nothing_to_show(f"{title}: no edges")
+        return empty_figure(f"{title}: no edges")
     weights = weights[shown][:, shown]
     drawing = _Drawing([names[int(i)] for i in shown], weights, _communities(weights))
-    figure = new_figure(8.4, 5.9)
     n_shown = f"{len(shown):,} of {len(ids):,}" if len(shown) < len(ids) else f"{len(ids):,}"
     counts = f"{n_shown} {what}, {weights.nnz // 2:,} edges, {drawing.communities.max() + 1:,}"
-    heading(figure, f"{title}: passage graph of {counts} communities")
-    axes = axes_at(figure, 0.1, 0.45, 6.7, 5.35)
-    axes.set_axis_off()
+    figure = new_figure(8.4, 5.9, f"{title}: passage graph of {counts} communities")
+    axes = plane_at(figure, (0.1, 0.45, 6.7, 5.35), _LIMITS, _LIMITS)
     _draw(axes, drawing, _positions(weights))
     _draw_legend(axes, drawing.communities, what)
-    return to_png(figure)
+    return figure
 
 
 def _passages(chunks: pa.Table) -> tuple[pa.Array, Sequence[str], str]:
@@ -133,36 +134,22 @@ def _positions(weights: "csr_array") -> np.ndarray:
     t-SNE"), which separates neighbourhoods better than a force-directed layout.
     """
     from scipy.sparse.csgraph import shortest_path
-    from sklearn.manifold import TSNE
 
     lengths = weights.copy()
     lengths.data = 1 / (1 + np.sqrt(weights.data))  # a weight is a square
     distances = shortest_path(lengths)
     apart = np.isinf(distances)
     distances[apart] = 2 * distances[~apart].max()
-    n = len(distances)
-    layout = TSNE(
-        perplexity=min(_PERPLEXITY, (n - 1) / 3),
-        metric="precomputed",
-        init="random",
-        max_iter=500,
-        angle=0.8,
-        random_state=0,
-    )
-    found = layout.fit_transform(distances)
-    even = found.argsort(axis=0).argsort(axis=0) / n
-    # averaging positions with ranks fills the gaps between distant components
-    return (even + (found - found.min(axis=0)) / np.ptp(found, axis=0)) / 2
+    return tsne_layout(distances, _PERPLEXITY, metric="precomputed", init="random")
 
 
 def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
     """Draw edges, passages whose size grows with their degree, and names of the hubs."""
     degrees = np.diff(drawing.weights.indptr)
-    colours = np.array([*COLOURS, _OTHERS])[np.minimum(drawing.communities, len(COLOURS))]
+    colours = np.array([*COLOURS, OTHERS])[np.minimum(drawing.communities, len(COLOURS))]
     _draw_edges(axes, drawing.weights, positions, colours)
     sizes = 5 + 75 * degrees / max(20, degrees.max())
     axes.scatter(*positions.T, s=sizes, c=colours, zorder=2, linewidths=0.3, edgecolors="white")
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     by_degree = np.argsort(-degrees, kind="stable")
     _, first = np.unique(drawing.communities[by_degree], return_index=True)
     of_coloured = by_degree[first[: len(COLOURS)]]
@@ -174,16 +161,12 @@ def _draw_edges(
     axes: "Axes", weights: "csr_array", positions: np.ndarray, colours: np.ndarray
 ) -> None:
     """Draw thin lines, darker for heavier edges, in the colour of the community of both ends."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba_array
     from scipy.sparse import triu
 
     edges = triu(weights).tocoo()
     ends = colours[edges.row], colours[edges.col]
-    lines = to_rgba_array(np.where(ends[0] == ends[1], ends[0], _OTHERS))
-    lines[:, 3] = 0.3 + 0.6 * np.minimum(edges.data / np.quantile(edges.data, 0.9), 1)
-    drawn = np.stack([positions[edges.row], positions[edges.col]], 1)  # (n_edges, 2, 2)
-    axes.add_collection(LineCollection(list(drawn), colors=lines, linewidths=0.5))
+    shades = shaded(np.where(ends[0] == ends[1], ends[0], OTHERS), edges.data, 0.6)
+    draw_edges(axes, positions, np.stack([edges.row, edges.col], 1), shades, linewidths=0.5)
 
 
 def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:
@@ -193,5 +176,5 @@ def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:
         axes.scatter([], [], s=30, color=colour, label=f"{size:,} {what}")
     if len(sizes) > len(COLOURS):
         n_others = sizes[len(COLOURS) :].sum()
-        axes.scatter([], [], s=30, color=_OTHERS, label=f"{n_others:,} in others")
+        axes.scatter([], [], s=30, color=OTHERS, label=f"{n_others:,} in others")
     legend_beside(axes, "communities")

@@ -9,26 +9,27 @@ import pyarrow as pa
 from gsum_assets.plots.figure import (
     COLOURS,
     INK,
+    as_png,
     axes_at,
-    heading,
+    empty_figure,
     label_rows,
     new_figure,
-    nothing_to_show,
-    plain,
     room_for,
-    to_png,
+    write,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _N_BINS = 32
 _MAX_BARS = 16  # documents shown by name
 _MIN_ROWS = 8  # rows of space, so that few bars stay thin
 
 
-def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> bytes:
-    """Return a PNG of two panels: chunks by length in word pieces, and by document.
+@as_png
+def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> "Figure":
+    """Plot two panels: chunks by length in word pieces, and by document.
 
     Parameters
     ----------
@@ -37,20 +38,18 @@ def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> bytes:
     title : title of the plot, such as the corpus.
     """
     if chunks.num_rows == 0:
-        return nothing_to_show(f"{title}: no chunks")
+        return empty_figure(f"{title}: no chunks")
     counts = Counter(chunks["document_id"].to_pylist())
     names = list(counts) if len(counts) <= _MAX_BARS else []
     margin = max(0.6, room_for(names))
     height = max(2.0, 0.2 * len(names))
-    figure = new_figure(9, height + 1.15)
-    heading(figure, f"{title}: {chunks.num_rows:,} chunks of {_documents(len(counts))}")
-    lengths = plain(axes_at(figure, 0.65, 0.6, 4.4, height), x="word pieces", y="chunks")
-    _lengths(lengths, chunks["n_tokens"].to_numpy(), limit)
-    documents = plain(
-        axes_at(figure, 5.15 + margin, 0.6, 3.7 - margin, height), x="chunks per document"
-    )
-    _by_document(documents, counts)
-    return to_png(figure)
+    documents = f"{len(counts):,} document{'s' if len(counts) > 1 else ''}"
+    figure = new_figure(9, height + 1.15, f"{title}: {chunks.num_rows:,} chunks of {documents}")
+    axes = axes_at(figure, (0.65, 0.6, 4.4, height), x="word pieces", y="chunks")
+    _lengths(axes, chunks["n_tokens"].to_numpy(), limit)
+    box = (5.15 + margin, 0.6, 3.7 - margin, height)
+    _by_document(axes_at(figure, box, x="chunks per document"), counts)
+    return figure
 
 
 def _lengths(axes: "Axes", lengths: np.ndarray, limit: int) -> None:
@@ -58,16 +57,8 @@ def _lengths(axes: "Axes", lengths: np.ndarray, limit: int) -> None:
     axes.stairs(*np.histogram(lengths, _N_BINS, (0, end)), fill=True, color=COLOURS[0])
     axes.axvline(limit, color=COLOURS[3], linestyle="--", linewidth=1.2)
     axes.set_xlim(0, end * 1.02)
-    axes.text(
-        limit,
-        1.01,
-        f"limit {limit:,}",
-        transform=axes.get_xaxis_transform(),
-        ha="right",
-        va="bottom",
-        fontsize=9,
-        color=COLOURS[3],
-    )
+    above = {"transform": axes.get_xaxis_transform(), "ha": "right", "va": "bottom"}
+    write(axes, limit, 1.01, f"limit {limit:,}", COLOURS[3], **above)
     axes.locator_params(axis="y", integer=True)
 
 
@@ -85,7 +76,3 @@ def _by_document(axes: "Axes", counts: Counter[str]) -> None:
     axes.barh(range(len(names)), [counts[name] for name in names], 0.7, color=COLOURS[2])
     label_rows(axes, names)
     axes.set_ylim(bottom=max(len(names), _MIN_ROWS) - 0.4)
-
-
-def _documents(n: int) -> str:
-    return f"{n:,} document{'s' if n > 1 else ''}"

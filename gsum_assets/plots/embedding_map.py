@@ -9,24 +9,25 @@ import pyarrow as pa
 from gsum_assets.plots.figure import (
     COLOURS,
     MARKERS,
+    OTHERS,
+    as_png,
     axes_at,
+    empty_figure,
     label,
     legend_beside,
     new_figure,
-    nothing_to_show,
-    plain,
-    to_png,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MAX_POINTS = 1000
-_OTHERS = "#b5b5b5"
 
 
-def embedding_map(embeddings: pa.Table, title: str) -> bytes:
-    """Return a PNG of the chunks in two dimensions, the largest documents in colour.
+@as_png
+def embedding_map(embeddings: pa.Table, title: str) -> "Figure":
+    """Plot the chunks in two dimensions, the largest documents in colour.
 
     A large collection is shown by a sample of 1,000: the chunks of the smallest ids, which are
     hashes, so that the same chunks always give the same picture.
@@ -37,15 +38,16 @@ def embedding_map(embeddings: pa.Table, title: str) -> bytes:
     title : title of the plot, such as the corpus.
     """
     if embeddings.num_rows == 0:
-        return nothing_to_show(f"{title}: no chunks")
+        return empty_figure(f"{title}: no chunks")
     ids = np.array(embeddings["chunk_id"].to_pylist())
     sample = embeddings.take(np.argsort(ids, kind="stable")[:_MAX_POINTS])
     vectors = sample["embedding"].combine_chunks().flatten().to_numpy().reshape(len(sample), -1)
     points, shares = principal_plane(vectors)
     shown = f"{len(points):,} of {len(ids):,}" if len(points) < len(ids) else f"{len(ids):,}"
     figure = new_figure(8.4, 4.6)
-    axes = plain(
-        axes_at(figure, 0.35, 0.35, 5.7, 3.9),
+    axes = axes_at(
+        figure,
+        (0.35, 0.35, 5.7, 3.9),
         f"{title}: {shown} chunks by meaning",
         f"first principal axis, {shares[0]:.0%} of the spread",
         f"second, {shares[1]:.0%}",
@@ -53,7 +55,7 @@ def embedding_map(embeddings: pa.Table, title: str) -> bytes:
     axes.set_xticks([])
     axes.set_yticks([])
     _scatter(axes, points, sample["document_id"].to_pylist())
-    return to_png(figure)
+    return figure
 
 
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +93,7 @@ def _scatter(axes: "Axes", points: np.ndarray, documents: list[str]) -> None:
     if (which < 0).any():
         rest = points[which < 0]
         others = f" {len(counts) - len(largest):,} others"
-        axes.scatter(*rest.T, s=size, color=_OTHERS, label=others, linewidths=0, alpha=0.7)
+        axes.scatter(*rest.T, s=size, color=OTHERS, label=others, linewidths=0, alpha=0.7)
     for i, name in enumerate(largest):
         mine = points[which == i]
         axes.scatter(

@@ -3,9 +3,10 @@
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from rich.cells import cell_len
@@ -13,6 +14,8 @@ from rich.cells import cell_len
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Arguments = ParamSpec("Arguments")
 
 DPI = 110
 INK, FAINT, PALE = "#333333", "#8c8c8c", "#dfe7ee"
@@ -22,26 +25,71 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # by comparison with the best method
 BOUND = "#b9b9b9"  # an upper bound
+OTHERS = "#a9a9a9"  # what has no colour of its own
+STYLES = tuple((colour, marker) for marker in "oD" for colour in COLOURS)
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
-def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty white figure, `width` and `height` in inches."""
+Box = tuple[float, float, float, float]
+"""Left, top, width and height of axes, in inches from the figure's upper left corner.
+
+Positions are explicit, since matplotlib's layout engines take as long as the drawing.
+"""
+
+
+def as_png(draw: Callable[Arguments, "Figure"]) -> Callable[Arguments, bytes]:
+    """Return the function that draws the same figure as PNG."""
+
+    @wraps(draw)
+    def drawn(*args: Arguments.args, **kwargs: Arguments.kwargs) -> bytes:
+        return to_png(draw(*args, **kwargs))
+
+    return drawn
+
+
+def new_figure(width: float, height: float, title: str = "") -> "Figure":
+    """Return a white figure, `width` and `height` in inches, with a heading if there is a title."""
     from matplotlib.figure import Figure
 
-    return Figure((width, height), dpi=DPI, facecolor="white")
+    figure = Figure((width, height), dpi=DPI, facecolor="white")
+    if title:
+        heading(figure, title)
+    return figure
 
 
-def axes_at(figure: "Figure", left: float, top: float, width: float, height: float) -> "Axes":
-    """Add axes with their upper left corner at (`left`, `top`), in inches from the figure's.
+def axes_at(figure: "Figure", box: Box, title: str = "", x: str = "", y: str = "") -> "Axes":
+    """Add axes with a title and the axis labels `x` and `y`, without lines that are not needed."""
+    axes = _added(figure, box)
+    axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
+    axes.set_xlabel(x, fontsize=9, color=INK)
+    axes.set_ylabel(y, fontsize=9, color=INK)
+    axes.tick_params(labelsize=9, colors=INK, length=3, color=FAINT)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.set_axisbelow(True)
+    return axes
 
-    Positions are explicit, since matplotlib's layout engines take as long as the drawing.
-    """
+
+def plane_at(
+    figure: "Figure",
+    box: Box,
+    x: tuple[float, float] = (0, 1),
+    y: tuple[float, float] = (0, 1),
+) -> "Axes":
+    """Add a plane without visible axes, with the limits `x` and `y`."""
+    axes = _added(figure, box)
+    axes.set(xlim=x, ylim=y)
+    axes.set_axis_off()
+    return axes
+
+
+def _added(figure: "Figure", box: Box) -> "Axes":
+    left, top, width, height = box
     across, down = figure.get_size_inches()
-    box = (left / across, 1 - (top + height) / down, width / across, height / down)
-    return figure.add_axes(box, facecolor="none")
+    shares = (left / across, 1 - (top + height) / down, width / across, height / down)
+    return figure.add_axes(shares, facecolor="none")
 
 
 def heading(figure: "Figure", text: str, top: float = 0.0) -> None:
@@ -55,16 +103,41 @@ def room_for(names: Iterable[str]) -> float:
     return 0.15 + 0.075 * max((cell_len(label(name)) for name in names), default=0)
 
 
-def plain(axes: "Axes", title: str = "", x: str = "", y: str = "") -> "Axes":
-    """Set title and axis labels, and remove lines that are not needed."""
-    axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
-    axes.set_xlabel(x, fontsize=9, color=INK)
-    axes.set_ylabel(y, fontsize=9, color=INK)
-    axes.tick_params(labelsize=9, colors=INK, length=3, color=FAINT)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.set_axisbelow(True)
-    return axes
+def write(axes: "Axes", x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
+    """Write a text that is centred at the height `y`, and never parsed as a formula.
+
+    Parameters
+    ----------
+    how : properties of the text other than its defaults.
+    """
+    style = {"va": "center", "fontsize": 9, "color": colour, "parse_math": False}
+    axes.text(x, y, text, **style | how)
+
+
+def write_beside(axes: "Axes", x: float, row: float, text: str, colour: str = INK) -> None:
+    """Write a text at a row, `x` in widths of the axes: above 1 it is to the right of them."""
+    write(axes, x, row, text, colour, transform=axes.get_yaxis_transform())
+
+
+def write_outlined(axes: "Axes", x: float, y: float, text: str, width: float, **how: Any) -> None:
+    """Write a text, centred at `x`, with a white outline of `width` points."""
+    from matplotlib.patheffects import withStroke
+
+    shown = axes.text(x, y, text, ha="center", parse_math=False, **how)
+    shown.set_path_effects([withStroke(linewidth=width, foreground="white")])
+
+
+def plot_epochs(
+    axes: "Axes", epochs: np.ndarray, values: np.ndarray, colour: str, **how: Any
+) -> None:
+    """Plot a line over epochs, with dots if they are so few that a line would hide their number."""
+    marker = "o" if len(epochs) < 10 else ""
+    axes.plot(epochs, values, color=colour, linewidth=1.3, marker=marker, **how)
+
+
+def grid(axes: "Axes", axis: Any = "both") -> None:
+    """Draw pale lines at the ticks of an axis, or of both."""
+    axes.grid(axis=axis, color="#eeeeee")
 
 
 def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
@@ -77,16 +150,19 @@ def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
 
 
 def legend_beside(axes: "Axes", title: str) -> None:
-    """Add a legend to the right of the axes; names are never parsed as formulas."""
-    legend = axes.legend(
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        fontsize=9,
-        frameon=False,
-        labelcolor=INK,
-        title=title,
-        title_fontsize=9,
-    )
+    """Add a legend to the right of the axes."""
+    _legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title)
+
+
+def legend_below(axes: "Axes", n_columns: int) -> None:
+    """Add a legend below the axes and their label."""
+    where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+    _legend(axes, ncols=n_columns, markerscale=0.8, **where)
+
+
+def _legend(axes: "Axes", **how: Any) -> None:
+    """Add a legend whose names are never parsed as formulas."""
+    legend = axes.legend(fontsize=9, frameon=False, labelcolor=INK, title_fontsize=9, **how)
     legend.get_title().set_color(FAINT)
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -106,11 +182,6 @@ def empty_figure(what: str) -> "Figure":
     figure = new_figure(5, 0.8)
     figure.text(0.5, 0.5, what, ha="center", va="center", color=FAINT, parse_math=False)
     return figure
-
-
-def nothing_to_show(what: str) -> bytes:
-    """Return a PNG with a message instead of a plot."""
-    return to_png(empty_figure(what))
 
 
 def to_png(figure: "Figure") -> bytes:

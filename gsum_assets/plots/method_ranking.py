@@ -9,14 +9,14 @@ from gsum_assets.plots.figure import (
     INK,
     OTHER,
     TIES_BEST,
+    as_png,
     axes_at,
     empty_figure,
+    grid,
     heading,
     label_rows,
     new_figure,
-    plain,
     room_for,
-    to_png,
 )
 from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, scale_of
 from gsum_assets.statistics.comparisons import can_differ
@@ -30,11 +30,6 @@ Ranked = Sequence[tuple[str, Mapping[str, Mapping]]]
 
 _MAX_PANELS = 5
 _WIDTH, _ROW = 10.0, 0.25  # inches
-
-
-def method_ranking(kinds: Mapping[str, Ranked], title: str) -> bytes:
-    """Return `method_ranking_figure` as PNG."""
-    return to_png(method_ranking_figure(kinds, title))
 
 
 def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
@@ -54,6 +49,9 @@ def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
         _panels(figure, top, f"{title}: {kind} questions", methods)
         top += _height(methods)
     return figure
+
+
+method_ranking = as_png(method_ranking_figure)
 
 
 def standing(row: Mapping, several: bool) -> str:
@@ -91,7 +89,7 @@ def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
     width = (_WIDTH - margin - 0.1) / len(metrics)
     for i, metric in enumerate(metrics):
         box = (margin + i * width, top + 0.7, width - 0.2, _ROW * len(methods))
-        axes = plain(axes_at(figure, *box), metric)
+        axes = axes_at(figure, box, metric)
         _bars(axes, [rows.get(metric) for _, rows in methods], scale_of(metric))
         label_rows(axes, names, are_shown=i == 0)
 
@@ -108,4 +106,4 @@ def _bars(axes: "Axes", rows: Sequence[Mapping | None], scale: int) -> None:
     axes.hlines(indices, low, high, color=INK, linewidth=1.2)
     axes.set_xlim(0, max(*high, 0.01 * scale) * 1.04)
     axes.locator_params(axis="x", nbins=3)
-    axes.grid(axis="x", color="#eeeeee")
+    grid(axes, "x")

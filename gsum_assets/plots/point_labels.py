@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gsum_assets.plots.figure import DPI, INK, label, room_for
+from gsum_assets.plots.figure import DPI, INK, label, room_for, write_outlined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,19 +26,18 @@ def label_points(
     wanted : indices of points to label, the most important first.
     most : maximum number of labels.
     """
-    from matplotlib.patheffects import withStroke
-
     across, down = np.divide(axes.bbox.size, DPI)  # inches
-    taken: list[tuple[float, float, float]] = []
+    occupied: list[tuple[float, float, float]] = []
     for point in wanted:
         name = label(names[point])
         width = room_for([name]) / across
         x = float(np.clip(positions[point, 0], width / 2, 1 - width / 2))
         y = float(positions[point, 1]) + _ABOVE / down
-        if any(abs(x - u) < (width + w) / 2 and abs(y - v) < _HEIGHT / down for u, v, w in taken):
+        if any(
+            abs(x - u) < (width + w) / 2 and abs(y - v) < _HEIGHT / down for u, v, w in occupied
+        ):
             continue
-        taken.append((x, y, width))
-        text = axes.text(x, y, name, fontsize=8, color=INK, ha="center", parse_math=False)
-        text.set_path_effects([withStroke(linewidth=2, foreground="white")])
-        if len(taken) == most:
+        occupied.append((x, y, width))
+        write_outlined(axes, x, y, name, 2, fontsize=8, color=INK)
+        if len(occupied) == most:
             break

@@ -7,14 +7,14 @@ import pyarrow as pa
 from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
+    as_png,
     axes_at,
     empty_figure,
-    heading,
+    grid,
     label_rows,
     new_figure,
-    plain,
     room_for,
-    to_png,
+    write_beside,
 )
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 _MOST = 30  # criteria
 _WIDTH, _ROW = 9.0, 0.3  # inches
 _COUNTS = 1.9  # inches, width of the text on the right
-
-
-def position_bias(bias: pa.Table, title: str) -> bytes:
-    """Return `position_bias_figure` as PNG."""
-    return to_png(position_bias_figure(bias, title))
 
 
 def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
@@ -44,18 +39,19 @@ def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
         return empty_figure(f"{title}: no verdicts")
     criteria = [row["criterion"] for row in rows]
     margin, height = room_for(criteria), _ROW * len(rows)
-    figure = new_figure(_WIDTH, height + 1.25)
-    heading(figure, title)
+    figure = new_figure(_WIDTH, height + 1.25, title)
     width = (_WIDTH - margin - _COUNTS) / 2
-    axes = axes_at(figure, margin, 0.7, width - 0.25, height)
-    plain(axes, "shown first and won", "% of decided verdicts; 50: no bias")
+    left, right = ((start, 0.7, width - 0.25, height) for start in (margin, margin + width))
+    axes = axes_at(figure, left, "shown first and won", "% of decided verdicts; 50: no bias")
     _first_won(axes, rows)
     label_rows(axes, criteria)
-    axes = axes_at(figure, margin + width, 0.7, width - 0.25, height)
-    plain(axes, "winner differs by order", "% of pairs of both orders")
+    axes = axes_at(figure, right, "winner differs by order", "% of pairs of both orders")
     _disagreement(axes, rows)
     label_rows(axes, criteria, are_shown=False)
     return figure
+
+
+position_bias = as_png(position_bias_figure)
 
 
 def _first_won(axes: "Axes", rows: list[dict]) -> None:
@@ -77,12 +73,11 @@ def _disagreement(axes: "Axes", rows: list[dict]) -> None:
     axes.barh(range(len(rows)), shares, 0.55, color=COLOURS[0])
     for i, row in enumerate(rows):
         counts = f"n = {row['n_both_orders']:,}, unparsed {row['unparsed']:,}"
-        style = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-        axes.text(1.04, i, counts, color=FAINT, **style)
+        write_beside(axes, 1.04, i, counts, FAINT)
     _percent(axes)
 
 
 def _percent(axes: "Axes") -> None:
     axes.set_xlim(-2, 102)
     axes.set_xticks([0, 25, 50, 75, 100])
-    axes.grid(axis="x", color="#eeeeee")
+    grid(axes, "x")

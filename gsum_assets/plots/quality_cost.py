@@ -13,13 +13,13 @@ from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
     INK,
+    as_png,
     axes_at,
     empty_figure,
+    grid,
     heading,
     label,
     new_figure,
-    plain,
-    to_png,
 )
 from gsum_assets.plots.main_metrics import (
     CONTEXT_TOKENS,
@@ -44,16 +44,6 @@ _DISTANCES = (7.0, 15.0, 26.0, 40.0, 56.0)  # points
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]
 """Tokens read and quality of methods for each number of passages, fewest first."""
-
-
-def quality_cost(methods: Ranked, costs: Sequence[Mapping], title: str) -> bytes:
-    """Return `quality_cost_figure` as PNG."""
-    return to_png(quality_cost_figure(methods, costs, title))
-
-
-def quality_read(methods: Ranked, curves: pa.Table, title: str) -> bytes:
-    """Return `quality_read_figure` as PNG."""
-    return to_png(quality_read_figure(methods, curves, title))
 
 
 def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> "Figure":
@@ -101,6 +91,10 @@ def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> "Figur
     return _scattered(shown, tokens, unit, (title, note), points)
 
 
+quality_cost = as_png(quality_cost_figure)
+quality_read = as_png(quality_read_figure)
+
+
 def _first_metric(methods: Ranked) -> str:
     given = main_metrics(metric for _, rows in methods for metric in rows)
     return given[0] if given else ""
@@ -134,11 +128,10 @@ def _scattered(
     mean, low, high = (
         np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
     )
-    figure = new_figure(_WIDTH, _HEIGHT)
-    heading(figure, headings[0])
+    figure = new_figure(_WIDTH, _HEIGHT, headings[0])
     heading(figure, headings[1], _LINE_BELOW)
     quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
-    axes = plain(axes_at(figure, 0.7, 0.7, _WIDTH - 0.9, _HEIGHT - 1.3), "", unit, quality)
+    axes = axes_at(figure, (0.7, 0.7, _WIDTH - 0.9, _HEIGHT - 1.3), "", unit, quality)
     of_curves = [x for points in curves.values() for x, _ in points]
     _scale_price(axes, np.concatenate([price, np.array(of_curves)]))
     for i, points in enumerate(curves.values()):
@@ -153,7 +146,7 @@ def _scattered(
         for i, (name, _) in enumerate(shown)
     ]
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
-    axes.grid(color="#eeeeee")
+    grid(axes)
     axes.margins(0.08)
     _label_points(axes, price, mean, [label(name) for name, _ in shown])
     return figure

@@ -1,28 +1,34 @@
 """Plot of the distribution of one method's scores over the questions."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
-    INK,
     PALE,
+    as_png,
     axes_at,
+    empty_figure,
+    grid,
     label_rows,
     new_figure,
-    nothing_to_show,
-    plain,
     room_for,
-    to_png,
+    write_beside,
 )
 from gsum_assets.plots.main_metrics import is_share, main_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MAX_DOTS = 300  # questions drawn for each metric; mean and box are of all questions
 
 
-def score_spread(scores: pa.Table, title: str) -> bytes:
-    """Return a PNG with a row for each metric: a dot for each question, quartiles and mean.
+@as_png
+def score_spread(scores: pa.Table, title: str) -> "Figure":
+    """Plot a row for each metric: a dot for each question, quartiles and mean.
 
     Parameters
     ----------
@@ -31,14 +37,14 @@ def score_spread(scores: pa.Table, title: str) -> bytes:
     """
     metrics = [m for m in main_metrics(scores["metric"].to_pylist()) if is_share(m)]
     if not metrics:
-        return nothing_to_show(f"{title}: no scores")
+        return empty_figure(f"{title}: no scores")
     names, values = np.array(scores["metric"].to_pylist()), scores["value"].to_numpy()
     found = [values[names == metric] for metric in metrics]
     rows = np.arange(len(metrics))
     height, margin = 0.36 * len(metrics), room_for(metrics)
     figure = new_figure(8, height + 0.95)
-    axes = axes_at(figure, margin, 0.35, 6.6 - margin, height)
-    plain(axes, title, "score of a question; box: the middle half; line: mean")
+    box = (margin, 0.35, 6.6 - margin, height)
+    axes = axes_at(figure, box, title, "score of a question; box: the middle half; line: mean")
     quarters = np.array([np.percentile(v, (25, 75)) for v in found])
     axes.barh(rows, quarters[:, 1] - quarters[:, 0], 0.62, quarters[:, 0], color=PALE)
     shown = [np.sort(v)[:: -(-len(v) // _MAX_DOTS)] for v in found]
@@ -48,13 +54,12 @@ def score_spread(scores: pa.Table, title: str) -> bytes:
     means = [v.mean() for v in found]
     axes.vlines(means, rows - 0.36, rows + 0.36, color=COLOURS[3], linewidth=2)
     for row, (mean, v) in enumerate(zip(means, found, strict=True)):
-        style = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
-        axes.text(1.02, row, f"{mean:.3f}", color=INK, **style)
-        axes.text(1.1, row, f"n = {len(v):,}", color=FAINT, **style)
+        write_beside(axes, 1.02, row, f"{mean:.3f}")
+        write_beside(axes, 1.1, row, f"n = {len(v):,}", FAINT)
     axes.set_xlim(-0.02, max(1.02, float(dots.max())))
-    axes.grid(axis="x", color="#eeeeee")
+    grid(axes, "x")
     label_rows(axes, metrics)
-    return to_png(figure)
+    return figure
 
 
 def _scattered(n: int) -> np.ndarray:

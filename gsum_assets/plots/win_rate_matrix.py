@@ -11,15 +11,14 @@ from gsum_assets.plots.figure import (
     COLOURS,
     INK,
     PALE,
+    as_png,
     axes_at,
     empty_figure,
-    heading,
     label,
     label_rows,
     new_figure,
-    plain,
     room_for,
-    to_png,
+    write,
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT
 
@@ -36,11 +35,6 @@ _WIDEST_CELL, _GAP = 0.75, 0.15  # inches
 _HEADING, _LABEL = 0.4, 0.4  # inches above the matrices, and below each
 _PANELS_A_ROW = 3
 _FAR = 30  # percentage points from 50 beyond which text is white
-
-
-def win_rate_matrix(win_rates: pa.Table, title: str, criterion: str | None = "overall") -> bytes:
-    """Return `win_rate_matrix_figure` as PNG."""
-    return to_png(win_rate_matrix_figure(win_rates, title, criterion))
 
 
 def win_rate_matrix_figure(
@@ -70,16 +64,19 @@ def win_rate_matrix_figure(
     cell = min(_WIDEST_CELL, ((_WIDTH - margin) / n_columns - _GAP) / len(methods))
     width, height = cell * len(methods), _ROW * len(methods)
     n_lines = -(-len(criteria) // n_columns)
-    figure = new_figure(_WIDTH, _HEADING + margin + n_lines * (height + _LABEL) + _GAP)
-    heading(figure, _heading(title, rows, len(methods), len(every)))
+    total_height = _HEADING + margin + n_lines * (height + _LABEL) + _GAP
+    figure = new_figure(_WIDTH, total_height, _heading(title, rows, len(methods), len(every)))
     for i, name in enumerate(criteria):
         line, column = divmod(i, n_columns)
-        left = margin + column * (width + _GAP)
-        axes = axes_at(figure, left, _HEADING + margin + line * (height + _LABEL), width, height)
+        left, top = margin + column * (width + _GAP), _HEADING + margin + line * (height + _LABEL)
+        axes = axes_at(figure, (left, top, width, height), "", name)
         rates = {(row["method"], row["opponent"]): row for row in rows if row["criterion"] == name}
         _matrix(axes, rates, methods)
-        _name(axes, name, methods, column == 0, line == 0)
+        _name(axes, methods, column == 0, line == 0)
     return figure
+
+
+win_rate_matrix = as_png(win_rate_matrix_figure)
 
 
 def _heading(title: str, rows: Sequence[Mapping], n_shown: int, n_methods: int) -> str:
@@ -114,8 +111,7 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
             is_sure = row["p_adjusted"] <= SIGNIFICANT
             style["fontweight"] = "bold" if is_sure else "normal"
         is_dark = abs(percent[i, j] - 50) > _FAR
-        style |= {"ha": "center", "va": "center", "fontsize": 9}
-        axes.text(j, i, text, color="white" if is_dark else INK, **style)
+        write(axes, j, i, text, "white" if is_dark else INK, ha="center", **style)
     ends = [COLOURS[3], "white", COLOURS[0]]
     colours = LinearSegmentedColormap.from_list("", ends).with_extremes(bad=PALE)
     edges = np.arange(len(methods) + 1) - 0.5
@@ -123,11 +119,8 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
     axes.pcolormesh(edges, edges, percent, edgecolors="white", linewidth=1, **shades)
 
 
-def _name(
-    axes: "Axes", criterion: str, methods: list[str], are_rows_named: bool, are_columns_named: bool
-) -> None:
-    """Write the criterion below, and methods beside and above unless another panel shows them."""
-    plain(axes, "", criterion)
+def _name(axes: "Axes", methods: list[str], are_rows_named: bool, are_columns_named: bool) -> None:
+    """Write the methods beside and above unless another panel shows them."""
     label_rows(axes, methods, are_shown=are_rows_named)
     axes.set_ylim(len(methods) - 0.5, -0.5)
     axes.xaxis.tick_top()

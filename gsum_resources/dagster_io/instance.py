@@ -13,6 +13,8 @@ from gsum_resources.settings.schema import SETTINGS_FILE
 from gsum_resources.state.database import lost_connection
 
 CONFIG_FILE = "dagster.yaml"
+_STORAGE = "gsum_resources.dagster_io.event_log"  # module that `dagster.yaml` names
+_MOVED = "gsum_resources.event_log"  # the same module, as homes of before its move name it
 _IS_DEV = "DAGSTER_IS_DEV_CLI"  # set by `dagster dev` for its processes
 _TEMPORARY = ".tmp_dagster_home_"  # prefix of the folder of a temporary instance
 _LOG = logging.getLogger(__name__)
@@ -28,7 +30,8 @@ def prepare(home: Home) -> Path:
     Sets `DAGSTER_HOME` and returns Dagster's home folder.
     """
     folder = home.dagster
-    _ship(CONFIG_FILE, folder)
+    if not _ship(CONFIG_FILE, folder):
+        _follow_move(folder / CONFIG_FILE)
     write_settings(home)
     os.environ["DAGSTER_HOME"] = str(folder)
     return folder
@@ -107,7 +110,20 @@ def _ship(name: str, folder: Path) -> bool:
     target = folder / name
     is_new = not target.exists()
     if is_new:
-        temporary = target.with_suffix(f".{os.getpid()}.part")
-        temporary.write_text(files("gsum_resources").joinpath(name).read_text())
-        temporary.replace(target)
+        _replace(target, files("gsum_resources").joinpath(name).read_text())
     return is_new
+
+
+def _follow_move(config: Path) -> None:
+    """Correct the module of the storage in an existing file; the operator's changes stay."""
+    before = config.read_text()
+    after = before.replace(f"module: {_MOVED}\n", f"module: {_STORAGE}\n")
+    if after != before:
+        _replace(config, after)
+
+
+def _replace(path: Path, content: str) -> None:
+    """Write a file so that readers see the old content or the new one."""
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    temporary.write_text(content)
+    temporary.replace(path)

@@ -1,7 +1,7 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -90,7 +90,7 @@ class WarehouseIO(dg.IOManager):
         table_of: Callable[[Sequence[str]], Table],
         bucket_of: Callable[[str, int], str],
         n_buckets: Callable[[str], int],
-        views: Sequence[View] = (),
+        views: Callable[[], Sequence[View]] = tuple,
         headlines: Mapping[str, Headline] | None = None,
         new_lineage: Callable[[], Lineage] | None = None,
     ) -> None:
@@ -105,7 +105,6 @@ class WarehouseIO(dg.IOManager):
         self._headlines = headlines or {}
         self._new_lineage = new_lineage
         self._has_new_table = False
-        self._views_merge = False  # not known yet
         self._listed_tables: set[str] | None = None
 
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
@@ -195,7 +194,10 @@ class WarehouseIO(dg.IOManager):
         written = self.keep(step, table, partitions, obj, asset, code_version)
         footers = {partition: footer for partition, (_, footer) in written.items()}
         self._check_settled(table, before, footers, code_version)
-        self.update_catalogue(not others, footers.values())
+        if not others:
+            self._has_new_table = True
+            if self.store.is_local:
+                self.rebuild_catalogue()
         self._describe(context, table, others, written)
 
     def keep(
@@ -315,23 +317,6 @@ class WarehouseIO(dg.IOManager):
             for document in documents
         )
 
-    def update_catalogue(self, is_first: bool, written: Iterable[Provenance]) -> None:
-        """Rebuild the DuckDB views for the first file of a table, and for the first changes.
-
-        Views of an older gsum do not merge changes, and are otherwise rebuilt for a new table only.
-
-        Parameters
-        ----------
-        is_first : whether the table had no file.
-        written : footers of the files that were written.
-        """
-        has_changes = any(footer.written < footer.rows for footer in written)
-        if not is_first and (self._views_merge or not has_changes):
-            return
-        self._has_new_table = self._views_merge = True
-        if self.store.is_local:
-            self.rebuild_catalogue()
-
     def complete_catalogue(self, of_others: bool = False) -> None:
         """Rebuild the DuckDB views of an object store, if a table got its first file.
 
@@ -354,7 +339,7 @@ class WarehouseIO(dg.IOManager):
     def rebuild_catalogue(self) -> None:
         """Rebuild the DuckDB views, when a table gets its first file or loses its last."""
         self._has_new_table = False
-        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views)
+        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views())
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str

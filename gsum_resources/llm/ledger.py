@@ -80,8 +80,8 @@ def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -
     """Write calls that are not in the table's files yet as a new file of each corpus.
 
     A file is named by its first call, so that an interrupted export is repeated under the same
-    name. A corpus without a recorded export (it was imported from an older gsum, or documents were
-    forgotten) gets one file that replaces all others.
+    name. A corpus without a recorded export (documents were forgotten) gets one file that replaces
+    all others.
 
     Parameters
     ----------
@@ -118,12 +118,10 @@ def _write_calls(
     columns = [CALLS.c[name] for name in table.schema.names]
     query = sa.select(*columns).where(CALLS.c.corpus == corpus, CALLS.c.id > after)
     rows = connection.execute(query.order_by(CALLS.c.id)).mappings()
-    # calls of an older gsum lack the columns that were added since
-    schema = pa.schema([field.with_nullable(True) for field in table.schema])
     buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(buffer, table.schema, compression="zstd") as writer:
         while batch := rows.fetchmany(_ROWS_AT_ONCE):
-            writer.write_table(pa.Table.from_pylist([dict(row) for row in batch], schema))
+            writer.write_table(pa.Table.from_pylist([dict(row) for row in batch], table.schema))
     store.replace_file(path, buffer.getbuffer())
 
 

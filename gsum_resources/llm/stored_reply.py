@@ -17,7 +17,7 @@ def storable(reply: Reply) -> tuple[Reply, bytes | None]:
         return replace(reply, message=message, text=text), None
     parsed = reply.parsed.model_dump(mode="json") if reply.parsed else None
     fields = vars(reply) | {"parsed": parsed}
-    if not reply.slips:  # as in stored replies of older versions
+    if not reply.slips:
         del fields["slips"]
     content = _json(fields)
     try:

@@ -137,11 +137,6 @@ BUCKETS = sa.Table(  # see `bucket_counts.py`
     sa.Column("corpus", sa.Text, primary_key=True),
     sa.Column("n", sa.Integer, nullable=False),
 )
-TAKEN_OVER = sa.Table(  # files of an older gsum that were imported
-    "taken_over",
-    _TABLES,
-    sa.Column("path", sa.Text, primary_key=True),
-)
 
 
 class StateError(ValueError):
@@ -405,8 +400,6 @@ _opening = threading.Lock()
 def state_of(store: ParquetStore) -> State:
     """Return the database of a store, opened on first use.
 
-    Files of an older gsum are imported into it.
-
     Raises
     ------
     StateError
@@ -419,11 +412,7 @@ def state_of(store: ParquetStore) -> State:
                     f"the store {store.url} has no folder for a database: open it by "
                     "Home.open_store(), or give state_url"
                 )
-            from gsum_resources.state.take_over import take_over  # that module imports this one
-
-            state = State(store.state_url)
-            take_over(store, state)
-            _states[store] = state
+            _states[store] = State(store.state_url)
     return _states[store]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.parquet_store import ParquetStore, Partition, version_of
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.partition import version_of
 from gsum_resources.store.table import Table
 
 

@@ -13,13 +13,8 @@ from functools import cached_property
 from types import MappingProxyType
 
 from gsum_resources.store.input_key import InputKey
-from gsum_resources.store.parquet_store import (
-    Listing,
-    ParquetStore,
-    Partition,
-    Provenance,
-    version_of,
-)
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.partition import Listing, Partition, Provenance, version_of
 from gsum_resources.store.table import Table
 
 Step = tuple[str, str]  # run id, step key

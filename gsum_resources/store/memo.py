@@ -61,7 +61,7 @@ class Memo:
         with self._lock:
             by_shard = _by_shard(items)
             for shard, keys in by_shard.items():
-                write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
+                _write_segment(self._store, f"{self._folder}/{shard}", {k: items[k] for k in keys})
             for shard, paths in self._segments(by_shard).items():
                 if len(paths) >= self._merge_at.get(shard, _MERGE_AT):
                     n_merged = self._merge_alike(shard, paths)
@@ -134,8 +134,8 @@ class Memo:
         """Write segments as one, then remove them."""
         items: dict[bytes, bytes] = {}
         for path in paths:
-            items |= read_segment(self._store, path)
-        merged = write_segment(self._store, f"{self._folder}/{shard}", items)
+            items |= _read_segment(self._store, path)
+        merged = _write_segment(self._store, f"{self._folder}/{shard}", items)
         for path in set(paths) - {merged}:
             self._keys.pop(path, None)
             with suppress(FileNotFoundError):
@@ -177,7 +177,7 @@ def _rows_of(segment: np.ndarray, keys: Collection[bytes]) -> list[int]:
     return rows[is_there].tolist()
 
 
-def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> str:
+def _write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]) -> str:
     """Write values as a file named by the hash of its keys; writing it twice is idempotent."""
     keys = sorted(items)
     digest = hashlib.blake2b(b"".join(keys), digest_size=12)
@@ -189,7 +189,7 @@ def write_segment(store: ParquetStore, folder: str, items: Mapping[bytes, bytes]
     return path
 
 
-def read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
+def _read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
     """Read the values of a segment by key."""
     with store.open_file(path) as source:
         return _items(pq.read_table(source))
@@ -197,13 +197,3 @@ def read_segment(store: ParquetStore, path: str) -> dict[bytes, bytes]:
 
 def _items(rows: pa.Table) -> dict[bytes, bytes]:
     return dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-
-
-def shard_segments(store: ParquetStore, folder: str) -> None:
-    """Move segments that an older gsum wrote directly into a memo's folder into shards."""
-    for path in store.fs.glob(f"{folder}/*.parquet"):
-        with suppress(FileNotFoundError):  # another process does the same
-            items = read_segment(store, path)
-            for shard, keys in _by_shard(items).items():
-                write_segment(store, f"{folder}/{shard}", {key: items[key] for key in keys})
-            store.fs.rm_file(path)

@@ -28,7 +28,6 @@ LEFT = Present(frozenset({"kept"}), {"reports": {"new"}})
         (("a1", "facts", "gone", "old"), True),
         (("a1", "reports", "", "new"), False),
         (("a1", "reports", "", "old"), True),
-        (("a1", "reports", "", None), True),  # an older gsum did not say which run
         (("a1", "ask", "", ""), True),
         (("a1", "facts", FORGOTTEN, "old"), True),
     ],

@@ -1,28 +1,22 @@
 """Pictures of clusters and losses: small, the same for the same input, and true in their pixels."""
 
-import io
-import warnings
-
 import numpy as np
 import pytest
-from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from gsum_assets.gae import plots
 from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.plots.figure import COLOURS, DPI
+from tests.plots.png import check, drawn, image_of, is_empty
 from tests.plots.toys import ODD_NAMES, with_names
 
-MAX_BYTES = 60_000  # it is stored in the event log
 PLANE = (slice(round(0.6 * DPI), round(5.8 * DPI)), slice(0, round(5.5 * DPI)))
 BARS = (slice(round(6.5 * DPI), round(6.6 * DPI)), slice(round(0.62 * DPI), round(8.48 * DPI)))
 
 
 def draw(embeddings, clusters, names=None, title="tales, dbscan", **how) -> bytes:
     names = names or [f"d{i}" for i in range(len(clusters))]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return clusters_picture(embeddings, np.asarray(clusters), names, title, **how)
+    return drawn(clusters_picture, embeddings, np.asarray(clusters), names, title, **how)
 
 
 def groups(*sizes: int, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -34,16 +28,9 @@ def groups(*sizes: int, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:
 
 def where(png: bytes, colour: str, region: tuple[slice, slice]) -> np.ndarray:
     """Pixels of (nearly) that colour in a part of the picture, `(n, 2)`: down and across."""
-    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)[region]
+    pixels = np.asarray(image_of(png).convert("RGB")).astype(int)[region]
     wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return np.argwhere(np.abs(pixels - wanted).max(axis=2) < 25)
-
-
-def check(png: bytes) -> None:
-    image = Image.open(io.BytesIO(png))
-    assert image.width <= 1100
-    assert len(png) < MAX_BYTES
-    assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
 
 
 def test_same_passages_give_the_same_plot():
@@ -102,7 +89,7 @@ def test_legend_has_the_ten_largest_and_no_singletons():
 
 def test_no_passages_give_an_empty_plot():
     png = draw(np.empty((0, 8)), np.empty(0, int))
-    assert Image.open(io.BytesIO(png)).height < 100
+    assert is_empty(png)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9, 10, 11])
@@ -131,9 +118,7 @@ def test_unusual_names():
 
 
 def losses(values, **others) -> bytes:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return loss_picture({"document": values, **others}, "tales")
+    return drawn(loss_picture, {"document": values, **others}, "tales")
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 300])
@@ -163,5 +148,5 @@ def test_unusual_losses(values):
 
 @pytest.mark.parametrize("values", [[], [float("nan")]])
 def test_no_loss_yet(values):
-    assert Image.open(io.BytesIO(losses(values))).height < 100
+    assert is_empty(losses(values))
     assert losses(values, node=[0.5, 0.4]) != losses(values)

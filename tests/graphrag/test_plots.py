@@ -1,20 +1,16 @@
 """The plot of communities: small, reproducible, for any names."""
 
-import io
-import warnings
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from PIL import Image
 
 from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.pipeline.tables import TABLES
+from tests.plots.png import check, drawn, image_of, is_empty
 from tests.plots.toys import ODD_NAMES, with_names
-
-MAX_BYTES = 120_000  # it is stored in the event log
 
 
 class Graph:
@@ -50,9 +46,8 @@ class Graph:
         )
 
     def draw(self, title: str = "tales: largest communities") -> bytes:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            return communities_picture(self.communities, self.entities, self.relationships, title)
+        rows = (self.communities, self.entities, self.relationships)
+        return drawn(communities_picture, *rows, title)
 
 
 def table(of: str, /, **columns) -> pa.Table:
@@ -61,11 +56,8 @@ def table(of: str, /, **columns) -> pa.Table:
     return pa.table(arrays, list(columns))
 
 
-def check(png: bytes) -> None:
-    image = Image.open(io.BytesIO(png))
-    assert image.width <= 1200
-    assert len(png) < MAX_BYTES
-    assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
+def check_graph(png: bytes) -> None:
+    check(png, max_bytes=120_000, max_width=1200)
 
 
 NAMES = [f"Captain {i}" for i in range(40)]
@@ -75,7 +67,7 @@ SIZES = [40, 18, 15, 9, 4, 1, 1]
 def test_row_order_does_not_change_the_plot():
     graph = Graph(SIZES, NAMES)
     png = graph.draw()
-    check(png)
+    check_graph(png)
     for name in ("communities", "entities", "relationships"):
         rows = getattr(graph, name)
         order = np.random.default_rng(0).permutation(rows.num_rows)
@@ -128,32 +120,32 @@ def test_single_member_community_has_no_cell_next_to_larger_ones():
 
 @pytest.mark.parametrize("sizes", [[1], [2], [3], [1, 1], [16], [5, 5, 5, 5], [1] * 14])
 def test_smallest_graphs(sizes):
-    check(Graph(sizes, NAMES).draw())
+    check_graph(Graph(sizes, NAMES).draw())
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_unusual_names(name):
-    check(Graph([6, 4, 2, 1], [name, "Ann"]).draw(name))
+    check_graph(Graph([6, 4, 2, 1], [name, "Ann"]).draw(name))
 
 
 def test_all_unusual_names_together():
-    check(Graph([20] * 12, ODD_NAMES).draw())
+    check_graph(Graph([20] * 12, ODD_NAMES).draw())
 
 
 def test_no_communities_give_an_empty_plot():
-    assert Image.open(io.BytesIO(Graph([], NAMES).draw())).height < 100
+    assert is_empty(Graph([], NAMES).draw())
 
 
 def test_disconnected_community_is_drawn():
     graph = Graph([12], NAMES)
     png = graph.draw()
     graph.relationships = graph.relationships.slice(0, 3)
-    check(graph.draw())
+    check_graph(graph.draw())
     assert graph.draw() != png
 
 
 def test_largest_communities_of_a_large_graph_are_drawn():
     graph = Graph([2_000] * 5 + [1_000] * 20 + [1] * 20_000, NAMES)
     png = graph.draw()
-    check(png)
-    assert Image.open(io.BytesIO(png)).size == Image.open(io.BytesIO(graph.draw("x"))).size
+    check_graph(png)
+    assert image_of(png).size == image_of(graph.draw("x")).size

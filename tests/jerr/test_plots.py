@@ -1,18 +1,13 @@
 """The plot of the graph: small, reproducible, for any names."""
 
-import io
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pytest
-from PIL import Image
 
 from gsum_assets.jerr.plots import graph_picture
 from gsum_assets.pipeline.tables import TABLES
+from tests.plots.png import check, drawn, is_empty
 from tests.plots.toys import ODD_NAMES, with_names
-
-MAX_BYTES = 120_000  # it is stored in the event log
 
 
 def ids(n: int) -> list[str]:
@@ -54,16 +49,11 @@ def table(of: str, /, **columns) -> pa.Table:
 
 
 def draw(some: pa.Table, among: pa.Table, title: str = "tales, line chunks of 2000") -> bytes:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return graph_picture(some, among, title)
+    return drawn(graph_picture, some, among, title)
 
 
-def check(png: bytes) -> None:
-    image = Image.open(io.BytesIO(png))
-    assert image.width <= 1200
-    assert len(png) < MAX_BYTES
-    assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
+def check_graph(png: bytes) -> None:
+    check(png, max_bytes=120_000, max_width=1200)
 
 
 NAMES = [f"Captain {i}" for i in range(60)]
@@ -73,7 +63,7 @@ RELATIONS = ["commands", "is afraid of", "part of"]
 def test_row_order_does_not_change_the_plot():
     some, among = nodes(30, NAMES), edges(30, 40, RELATIONS)
     png = draw(some, among)
-    check(png)
+    check_graph(png)
     order = np.random.default_rng(0).permutation
     assert draw(some.take(order(len(some))), among.take(order(len(among)))) == png
 
@@ -90,7 +80,7 @@ def test_each_edge_and_its_relation_are_drawn():
 
 def test_hidden_elements_change_only_their_count():
     png = draw(nodes(60, NAMES), chain(60))
-    check(png)
+    check_graph(png)
     other = NAMES[:40] + ["hidden"] * 20
     assert draw(nodes(60, other), chain(60)) == png
     assert draw(nodes(60, other[:39] + ["hidden"] * 21), chain(60)) != png
@@ -99,22 +89,22 @@ def test_hidden_elements_change_only_their_count():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9, 40])
 def test_isolated_nodes(n):
-    check(draw(nodes(n, NAMES), edges(n, 0, RELATIONS)))
+    check_graph(draw(nodes(n, NAMES), edges(n, 0, RELATIONS)))
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 40])
 def test_chain(n):
-    check(draw(nodes(n, NAMES), chain(n)))
+    check_graph(draw(nodes(n, NAMES), chain(n)))
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 def test_unusual_names_and_relations(name):
-    check(draw(nodes(4, [name, "Ann"]), edges(4, 4, [name]), name))
+    check_graph(draw(nodes(4, [name, "Ann"]), edges(4, 4, [name]), name))
 
 
 def test_dense_graph_of_unusual_names():
-    check(draw(nodes(400, ODD_NAMES), edges(400, 20_000, ODD_NAMES)))
+    check_graph(draw(nodes(400, ODD_NAMES), edges(400, 20_000, ODD_NAMES)))
 
 
 def test_no_nodes_give_an_empty_plot():
-    assert Image.open(io.BytesIO(draw(nodes(0, NAMES), chain(1)))).height < 100
+    assert is_empty(draw(nodes(0, NAMES), chain(1)))

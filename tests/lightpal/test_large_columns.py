@@ -12,7 +12,7 @@ from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import top_contexts
-from gsum_resources.store import arrow, parquet_store
+from gsum_resources.store import arrow, parquet_rows
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.gae.toy_words import known_words
@@ -63,7 +63,7 @@ def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: py
     plain = [
         store.write(t, Partition("plain"), r, NEW) for t, r in zip(tables, written(), strict=True)
     ]
-    monkeypatch.setattr(parquet_store, "_GROUP_ROWS", 100)
+    monkeypatch.setattr(parquet_rows, "_GROUP_ROWS", 100)
     monkeypatch.setattr("gsum_resources.store.content_hash._ROWS_AT_ONCE", 7)
     for table, rows, expected in zip(tables, written(), plain, strict=True):
         for index, name in enumerate(rows.column_names):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from gsum_assets.graphs.pagerank import WalkGraph
 from gsum_assets.lightpal.passage_graph import PassageGraphs
@@ -100,8 +99,3 @@ def test_documents_do_not_read_the_edges_of_others():
     graphs.walked(here.document(0), "document")
     object.__setattr__(graphs, "edges", None)  # grouped once, the table is read no more
     assert len(graphs.walked(here.document(1), "document").nodes.sources)
-
-
-def test_edges_of_an_older_gsum_are_reported():
-    with pytest.raises(ValueError, match="earlier version of gsum; `gsum run CORPUS` writes it"):
-        PassageGraphs.of(some_edges().drop_columns(["targets"]), "walk")

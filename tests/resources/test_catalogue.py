@@ -133,34 +133,3 @@ def test_table_started_by_another_process_is_kept(
     build_catalogue(store, TABLES.values(), path)
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]
-
-
-def test_views_of_an_older_gsum_merge_changes_from_the_first_ones_on(house: House) -> None:
-    warehouse, table = house.pipeline().warehouse, TABLES["gae.graph_edges"]
-    path = house.home.catalogue
-    n = 5000
-    columns = {f.name: _values(f.type, n) for f in table.schema}
-    rows = pa.table(columns, schema=table.schema)
-    house.store.write(table, Partition(CORPUS), rows, Provenance("", "1"))
-    warehouse.rebuild_catalogue()
-    with duckdb.connect(str(path)) as connection:  # as an older gsum left it
-        base = house.store.path(table, Partition(CORPUS))
-        connection.execute(
-            f"create or replace view {table.name} as from read_parquet('{base}', "
-            "hive_partitioning = true); comment on view provenance is 'older'"
-        )
-    written = house.store.write(table, Partition(CORPUS), rows.slice(0, n - 1), Provenance("", "1"))
-    assert written.written < written.rows == n - 1
-    warehouse = house.pipeline().warehouse
-    warehouse.update_catalogue(False, [written])
-    with duckdb.connect(str(path), read_only=True) as connection:
-        assert connection.sql(f"select count(*) from {table.name}").fetchall() == [(n - 1,)]
-    before = path.stat().st_mtime_ns
-    warehouse.update_catalogue(False, [written])
-    assert path.stat().st_mtime_ns == before
-
-
-def _values(kind: pa.DataType, n: int) -> list[Any]:
-    if pa.types.is_string(kind):
-        return [f"{i:05}" for i in range(n)]
-    return [float(i) if pa.types.is_floating(kind) else i for i in range(n)]

@@ -46,6 +46,16 @@ def test_file_of_the_operator_is_kept(house: House) -> None:
         assert not instance.run_retries_enabled
 
 
+def test_home_that_names_the_storage_by_its_former_module_opens(house: House) -> None:
+    config = prepare(house.home) / CONFIG_FILE
+    shipped = config.read_text()
+    of_operator = shipped.replace("max_retries: 2", "max_retries: 5")
+    config.write_text(of_operator.replace("gsum_resources.dagster_io.", "gsum_resources."))
+    with open_instance(house.home) as instance:
+        assert instance.run_retries_max_retries == 5
+    assert config.read_text() == of_operator
+
+
 def test_home_without_configuration_is_warned_of(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

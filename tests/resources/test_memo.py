@@ -12,9 +12,6 @@ from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.store.memo import (
     _MERGE_AT,
     Memo,
-    memo_folder,
-    shard_segments,
-    write_segment,
 )
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import HashEmbedder
@@ -86,16 +83,6 @@ def test_lookup_reads_and_caches_only_requested_keys(store: ParquetStore, monkey
     assert len(groups) <= 3
     assert memo.get(values) == values
     assert memo._recent._n_bytes <= 10_000
-
-
-def test_segments_of_an_older_layout_are_moved_into_shards(store: ParquetStore) -> None:
-    folder = memo_folder(store, "kind", "model")
-    values = {bytes([16 * i]) + bytes(15): b"%d" % i for i in range(16)}
-    write_segment(store, folder, values)
-    for _ in range(2):
-        shard_segments(store, folder)
-        assert Memo(store, "kind", "model").get(values) == values
-    assert list(Path(folder).glob("*.parquet")) == []
 
 
 def test_each_distinct_text_is_embedded_once(store: ParquetStore) -> None:

@@ -17,13 +17,8 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.content_hash import content_hash
-from gsum_resources.store.parquet_store import (
-    ParquetStore,
-    Partition,
-    Provenance,
-    StoreError,
-    version_of,
-)
+from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.partition import Partition, Provenance, StoreError, version_of
 
 DOCUMENTS = TABLES["documents"]
 HERE = Partition("tales", "03")

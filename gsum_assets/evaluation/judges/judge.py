@@ -22,31 +22,6 @@ from gsum_resources.protocols.models import LanguageModel, Reply
 _TABLE = TABLES["judgements"]
 
 
-def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
-    """Return why nothing is judged, or None.
-
-    Parameters
-    ----------
-    model_identity : identity of the judging model. `extractive` quotes sentences and cannot judge.
-    """
-    if not settings.methods:
-        return (
-            "no methods are named to be judged; name them in corpus.toml, table [judges]: "
-            'methods = ["bm25", "gor"]'
-        )
-    if not settings.ratings and len(set(settings.methods)) < 2:
-        return (
-            f"only the method '{settings.methods[0]}' is named, and pairs need two; "
-            "name another in corpus.toml, [judges] methods, or set ratings = true"
-        )
-    if model_identity.startswith("extractive"):
-        return (
-            "the model 'extractive' cannot judge; choose a language model that can in gsum.toml, "
-            "table [judge] (or [llm])"
-        )
-    return None
-
-
 def judge_answers(
     queries: pa.Table,
     summaries: pa.Table,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.judges.judge import judge_answers, judges_skipped
+from gsum_assets.evaluation.judges.judge import judge_answers
 from gsum_assets.evaluation.judges.material import drawn_questions
-from gsum_assets.evaluation.judges.settings import JudgesSettings
+from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 from tests.evaluation.judges import toys
 from tests.models import FirstWords
