@@ -103,7 +103,10 @@ def _pictures() -> Iterator[tuple[ModuleType, str]]:
                 if (
                     isinstance(value, FunctionType)
                     and value.__module__.startswith((*_PLOTS, "gsum_assets.plots."))
-                    and "bytes" in str(value.__annotations__.get("return"))
+                    and (
+                        hasattr(value, "__wrapped__")
+                        or value.__annotations__.get("return") is bytes
+                    )
                 ):
                     yield module, name
 

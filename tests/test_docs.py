@@ -18,7 +18,7 @@ from gsum_assets.definitions import METHODS, defs
 from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import VIEWS
+from gsum_assets.registry.views import views
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.catalogue import define_views
@@ -133,7 +133,7 @@ def test_the_sql_shown_runs(tmp_path: Path) -> None:
     queries = re.findall(r'^\$ gsum sql "(.+?)"$', ALL, re.MULTILINE | re.DOTALL)
     assert len(queries) >= 20
     with duckdb.connect() as connection:
-        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values(), VIEWS)
+        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values(), views())
         for query in [*queries, *_fences("sql")]:
             connection.sql(query).fetchall()
 
@@ -144,7 +144,7 @@ def test_the_python_shown_that_reads_the_catalogue_runs(tmp_path: Path, monkeypa
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path)
     with duckdb.connect("data/gsum.duckdb") as connection:
-        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values(), VIEWS)
+        define_views(connection, ParquetStore(str(tmp_path)), TABLES.values(), views())
     for snippet in snippets:
         namespace: dict[str, Any] = {}
         exec(compile(snippet, "docs", "exec"), namespace)

@@ -23,7 +23,8 @@ def test_every_late_name_exists_and_definitions_load_none() -> None:
     for name in dagster_private._LOADED_LATE:
         assert getattr(dagster_private, name).__name__ == name
     code = (
-        "import sys, gsum_assets.definitions; from gsum_resources import dagster_private as own; "
+        "import sys, gsum_assets.definitions\n"
+        "from gsum_resources.dagster_io import dagster_private as own\n"
         "print(*(set(own._LOADED_LATE.values()) & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code]
