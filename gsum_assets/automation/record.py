@@ -30,7 +30,12 @@ def follow_warehouse(
         # read before the files: a run writes a file first, then its event
         known = instance.get_materialized_partitions(node.key)
         stamped = store.stamped(node.table)
-        written = {key_of(p): p for p in stamped if p.corpus in corpora}
+        # families share tables: an asset has the partitions of its own family's methods
+        written = {
+            key_of(p): p
+            for p in stamped
+            if p.corpus in corpora and (node.variants is None or p.method in (None, *node.variants))
+        }
         unknown = {written[key] for key in written.keys() - known}
         footers = store.footers(node.table, {p: stamped[p] for p in unknown})
         for event in _events(instance, node.key, footers):

@@ -256,6 +256,10 @@ def test_record_of_dagster_follows_the_warehouse(changeable: House) -> None:
         daemon = Daemon(changeable, instance)
         daemon.tick()
         assert n_materialized(daemon) == 8
+        bm25 = instance.get_materialized_partitions(dg.AssetKey(["retrieval", "scores"]))
+        assert f"{CORPUS}|bm25" in bm25
+        # one table of scores is shared by all families
+        assert instance.get_materialized_partitions(dg.AssetKey(["gor", "scores"])) == set()
         event = instance.get_latest_materialization_event(dg.AssetKey("leaderboard"))
         assert event
         assert event.asset_materialization
