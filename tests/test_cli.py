@@ -174,7 +174,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["export", "two-metings"], ["did you mean 'two-meetings'?"]),
         (["forget", "two-metings", "x"], ["did you mean 'two-meetings'?"]),
         (["forget", "two-meetings", "qmsum-val-003"], ["no document 'qmsum-val-003'; did you m"]),
-        (["run", "../up"], ["corpus '../up'", "use letters"]),
+        (["run", "../no-such-corpus"], ["corpus '../no-such-corpus'", "use letters"]),
         (
             ["run", "two-meetings", "--methods", "bm52"],
             ["unknown method 'bm52'; did you mean 'bm25'?"],
@@ -187,7 +187,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),
-        (["report", "../up"], ["corpus '../up'", "use letters"]),
+        (["report", "../no-such-corpus"], ["corpus '../no-such-corpus'", "use letters"]),
         (["report", "two-meetings", "--split", "x"], ["no split 'x'; known: dev, all"]),
         (["report", "two-meetings", "--methods", "bm52"], ["no results of bm52", "mean 'bm25'?"]),
         (["report", "two-meetings", "--output", "/no/where"], ["/no/where: No such file"]),
