@@ -134,7 +134,7 @@ def test_missing_tables_are_reported_with_remedy(store: ParquetStore, tmp_path: 
         (["elsewhere"], ["'graphrag.entities'", "gsum run elsewhere --methods graphrag"]),
         (["half"], ["'graphrag.relationships'", "gsum run half --methods graphrag"]),
         (["empty"], ["corpus 'empty'", "no entities"]),
-        (["../up"], ["corpus '../up'", "use letters"]),
+        (["../no-such-corpus"], ["corpus '../no-such-corpus'", "use letters"]),
         ([CORPUS, "--output", "/no/where"], ["/no/where: No such file", "--output"]),
         ([CORPUS, "--output", str(tmp_path)], ["Is a directory", "--output"]),
     ):

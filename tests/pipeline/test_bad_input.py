@@ -190,7 +190,9 @@ def test_unreadable_corpus_keeps_its_tables(changeable: House, tmp_path: Path) -
     assert materialized_by(changeable.run()) == []
 
 
-@pytest.mark.parametrize("name", ["../no-such-corpus", "a/b", "a|b", "", ".hidden", "a" * 101, "två"])
+@pytest.mark.parametrize(
+    "name", ["../no-such-corpus", "a/b", "a|b", "", ".hidden", "a" * 101, "två"]
+)
 def test_invalid_corpus_name_raises_before_anything_is_written(hostile: House, name: str) -> None:
     with pytest.raises(CorpusError, match="use letters, digits") as error:
         hostile.run(corpus=name)
