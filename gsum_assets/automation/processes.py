@@ -101,10 +101,16 @@ def end_runs_of(instance: dg.DagsterInstance, fence: str) -> None:
 
 
 def end_runs_of_this_process(instance: dg.DagsterInstance, leases: Leases) -> None:
-    """Mark the unfinished runs of this process as canceled, and release its leases."""
-    for lease in leases.own():
+    """Mark the unfinished runs of this process as canceled, and release its leases.
+
+    Twice, since other threads go on meanwhile: without its lease a refresh begins no further run.
+    """
+    held_leases = leases.own()
+    for lease in held_leases:
         end_runs_of(instance, str(lease.fence))
         leases.release(lease)
+    for lease in held_leases:
+        end_runs_of(instance, str(lease.fence))
 
 
 def began_elsewhere(instance: dg.DagsterInstance, lease: HeldLease, since: float) -> bool:
