@@ -3,18 +3,23 @@
 import pyarrow as pa
 
 from gsum_assets.pipeline.columns import (
-    FLOAT,
-    INT,
     LEVEL,
     PASSAGE_ID,
     QUERY_ID,
-    RESULT,
+    SAMPLE,
     SPENT,
-    TEXT,
-    TEXTS,
-    VECTOR,
+    check,
+    corpus_table,
+    flag,
+    integer,
+    label,
+    number,
+    result_table,
+    text,
+    texts,
+    vector,
 )
-from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+from gsum_resources.store.table import Column, Rule, lacks
 
 _PASSAGES = """
     SELECT DISTINCT 'document' AS level, document_id AS passage_id, document_id, NULL AS position
@@ -23,64 +28,50 @@ _PASSAGES = """
 """
 
 TABLES = (
-    Table(
+    corpus_table(
         "gae.model",
         "trained auto-encoder with the statistics and bases of its features",
-        (
-            Column("encoder", TEXT, "name of the architecture", label=True),
-            Column("dimension", INT, "length of the embeddings of its training data"),
-            Column(
-                "embedding_model", TEXT, "identity of the embedder of its training data", label=True
-            ),
-            Column("epochs", INT, "number of steps of the training"),
-            Column("n_documents", INT, "number of training documents"),
-            Column("n_chunks", INT, "number of training chunks"),
-            Column("learnt_from", TEXTS, "hashes of the ids of the training documents"),
-            Column("settings", TEXT, "settings of graph and training, JSON", label=True),
-            Column("weights", pa.binary(), "the checkpoint, safetensors; words are hashed"),
-        ),
-        ("corpus",),
+        "",
+        label("encoder", "name of the architecture"),
+        integer("dimension", "length of the embeddings of its training data"),
+        label("embedding_model", "identity of the embedder of its training data"),
+        integer("epochs", "number of steps of the training"),
+        integer("n_documents", "number of training documents"),
+        integer("n_chunks", "number of training chunks"),
+        texts("learnt_from", "hashes of the ids of the training documents"),
+        label("settings", "settings of graph and training, JSON"),
+        Column("weights", pa.binary(), "the checkpoint, safetensors; words are hashed"),
     ),
-    Table(
+    corpus_table(
         "gae.training_log",
         "level and epoch of a training",
-        (
-            LEVEL,
-            Column("epoch", INT, "from 1"),
-            Column("loss", FLOAT, "squared error of the reconstruction, mean over pairs"),
-        ),
-        ("corpus",),
-        ("level", "epoch"),
+        "level, epoch",
+        LEVEL,
+        integer("epoch", "from 1"),
+        number("loss", "squared error of the reconstruction, mean over pairs"),
     ),
-    Table(
+    corpus_table(
         "gae.graph_edges",
         "undirected edge of the graph that the auto-encoder reconstructs",
-        (
-            LEVEL,
-            Column("kind", TEXT, "'neighbour', 'citation' or 'nearest'", label=True),
-            Column("source_id", TEXT, "one end, document_id or chunk_id by level"),
-            Column("target_id", TEXT, "the other end"),
-            Column("weight", FLOAT, "cosine of TF-IDF vectors; 1 for the other kinds"),
-        ),
-        ("corpus",),
-        ("level", "kind", "source_id", "target_id"),
-        checks=(
-            TableCheck(
-                "join_passages",
-                "Each edge joins two passages of its level; neighbours are adjacent in one "
-                "document.",
-                "edge",
-                (
-                    Rule("NOT are_known", "join an id that is no passage of their level"),
-                    Rule("source_id = target_id", "join a passage to itself"),
-                    Rule(
-                        "kind = 'neighbour' AND are_known AND source_id <> target_id "
-                        "AND are_adjacent IS NOT true",
-                        "join as neighbours passages that are not adjacent in one document",
-                    ),
-                ),
-                "level, kind, source_id, target_id",
-                f"""
+        "level, kind, source_id, target_id",
+        LEVEL,
+        label("kind", "'neighbour', 'citation' or 'nearest'"),
+        text("source_id", "one end, document_id or chunk_id by level"),
+        text("target_id", "the other end"),
+        number("weight", "cosine of TF-IDF vectors; 1 for the other kinds"),
+        check(
+            "join_passages",
+            "Each edge joins two passages of its level; neighbours are adjacent in one document.",
+            "edge",
+            Rule("NOT are_known", "join an id that is no passage of their level"),
+            Rule("source_id = target_id", "join a passage to itself"),
+            Rule(
+                "kind = 'neighbour' AND are_known AND source_id <> target_id "
+                "AND are_adjacent IS NOT true",
+                "join as neighbours passages that are not adjacent in one document",
+            ),
+            shown="level, kind, source_id, target_id",
+            examined=f"""
                 SELECT e.*, s.document_id IS NOT NULL AND t.document_id IS NOT NULL AS are_known,
                     s.document_id = t.document_id AND abs(s.position - t.position) = 1
                     AS are_adjacent
@@ -88,173 +79,121 @@ TABLES = (
                 LEFT JOIN ({_PASSAGES}) s ON s.level = e.level AND s.passage_id = source_id
                 LEFT JOIN ({_PASSAGES}) t ON t.level = e.level AND t.passage_id = target_id
                 """,
-            ),
         ),
     ),
-    Table(
+    corpus_table(
         "gae.node_features",
         "passage",
-        (
-            LEVEL,
-            PASSAGE_ID,
-            Column("embedding", VECTOR, "weighted sum of TF-IDF and embedding after PCA"),
-        ),
-        ("corpus",),
-        ("level", "passage_id"),
+        "level, passage_id",
+        LEVEL,
+        PASSAGE_ID,
+        vector("embedding", "weighted sum of TF-IDF and embedding after PCA"),
     ),
-    Table(
+    corpus_table(
         "gae.embeddings",
         "passage",
-        (
-            LEVEL,
-            PASSAGE_ID,
-            Column("embedding", VECTOR, "output of the auto-encoder, not normalized"),
-        ),
-        ("corpus",),
-        ("level", "passage_id"),
-        checks=(
-            TableCheck(
-                "finite",
-                "Each passage has one embedding, and it is finite.",
-                "embedding",
-                (
-                    Rule(
-                        "NOT isfinite(list_inner_product(embedding, embedding))",
-                        "are not finite",
-                        remedy="set a lower learning_rate in corpus.toml, [gae.training]",
-                    ),
-                    Rule(
-                        lacks("level, passage_id", "gae.embeddings"),
-                        "have no embedding",
-                        "passage",
-                        f"SELECT level, passage_id FROM ({_PASSAGES})",
-                    ),
-                    Rule(
-                        lacks("level, passage_id", _PASSAGES), "belong to no passage of their level"
-                    ),
-                ),
-                "level, passage_id",
+        "level, passage_id",
+        LEVEL,
+        PASSAGE_ID,
+        vector("embedding", "output of the auto-encoder, not normalized"),
+        check(
+            "finite",
+            "Each passage has one embedding, and it is finite.",
+            "embedding",
+            Rule(
+                "NOT isfinite(list_inner_product(embedding, embedding))",
+                "are not finite",
+                remedy="set a lower learning_rate in corpus.toml, [gae.training]",
             ),
+            Rule(
+                lacks("level, passage_id", "gae.embeddings"),
+                "have no embedding",
+                "passage",
+                f"SELECT level, passage_id FROM ({_PASSAGES})",
+            ),
+            Rule(lacks("level, passage_id", _PASSAGES), "belong to no passage of their level"),
+            shown="level, passage_id",
         ),
     ),
-    Table(
+    corpus_table(
         "gae.clusters",
         "passage and clustering",
-        (
-            LEVEL,
-            Column(
-                "clustering",
-                TEXT,
-                "name of the clustering: leiden-3, dbscan, k_means, …",
-                label=True,
-            ),
-            PASSAGE_ID,
-            Column("cluster", pa.int64(), "the smallest hash of an id of its passages"),
-        ),
-        ("corpus",),
-        ("level", "clustering", "passage_id"),
+        "level, clustering, passage_id",
+        LEVEL,
+        label("clustering", "name of the clustering: leiden-3, dbscan, k_means, …"),
+        PASSAGE_ID,
+        Column("cluster", pa.int64(), "the smallest hash of an id of its passages"),
     ),
-    Table(
+    corpus_table(
         "gae.clusterings",
         "clustering with its quality measures",
-        (
-            LEVEL,
-            Column(
-                "scope",
-                TEXT,
-                "scope of questions: 'corpus' or 'document' (a single one)",
-                label=True,
-            ),
-            Column(
-                "clustering",
-                TEXT,
-                "name of the clustering: leiden-3, dbscan, k_means, …",
-                label=True,
-            ),
-            Column("is_chosen", pa.bool_(), "whether methods re-rank by it"),
-            Column("weight", FLOAT, "weight of the gain by re-ranking, 0 to 1"),
-            Column("agreement", FLOAT, "paired t of re-ranked results, by another retriever"),
-            Column("stability", FLOAT, "Jaccard similarity of pairs without a tenth of passages"),
-            Column("n_clusters", INT, "number of clusters"),
-            Column("largest", FLOAT, "share of the passages in the largest cluster"),
-            Column("silhouette", FLOAT, "of the embeddings, -1 to 1; null: one cluster", True),
-            Column("pair_precision", FLOAT, "of pairs relevant together; null: no labels", True),
-            Column("pair_recall", FLOAT, "of pairs relevant together; null: no labels", True),
-        ),
-        ("corpus",),
-        ("level", "scope", "clustering"),
+        "level, scope, clustering",
+        LEVEL,
+        label("scope", "scope of questions: 'corpus' or 'document' (a single one)"),
+        label("clustering", "name of the clustering: leiden-3, dbscan, k_means, …"),
+        flag("is_chosen", "whether methods re-rank by it"),
+        number("weight", "weight of the gain by re-ranking, 0 to 1"),
+        number("agreement", "paired t of re-ranked results, by another retriever"),
+        number("stability", "Jaccard similarity of pairs without a tenth of passages"),
+        integer("n_clusters", "number of clusters"),
+        number("largest", "share of the passages in the largest cluster"),
+        number("silhouette", "of the embeddings, -1 to 1; null: one cluster", nullable=True),
+        number("pair_precision", "of pairs relevant together; null: no labels", nullable=True),
+        number("pair_recall", "of pairs relevant together; null: no labels", nullable=True),
     ),
-    Table(
+    result_table(
         "gae.topics",
         "pair of a question and a cluster among its passages",
-        (
-            QUERY_ID,
-            Column("cluster", pa.int64(), "as in gae.clusters"),
-            Column("topic", TEXT, "topic of the cluster's passages"),
-            Column("relevance", INT, "relevance of the topic to the question, 1 to 10"),
-            Column("n_passages", INT, "number of passages of the question in this cluster"),
-            Column("n_read", INT, "number of these that fit into the prompt"),
-            *SPENT,
-        ),
-        RESULT,
-        ("query_id", "cluster"),
+        "query_id, cluster",
+        QUERY_ID,
+        Column("cluster", pa.int64(), "as in gae.clusters"),
+        text("topic", "topic of the cluster's passages"),
+        integer("relevance", "relevance of the topic to the question, 1 to 10"),
+        integer("n_passages", "number of passages of the question in this cluster"),
+        integer("n_read", "number of these that fit into the prompt"),
+        *SPENT,
     ),
-    Table(
+    result_table(
         "gae.reflections",
         "pair of a question and a passage",
-        (
-            QUERY_ID,
-            Column("node_id", TEXT, "the passage, a chunk_id", label=True),
-            Column("relevance", INT, "relevance of the passage to the question, 1 to 10"),
-            *SPENT,
-        ),
-        RESULT,
-        ("query_id", "node_id"),
+        "query_id, node_id",
+        QUERY_ID,
+        label("node_id", "the passage, a chunk_id"),
+        integer("relevance", "relevance of the passage to the question, 1 to 10"),
+        *SPENT,
     ),
-    Table(
+    result_table(
         "gae.refined_contexts",
         "passage as it is given to the language model",
-        (
-            QUERY_ID,
-            Column("sample", INT, "always 0: one context per question"),
-            Column("rank", INT, "from 1, as in contexts"),
-            Column("node_id", TEXT, "the original chunk, as in contexts", label=True),
-            Column("node_kind", TEXT, "'chunk'", label=True),
-            Column("document_id", TEXT, "document of the chunk"),
-            Column("position", INT, "position of the chunk in its document"),
-            Column("score", FLOAT, "weighted relevance of topic and passage, 1 to 10", True),
-            Column("grade", TEXT, "'high', 'medium' or 'low'; null: not judged", True, label=True),
-            Column(
-                "fate",
-                TEXT,
-                "'whole', 'edited', 'condensed', 'reduced', 'cut', 'dropped'",
-                label=True,
+        "query_id, sample, rank",
+        QUERY_ID,
+        SAMPLE,
+        integer("rank", "from 1, as in contexts"),
+        label("node_id", "the original chunk, as in contexts"),
+        label("node_kind", "'chunk'"),
+        text("document_id", "document of the chunk"),
+        integer("position", "position of the chunk in its document"),
+        number("score", "weighted relevance of topic and passage, 1 to 10", nullable=True),
+        label("grade", "'high', 'medium' or 'low'; null: not judged", nullable=True),
+        label("fate", "'whole', 'edited', 'condensed', 'reduced', 'cut', 'dropped'"),
+        integer("tokens_before", "length of the chunk, word pieces"),
+        integer("tokens_after", "length of the text, word pieces"),
+        text("text", "text in the prompt; empty: left out"),
+        *SPENT,
+        check(
+            "made_from_contexts",
+            "Each passage is one of its question's contexts, and longer than it only if it "
+            "was edited.",
+            "refined passage",
+            Rule(
+                lacks("query_id, node_id", "contexts"),
+                "are not among their question's contexts",
             ),
-            Column("tokens_before", INT, "length of the chunk, word pieces"),
-            Column("tokens_after", INT, "length of the text, word pieces"),
-            Column("text", TEXT, "text in the prompt; empty: left out"),
-            *SPENT,
-        ),
-        RESULT,
-        ("query_id", "sample", "rank"),
-        checks=(
-            TableCheck(
-                "made_from_contexts",
-                "Each passage is one of its question's contexts, and longer than it only if it "
-                "was edited.",
-                "refined passage",
-                (
-                    Rule(
-                        lacks("query_id, node_id", "contexts"),
-                        "are not among their question's contexts",
-                    ),
-                    Rule(
-                        "tokens_after > tokens_before AND fate <> 'edited'",
-                        "are longer though they were not edited",
-                    ),
-                ),
-                "query_id, node_id, rank, fate, tokens_before, tokens_after",
+            Rule(
+                "tokens_after > tokens_before AND fate <> 'edited'",
+                "are longer though they were not edited",
             ),
+            shown="query_id, node_id, rank, fate, tokens_before, tokens_after",
         ),
     ),
 )

@@ -4,16 +4,19 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
-    DOCUMENT_LEVEL,
-    FLOAT,
     FLOAT32,
-    INT,
-    RESULT,
-    TEXT,
-    TEXTS,
-    VECTOR,
+    check,
+    document_table,
+    flag,
+    integer,
+    label,
+    number,
+    result_table,
+    text,
+    texts,
+    vector,
 )
-from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+from gsum_resources.store.table import Column, Rule, lacks
 
 _CHUNKS_AND_RESPONSES = """
     SELECT chunk_id AS node_id, document_id FROM "chunks"
@@ -21,100 +24,79 @@ _CHUNKS_AND_RESPONSES = """
 """
 
 TABLES = (
-    Table(
+    document_table(
         "gor.simulated_queries",
         "question simulated about a passage",
-        (
-            Column(
-                "query_id", TEXT, "content hash of document, source passage and text", label=True
-            ),
-            DOCUMENT_ID,
-            Column("round", INT, "number of the question in its document, from 1"),
-            Column("chunk_id", TEXT, "source passage of the question", label=True),
-            Column("text", TEXT, "the question"),
-            Column("score", INT, "score by the judge model, 1 to 10; null: not judged", True),
-            Column("model", TEXT, "language model that wrote it", label=True),
-        ),
-        DOCUMENT_LEVEL,
-        ("query_id",),
+        "query_id",
+        label("query_id", "content hash of document, source passage and text"),
+        DOCUMENT_ID,
+        integer("round", "number of the question in its document, from 1"),
+        label("chunk_id", "source passage of the question"),
+        text("text", "the question"),
+        integer("score", "score by the judge model, 1 to 10; null: not judged", nullable=True),
+        label("model", "language model that wrote it"),
     ),
-    Table(
+    document_table(
         "gor.historical_responses",
         "simulated question with a response",
-        (
-            Column("response_id", TEXT, "content hash of question and answer", label=True),
-            DOCUMENT_ID,
-            Column("query_id", TEXT, "the simulated question", label=True),
-            Column("round", INT, "round of the simulated question, from 1"),
-            Column("text", TEXT, "the answer"),
-            Column("node_ids", TEXTS, "nodes retrieved for it, best first"),
-            Column("model", TEXT, "language model that wrote it", label=True),
-            Column("tokens_in", INT, "tokens read by the model"),
-            Column("tokens_out", INT, "tokens written by the model"),
-            Column("query_embedding", VECTOR, "unit-length vector of the question"),
-        ),
-        DOCUMENT_LEVEL,
-        ("response_id",),
+        "response_id",
+        label("response_id", "content hash of question and answer"),
+        DOCUMENT_ID,
+        label("query_id", "the simulated question"),
+        integer("round", "round of the simulated question, from 1"),
+        text("text", "the answer"),
+        texts("node_ids", "nodes retrieved for it, best first"),
+        label("model", "language model that wrote it"),
+        integer("tokens_in", "tokens read by the model"),
+        integer("tokens_out", "tokens written by the model"),
+        vector("query_embedding", "unit-length vector of the question"),
     ),
-    Table(
+    document_table(
         "gor.record_nodes",
         "passage or response",
-        (
-            Column("node_id", TEXT, "chunk_id or response_id, by kind", label=True),
-            DOCUMENT_ID,
-            Column("kind", TEXT, "'chunk' or 'response'", label=True),
-            Column("position", INT, "position in the document, or round of the response"),
-            Column("degree", INT, "edges at the node; 0: isolated"),
-            Column("text", TEXT, "the passage or the response"),
-            Column("embedding", VECTOR, "unit-length vector of the text"),
-        ),
-        DOCUMENT_LEVEL,
-        ("node_id",),
-        checks=(
-            TableCheck(
-                "are_chunks_and_responses",
-                "The nodes are the chunks and the responses of their documents.",
-                "node",
-                (
-                    Rule(
-                        f"node_id NOT IN (SELECT node_id FROM ({_CHUNKS_AND_RESPONSES}))",
-                        "are neither a chunk nor a response",
-                    ),
-                    Rule(
-                        lacks("node_id", "gor.record_nodes"),
-                        "have no node",
-                        "chunk or response|chunks and responses",
-                        _CHUNKS_AND_RESPONSES,
-                    ),
-                ),
-                "node_id, document_id",
+        "node_id",
+        label("node_id", "chunk_id or response_id, by kind"),
+        DOCUMENT_ID,
+        label("kind", "'chunk' or 'response'"),
+        integer("position", "position in the document, or round of the response"),
+        integer("degree", "edges at the node; 0: isolated"),
+        text("text", "the passage or the response"),
+        vector("embedding", "unit-length vector of the text"),
+        check(
+            "are_chunks_and_responses",
+            "The nodes are the chunks and the responses of their documents.",
+            "node",
+            Rule(
+                f"node_id NOT IN (SELECT node_id FROM ({_CHUNKS_AND_RESPONSES}))",
+                "are neither a chunk nor a response",
             ),
+            Rule(
+                lacks("node_id", "gor.record_nodes"),
+                "have no node",
+                "chunk or response|chunks and responses",
+                _CHUNKS_AND_RESPONSES,
+            ),
+            shown="node_id, document_id",
         ),
     ),
-    Table(
+    document_table(
         "gor.record_edges",
         "pair of a response and a node that it used",
-        (
-            Column("source_id", TEXT, "the node used", label=True),
-            Column("target_id", TEXT, "the response that used it", label=True),
-            DOCUMENT_ID,
-            Column("rank", INT, "rank of the node in the retrieval, from 1"),
-        ),
-        DOCUMENT_LEVEL,
-        ("source_id", "target_id"),
-        checks=(
-            TableCheck(
-                "join_nodes",
-                "Each edge leads from a node to a later response of the same document.",
-                "edge",
-                (
-                    Rule(
-                        "is_right IS NOT true",
-                        "do not lead from a node to a later response of its document",
-                    ),
-                ),
-                "document_id, source_id, target_id",
-                """
+        "source_id, target_id",
+        label("source_id", "the node used"),
+        label("target_id", "the response that used it"),
+        DOCUMENT_ID,
+        integer("rank", "rank of the node in the retrieval, from 1"),
+        check(
+            "join_nodes",
+            "Each edge leads from a node to a later response of the same document.",
+            "edge",
+            Rule(
+                "is_right IS NOT true",
+                "do not lead from a node to a later response of its document",
+            ),
+            shown="document_id, source_id, target_id",
+            examined="""
                 SELECT e.*, s.document_id = e.document_id AND t.document_id = e.document_id
                     AND t.kind = 'response'
                     AND (s.kind = 'chunk' OR s.position < t.position) AS is_right
@@ -122,96 +104,75 @@ TABLES = (
                 LEFT JOIN "gor.record_nodes" s ON s.node_id = source_id
                 LEFT JOIN "gor.record_nodes" t ON t.node_id = target_id
                 """,
-            ),
         ),
     ),
-    Table(
+    document_table(
         "gor.node_rankings",
         "pair of a simulated question and a node of its document",
-        (
-            DOCUMENT_ID,
-            Column("query_id", TEXT, "the simulated question", label=True),
-            Column("node_id", TEXT, "the node", label=True),
-            Column("rank", INT, "from 1, most similar first"),
-            Column("f1", FLOAT32, "BERTScore F1 with the question's source passage"),
-        ),
-        DOCUMENT_LEVEL,
-        ("query_id", "node_id"),
-        checks=(
-            TableCheck(
-                "source_comes_first",
-                "No node is more similar to a question's source passage than that passage itself.",
-                "question",
-                (Rule("f1 IS NULL OR f1 < f1_max", "do not rank their own source first"),),
-                examined="""
+        "query_id, node_id",
+        DOCUMENT_ID,
+        label("query_id", "the simulated question"),
+        label("node_id", "the node"),
+        integer("rank", "from 1, most similar first"),
+        Column("f1", FLOAT32, "BERTScore F1 with the question's source passage"),
+        check(
+            "source_comes_first",
+            "No node is more similar to a question's source passage than that passage itself.",
+            "question",
+            Rule("f1 IS NULL OR f1 < f1_max", "do not rank their own source first"),
+            examined="""
     SELECT query_id, any_value(chunk_id) AS node_id,
         max(f1) FILTER (node_id = chunk_id) AS f1, max(f1) AS f1_max
     FROM "gor.node_rankings" r LEFT JOIN "gor.simulated_queries" q USING (query_id)
     GROUP BY query_id""",
-            ),
         ),
     ),
-    Table(
+    result_table(
         "gor.model",
         "trained network",
-        (
-            Column("encoder", TEXT, "name of the architecture", label=True),
-            Column("dimension", INT, "length of input and output embeddings"),
-            Column(
-                "embedding_model", TEXT, "identity of the embedder of its training data", label=True
-            ),
-            Column("epochs", INT, "passes over all training graphs"),
-            Column("n_graphs", INT, "number of training documents"),
-            Column("learnt_from", TEXTS, "hashes of the ids of the training documents"),
-            Column("settings", TEXT, "training settings, JSON", label=True),
-            Column("weights", pa.binary(), "the checkpoint, safetensors"),
-        ),
-        RESULT,
+        "",
+        label("encoder", "name of the architecture"),
+        integer("dimension", "length of input and output embeddings"),
+        label("embedding_model", "identity of the embedder of its training data"),
+        integer("epochs", "passes over all training graphs"),
+        integer("n_graphs", "number of training documents"),
+        texts("learnt_from", "hashes of the ids of the training documents"),
+        label("settings", "training settings, JSON"),
+        Column("weights", pa.binary(), "the checkpoint, safetensors"),
     ),
-    Table(
+    result_table(
         "gor.training_log",
         "epoch of a training",
-        (
-            Column("epoch", INT, "from 1"),
-            Column("loss", FLOAT, "L_CL + alpha L_RANK, nats, mean over questions"),
-            Column("loss_cl", FLOAT, "contrastive loss L_CL, nats"),
-            Column("loss_rank", FLOAT, "ranking loss L_RANK before alpha, nats"),
-            Column(
-                "entropy", FLOAT, "mean entropy of a question's similarities to its nodes, nats"
-            ),
-            Column("learning_rate", FLOAT, "learning rate of Adam"),
-            Column("seconds", FLOAT, "wall time", measured=True),
-        ),
-        RESULT,
-        ("epoch",),
+        "epoch",
+        integer("epoch", "from 1"),
+        number("loss", "L_CL + alpha L_RANK, nats, mean over questions"),
+        number("loss_cl", "contrastive loss L_CL, nats"),
+        number("loss_rank", "ranking loss L_RANK before alpha, nats"),
+        number("entropy", "mean entropy of a question's similarities to its nodes, nats"),
+        number("learning_rate", "learning rate of Adam"),
+        number("seconds", "wall time", measured=True),
     ),
-    Table(
+    result_table(
         "gor.node_embeddings",
         "node of a graph of records",
-        (
-            Column("node_id", TEXT, "chunk_id or response_id, by kind", label=True),
-            DOCUMENT_ID,
-            Column("kind", TEXT, "'chunk' or 'response'", label=True),
-            Column("embedding", VECTOR, "output of the trained network"),
-        ),
-        RESULT,
-        ("node_id",),
+        "node_id",
+        label("node_id", "chunk_id or response_id, by kind"),
+        DOCUMENT_ID,
+        label("kind", "'chunk' or 'response'"),
+        vector("embedding", "output of the trained network"),
     ),
-    Table(
+    result_table(
         "gor.source_ranks",
         "simulated question with the ranks of its source passage",
-        (
-            Column("query_id", TEXT, "the simulated question", label=True),
-            DOCUMENT_ID,
-            Column("is_learnt", pa.bool_(), "whether the network was trained on the document"),
-            Column("chunk_rank_before", INT, "rank of the source among chunks, by dense retrieval"),
-            Column("chunk_rank", INT, "rank of the source among chunks, by trained embeddings"),
-            Column("rank_before", INT, "rank of the source among all nodes, by text embeddings"),
-            Column("rank", INT, "rank of the source among all nodes, by trained embeddings"),
-            Column("entropy_before", FLOAT, "entropy of similarities to the text embeddings, nats"),
-            Column("entropy", FLOAT, "entropy of similarities to the trained embeddings, nats"),
-        ),
-        RESULT,
-        ("query_id",),
+        "query_id",
+        label("query_id", "the simulated question"),
+        DOCUMENT_ID,
+        flag("is_learnt", "whether the network was trained on the document"),
+        integer("chunk_rank_before", "rank of the source among chunks, by dense retrieval"),
+        integer("chunk_rank", "rank of the source among chunks, by trained embeddings"),
+        integer("rank_before", "rank of the source among all nodes, by text embeddings"),
+        integer("rank", "rank of the source among all nodes, by trained embeddings"),
+        number("entropy_before", "entropy of similarities to the text embeddings, nats"),
+        number("entropy", "entropy of similarities to the trained embeddings, nats"),
     ),
 )

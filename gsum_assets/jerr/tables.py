@@ -1,20 +1,23 @@
 """Tables of JERR."""
 
-import pyarrow as pa
-
 from gsum_assets.pipeline.columns import (
     DOCUMENT_ID,
-    DOCUMENT_LEVEL,
-    FLOAT,
-    INT,
     QUERY_ID,
-    RESULT,
+    SAMPLE,
     SIZE,
     SPENT,
-    TEXT,
-    TEXTS,
+    check,
+    corpus_table,
+    document_table,
+    flag,
+    integer,
+    label,
+    number,
+    result_table,
+    text,
+    texts,
 )
-from gsum_resources.store.table import Column, Rule, Table, TableCheck, lacks
+from gsum_resources.store.table import Rule, lacks
 
 _ELEMENTS = ("jerr.elements", "max_tokens, chunk_id, element_key")
 _SUMMARIZED = r"""FROM "jerr.synopses" WHERE regexp_matches(synopsis, '\S')"""
@@ -24,326 +27,257 @@ _REQUEST_AGAIN = (
 )
 
 TABLES = (
-    Table(
+    document_table(
         "jerr.line_chunks",
         "line chunk",
-        (
-            SIZE,
-            Column("chunk_id", TEXT, "hash of document and text", label=True),
-            DOCUMENT_ID,
-            Column("position", INT, "index in the document, from 0"),
-            Column("start", INT, "offset of the first character in the document's text"),
-            Column("end", INT, "offset after the last character"),
-            Column("n_tokens", INT, "word pieces"),
-            Column("text", TEXT, "the document's text from start to end"),
-        ),
-        DOCUMENT_LEVEL,
-        ("max_tokens", "chunk_id"),
+        "max_tokens, chunk_id",
+        SIZE,
+        label("chunk_id", "hash of document and text"),
+        DOCUMENT_ID,
+        integer("position", "index in the document, from 0"),
+        integer("start", "offset of the first character in the document's text"),
+        integer("end", "offset after the last character"),
+        integer("n_tokens", "word pieces"),
+        text("text", "the document's text from start to end"),
     ),
-    Table(
+    document_table(
         "jerr.synopses",
         "line chunk with a synopsis",
-        (
-            SIZE,
-            Column("chunk_id", TEXT, "the line chunk", label=True),
-            DOCUMENT_ID,
-            Column("position", INT, "index of the line chunk in the document, from 0"),
-            Column("synopsis", TEXT, "summary of the line chunk"),
-            Column("model", TEXT, "language model that wrote it", label=True),
-        ),
-        DOCUMENT_LEVEL,
-        ("max_tokens", "chunk_id"),
-        checks=(
-            TableCheck(
-                "every_chunk_has_one",
-                "Each line chunk has a synopsis that is not empty.",
-                "line chunk",
-                (
-                    Rule(
-                        "(max_tokens, chunk_id) NOT IN "
-                        f"(SELECT (max_tokens, chunk_id) {_SUMMARIZED})",
-                        "have no synopsis, since the model gave no valid reply, so answers lack "
-                        "their content",
-                    ),
-                ),
-                "max_tokens, chunk_id, document_id, position",
-                'FROM "jerr.line_chunks"',
-                _REQUEST_AGAIN,
-                warns=True,
+        "max_tokens, chunk_id",
+        SIZE,
+        label("chunk_id", "the line chunk"),
+        DOCUMENT_ID,
+        integer("position", "index of the line chunk in the document, from 0"),
+        text("synopsis", "summary of the line chunk"),
+        label("model", "language model that wrote it"),
+        check(
+            "every_chunk_has_one",
+            "Each line chunk has a synopsis that is not empty.",
+            "line chunk",
+            Rule(
+                f"(max_tokens, chunk_id) NOT IN (SELECT (max_tokens, chunk_id) {_SUMMARIZED})",
+                "have no synopsis, since the model gave no valid reply, so answers lack "
+                "their content",
             ),
+            shown="max_tokens, chunk_id, document_id, position",
+            examined='FROM "jerr.line_chunks"',
+            remedy=_REQUEST_AGAIN,
+            warns=True,
         ),
     ),
-    Table(
+    document_table(
         "jerr.atomic_facts",
         "atomic fact of a synopsis",
-        (
-            SIZE,
-            Column("chunk_id", TEXT, "the line chunk", label=True),
-            DOCUMENT_ID,
-            Column("position", INT, "index among the facts of the synopsis, from 0"),
-            Column("statement", TEXT, "the fact in a sentence"),
-            Column("model", TEXT, "language model that wrote it", label=True),
-        ),
-        DOCUMENT_LEVEL,
-        ("max_tokens", "chunk_id", "position"),
+        "max_tokens, chunk_id, position",
+        SIZE,
+        label("chunk_id", "the line chunk"),
+        DOCUMENT_ID,
+        integer("position", "index among the facts of the synopsis, from 0"),
+        text("statement", "the fact in a sentence"),
+        label("model", "language model that wrote it"),
     ),
-    Table(
+    document_table(
         "jerr.elements",
         "core element of a synopsis",
-        (
-            SIZE,
-            Column("chunk_id", TEXT, "the line chunk", label=True),
-            DOCUMENT_ID,
-            Column("position", INT, "index among the elements of the synopsis, from 0"),
-            Column("element", TEXT, "as extracted"),
-            Column("element_key", TEXT, "without case, marks, articles and outer blanks"),
-            Column("model", TEXT, "language model that found it", label=True),
-        ),
-        DOCUMENT_LEVEL,
-        ("max_tokens", "chunk_id", "position"),
-        checks=(
-            TableCheck(
-                "every_synopsis_has_some",
-                "Each synopsis has at least one core element, and each element a line chunk.",
-                "element",
-                (
-                    Rule(
-                        lacks("max_tokens, chunk_id", "jerr.elements"),
-                        "have no element, so that searches cannot find them: the model named none, "
-                        "or gave no valid reply",
-                        "synopsis|synopses",
-                        f"SELECT max_tokens, chunk_id, document_id, position {_SUMMARIZED}",
-                        _REQUEST_AGAIN,
-                    ),
-                    Rule(
-                        lacks("max_tokens, chunk_id", "jerr.line_chunks"), "belong to no line chunk"
-                    ),
-                ),
-                "max_tokens, chunk_id, document_id, element",
-                warns=True,
+        "max_tokens, chunk_id, position",
+        SIZE,
+        label("chunk_id", "the line chunk"),
+        DOCUMENT_ID,
+        integer("position", "index among the elements of the synopsis, from 0"),
+        text("element", "as extracted"),
+        text("element_key", "without case, marks, articles and outer blanks"),
+        label("model", "language model that found it"),
+        check(
+            "every_synopsis_has_some",
+            "Each synopsis has at least one core element, and each element a line chunk.",
+            "element",
+            Rule(
+                lacks("max_tokens, chunk_id", "jerr.elements"),
+                "have no element, so that searches cannot find them: the model named none, "
+                "or gave no valid reply",
+                "synopsis|synopses",
+                f"SELECT max_tokens, chunk_id, document_id, position {_SUMMARIZED}",
+                _REQUEST_AGAIN,
             ),
+            Rule(lacks("max_tokens, chunk_id", "jerr.line_chunks"), "belong to no line chunk"),
+            shown="max_tokens, chunk_id, document_id, element",
+            warns=True,
         ),
     ),
-    Table(
+    document_table(
         "jerr.relations",
         "relation between two elements of a synopsis",
-        (
-            SIZE,
-            Column("chunk_id", TEXT, "the line chunk", label=True),
-            DOCUMENT_ID,
-            Column("source_key", TEXT, "element_key of its source"),
-            Column("target_key", TEXT, "element_key of its target"),
-            Column("relation", TEXT, "in at most three words"),
-            Column("model", TEXT, "language model that named it", label=True),
-        ),
-        DOCUMENT_LEVEL,
-        ("max_tokens", "chunk_id", "source_key", "target_key"),
-        checks=(
-            TableCheck(
-                "join_elements",
-                "Both ends are elements of the same line chunk; a relation has one to three words.",
-                "relation",
-                (
-                    Rule(
-                        f"{lacks('max_tokens, chunk_id, source_key', *_ELEMENTS)} OR "
-                        f"{lacks('max_tokens, chunk_id, target_key', *_ELEMENTS)}",
-                        "have an end that is not an element of their line chunk",
-                    ),
-                    Rule(
-                        r"len(regexp_extract_all(relation, '\S+')) NOT BETWEEN 1 AND 3",
-                        "are not named in one to 3 words",
-                    ),
-                ),
-                "max_tokens, chunk_id, document_id, source_key, target_key, relation",
+        "max_tokens, chunk_id, source_key, target_key",
+        SIZE,
+        label("chunk_id", "the line chunk"),
+        DOCUMENT_ID,
+        text("source_key", "element_key of its source"),
+        text("target_key", "element_key of its target"),
+        text("relation", "in at most three words"),
+        label("model", "language model that named it"),
+        check(
+            "join_elements",
+            "Both ends are elements of the same line chunk; a relation has one to three words.",
+            "relation",
+            Rule(
+                f"{lacks('max_tokens, chunk_id, source_key', *_ELEMENTS)} OR "
+                f"{lacks('max_tokens, chunk_id, target_key', *_ELEMENTS)}",
+                "have an end that is not an element of their line chunk",
             ),
+            Rule(
+                r"len(regexp_extract_all(relation, '\S+')) NOT BETWEEN 1 AND 3",
+                "are not named in one to 3 words",
+            ),
+            shown="max_tokens, chunk_id, document_id, source_key, target_key, relation",
         ),
     ),
-    Table(
+    corpus_table(
         "jerr.merges",
         "written form of an element, with its node",
-        (
-            SIZE,
-            Column("element", TEXT, "as extracted"),
-            Column("element_key", TEXT, "without case, marks, articles and outer blanks"),
-            Column("node_id", TEXT, "the node", label=True),
-            Column("merged_into", TEXT, "name of the node"),
-            Column(
-                "rule", TEXT, "'own': its name; 'exact': the same key; 'near': SimHash", label=True
-            ),
-            Column("n_bits", INT, "bits of 64 by which its SimHash differs from the name's"),
-            Column("n_mentions", INT, "synopses that have it as an element"),
-        ),
-        ("corpus",),
-        ("max_tokens", "element"),
+        "max_tokens, element",
+        SIZE,
+        text("element", "as extracted"),
+        text("element_key", "without case, marks, articles and outer blanks"),
+        label("node_id", "the node"),
+        text("merged_into", "name of the node"),
+        label("rule", "'own': its name; 'exact': the same key; 'near': SimHash"),
+        integer("n_bits", "bits of 64 by which its SimHash differs from the name's"),
+        integer("n_mentions", "synopses that have it as an element"),
     ),
-    Table(
+    corpus_table(
         "jerr.nodes",
         "node of the graph, a set of merged elements",
-        (
-            SIZE,
-            Column("node_id", TEXT, "hash of its name's element_key", label=True),
-            Column("name", TEXT, "most frequent form of its element"),
-            Column("place", INT, "index in topological order, from 0"),
-            Column("n_mentions", INT, "synopses that have it as an element"),
-            Column("facts", TEXTS, "atomic facts of these synopses that name it"),
-            Column("chunk_ids", TEXTS, "line chunks of these synopses"),
-            Column("document_ids", TEXTS, "documents of these"),
-        ),
-        ("corpus",),
-        ("max_tokens", "node_id"),
-        checks=(
-            TableCheck(
-                "stand_for_elements",
-                "Every written form of an element is merged into an existing node; near duplicates "
-                "differ by at most 3 bits of 64.",
-                "written form",
-                (
-                    Rule(
-                        lacks("max_tokens, node_id", "jerr.nodes"),
-                        "are merged into a node that does not exist",
-                    ),
-                    Rule(
-                        lacks("max_tokens, element", "jerr.merges"),
-                        "are merged into no node",
-                        "written form of elements|written forms of elements",
-                        'SELECT DISTINCT max_tokens, element FROM "jerr.elements"',
-                    ),
-                    Rule(
-                        "n_bits NOT BETWEEN 0 AND CASE rule WHEN 'near' THEN 3 ELSE 0 END",
-                        "differ from their node's name by more bits than their rule allows "
-                        "(near: 3, others: 0)",
-                    ),
-                ),
-                "max_tokens, element, node_id, rule, n_bits",
-                'FROM "jerr.merges"',
-                "materialize jerr/merges and jerr/nodes again",
+        "max_tokens, node_id",
+        SIZE,
+        label("node_id", "hash of its name's element_key"),
+        text("name", "most frequent form of its element"),
+        integer("place", "index in topological order, from 0"),
+        integer("n_mentions", "synopses that have it as an element"),
+        texts("facts", "atomic facts of these synopses that name it"),
+        texts("chunk_ids", "line chunks of these synopses"),
+        texts("document_ids", "documents of these"),
+        check(
+            "stand_for_elements",
+            "Every written form of an element is merged into an existing node; near duplicates "
+            "differ by at most 3 bits of 64.",
+            "written form",
+            Rule(
+                lacks("max_tokens, node_id", "jerr.nodes"),
+                "are merged into a node that does not exist",
             ),
+            Rule(
+                lacks("max_tokens, element", "jerr.merges"),
+                "are merged into no node",
+                "written form of elements|written forms of elements",
+                'SELECT DISTINCT max_tokens, element FROM "jerr.elements"',
+            ),
+            Rule(
+                "n_bits NOT BETWEEN 0 AND CASE rule WHEN 'near' THEN 3 ELSE 0 END",
+                "differ from their node's name by more bits than their rule allows "
+                "(near: 3, others: 0)",
+            ),
+            shown="max_tokens, element, node_id, rule, n_bits",
+            examined='FROM "jerr.merges"',
+            remedy="materialize jerr/merges and jerr/nodes again",
         ),
     ),
-    Table(
+    corpus_table(
         "jerr.edges",
         "edge of the acyclic graph",
-        (
-            SIZE,
-            Column("source_id", TEXT, "source node", label=True),
-            Column("target_id", TEXT, "target node", label=True),
-            Column("relation", TEXT, "most frequent name of the relation"),
-            Column("relations", TEXTS, "all names of the relation"),
-            Column("weight", INT, "number of synopses with the relation"),
-            Column("chunk_ids", TEXTS, "line chunks of these synopses"),
-            Column("document_ids", TEXTS, "documents of these"),
-        ),
-        ("corpus",),
-        ("max_tokens", "source_id", "target_id"),
+        "max_tokens, source_id, target_id",
+        SIZE,
+        label("source_id", "source node"),
+        label("target_id", "target node"),
+        text("relation", "most frequent name of the relation"),
+        texts("relations", "all names of the relation"),
+        integer("weight", "number of synopses with the relation"),
+        texts("chunk_ids", "line chunks of these synopses"),
+        texts("document_ids", "documents of these"),
     ),
-    Table(
+    corpus_table(
         "jerr.left_out_edges",
         "edge left out because it would close a cycle",
-        (
-            SIZE,
-            Column("source_id", TEXT, "source node", label=True),
-            Column("target_id", TEXT, "target node", label=True),
-            Column("relation", TEXT, "most frequent name of the relation"),
-            Column("weight", INT, "number of synopses with the relation"),
-            Column("chunk_ids", TEXTS, "line chunks of these synopses"),
-            Column("document_ids", TEXTS, "documents of these"),
-            Column("cycle_ids", TEXTS, "nodes of the cycle: source, target, and back by edges"),
-            Column("cycle", TEXT, "the cycle as text: names and relations"),
-        ),
-        ("corpus",),
-        ("max_tokens", "source_id", "target_id"),
+        "max_tokens, source_id, target_id",
+        SIZE,
+        label("source_id", "source node"),
+        label("target_id", "target node"),
+        text("relation", "most frequent name of the relation"),
+        integer("weight", "number of synopses with the relation"),
+        texts("chunk_ids", "line chunks of these synopses"),
+        texts("document_ids", "documents of these"),
+        texts("cycle_ids", "nodes of the cycle: source, target, and back by edges"),
+        text("cycle", "the cycle as text: names and relations"),
     ),
-    Table(
+    result_table(
         "jerr.pages",
         "page of ReadAgent: paragraphs up to a natural pause",
-        (
-            Column("page_id", TEXT, "hash of document and text", label=True),
-            DOCUMENT_ID,
-            Column("position", INT, "index in the document, from 0"),
-            Column("start", INT, "offset of the first character in the document's text"),
-            Column("end", INT, "offset after the last character"),
-            Column("n_words", INT, "words"),
-            Column("text", TEXT, "the document's text from start to end"),
-            Column("gist", TEXT, "summary of the page; empty: no valid reply"),
-            Column("model", TEXT, "language model that wrote the gist", label=True),
-        ),
-        RESULT,
-        ("page_id",),
+        "page_id",
+        label("page_id", "hash of document and text"),
+        DOCUMENT_ID,
+        integer("position", "index in the document, from 0"),
+        integer("start", "offset of the first character in the document's text"),
+        integer("end", "offset after the last character"),
+        integer("n_words", "words"),
+        text("text", "the document's text from start to end"),
+        text("gist", "summary of the page; empty: no valid reply"),
+        label("model", "language model that wrote the gist"),
     ),
-    Table(
+    result_table(
         "jerr.keywords",
         "question with its keywords",
-        (
-            QUERY_ID,
-            Column("keywords", TEXTS, "in the order of the reply"),
-            *SPENT,
-        ),
-        RESULT,
-        ("query_id",),
+        "query_id",
+        QUERY_ID,
+        texts("keywords", "in the order of the reply"),
+        *SPENT,
     ),
-    Table(
+    result_table(
         "jerr.searches",
         "pair of a question and a node visited by its search",
-        (
-            QUERY_ID,
-            Column("node_id", TEXT, "the node", label=True),
-            Column("name", TEXT, "of the node"),
-            Column("place", INT, "rank from 1, best first; nodes of a line chunk take turns"),
-            Column("is_chosen", pa.bool_(), "whether it is in the context"),
-            Column("step", INT, "index on the best path, from 1; null: not on it", True),
-            Column("visits", INT, "simulations through it; null: PageRank", True),
-            Column("mean_reward", FLOAT, "mean reward of these, 0 to 1; null: PageRank", True),
-            Column("score", FLOAT, "mean_reward * ln(1 + visits), or PageRank"),
-            Column("keywords", TEXTS, "keywords that it matches"),
-            Column("chunk_ids", TEXTS, "its line chunks in scope, the best one first"),
-        ),
-        RESULT,
-        ("query_id", "node_id"),
+        "query_id, node_id",
+        QUERY_ID,
+        label("node_id", "the node"),
+        text("name", "of the node"),
+        integer("place", "rank from 1, best first; nodes of a line chunk take turns"),
+        flag("is_chosen", "whether it is in the context"),
+        integer("step", "index on the best path, from 1; null: not on it", nullable=True),
+        integer("visits", "simulations through it; null: PageRank", nullable=True),
+        number("mean_reward", "mean reward of these, 0 to 1; null: PageRank", nullable=True),
+        number("score", "mean_reward * ln(1 + visits), or PageRank"),
+        texts("keywords", "keywords that it matches"),
+        texts("chunk_ids", "its line chunks in scope, the best one first"),
     ),
-    Table(
+    result_table(
         "jerr.look_ups",
         "question with the line chunks or pages to read again",
-        (
-            QUERY_ID,
-            Column("chunk_ids", TEXTS, "line chunks or pages named by the model, in its order"),
-            Column("n_shown", INT, "synopses or gists in the prompt"),
-            *SPENT,
-        ),
-        RESULT,
-        ("query_id",),
-        checks=(
-            TableCheck(
-                "name_what_was_shown",
-                "Passages to read again are in their question's context.",
-                "passage to read again|passages to read again",
-                (
-                    Rule(
-                        lacks("query_id, chunk_id", "contexts", "query_id, node_id"),
-                        "were not shown with their question",
-                    ),
-                ),
-                examined='SELECT query_id, unnest(chunk_ids) AS chunk_id FROM "jerr.look_ups"',
+        "query_id",
+        QUERY_ID,
+        texts("chunk_ids", "line chunks or pages named by the model, in its order"),
+        integer("n_shown", "synopses or gists in the prompt"),
+        *SPENT,
+        check(
+            "name_what_was_shown",
+            "Passages to read again are in their question's context.",
+            "passage to read again|passages to read again",
+            Rule(
+                lacks("query_id, chunk_id", "contexts", "query_id, node_id"),
+                "were not shown with their question",
             ),
+            examined='SELECT query_id, unnest(chunk_ids) AS chunk_id FROM "jerr.look_ups"',
         ),
     ),
-    Table(
+    result_table(
         "jerr.reread_contexts",
         "passage in the final context of an answer",
-        (
-            QUERY_ID,
-            Column("sample", INT, "always 0: one context per question"),
-            Column("rank", INT, "from 1, as in contexts"),
-            Column("node_id", TEXT, "as in contexts", label=True),
-            Column(
-                "node_kind", TEXT, "as in contexts; read again: 'line chunk' or 'page'", label=True
-            ),
-            Column("document_id", TEXT, "document it comes from; null: a node", True),
-            Column("position", INT, "position in its document", True),
-            Column("score", FLOAT, "as in contexts"),
-            Column("fate", TEXT, "'as found', 'read again', 'cut' or 'over budget'", label=True),
-            Column("text", TEXT, "text in the prompt; empty: left out"),
-        ),
-        RESULT,
-        ("query_id", "sample", "rank"),
+        "query_id, sample, rank",
+        QUERY_ID,
+        SAMPLE,
+        integer("rank", "from 1, as in contexts"),
+        label("node_id", "as in contexts"),
+        label("node_kind", "as in contexts; read again: 'line chunk' or 'page'"),
+        text("document_id", "document it comes from; null: a node", nullable=True),
+        integer("position", "position in its document", nullable=True),
+        number("score", "as in contexts"),
+        label("fate", "'as found', 'read again', 'cut' or 'over budget'"),
+        text("text", "text in the prompt; empty: left out"),
     ),
 )

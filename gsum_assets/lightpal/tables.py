@@ -7,80 +7,71 @@ its id.
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.columns import FLOAT, FLOAT32, INT, LEVEL, PASSAGE_ID, TEXT
-from gsum_resources.store.table import Column, Table
+from gsum_assets.pipeline.columns import (
+    FLOAT,
+    FLOAT32,
+    LEVEL,
+    PASSAGE_ID,
+    corpus_table,
+    integer,
+    label,
+    number,
+    text,
+)
+from gsum_resources.store.table import Column
 
 _NUMBERS = pa.list_(pa.int64())
 _HASH = Column("candidates_hash", pa.int64(), "hash of the candidates in their order")
 
 TABLES = (
-    Table(
+    corpus_table(
         "lightpal.candidates",
         "passage with the most similar passages",
-        (
-            LEVEL,
-            PASSAGE_ID,
-            Column("passage_number", pa.int64(), "number of the passage, a hash of its id"),
-            Column("candidates", _NUMBERS, "numbers of the candidates, most similar first"),
-            _HASH,
-            Column(
-                "similarities",
-                pa.list_(FLOAT32),
-                "cosine with each; of documents, that of their closest chunks",
-            ),
+        "level, passage_id",
+        LEVEL,
+        PASSAGE_ID,
+        Column("passage_number", pa.int64(), "number of the passage, a hash of its id"),
+        Column("candidates", _NUMBERS, "numbers of the candidates, most similar first"),
+        _HASH,
+        Column(
+            "similarities",
+            pa.list_(FLOAT32),
+            "cosine with each; of documents, that of their closest chunks",
         ),
-        ("corpus",),
-        ("level", "passage_id"),
     ),
-    Table(
+    corpus_table(
         "lightpal.context_scores",
         "passage with the scores of its candidates",
-        (
-            LEVEL,
-            PASSAGE_ID,
-            _HASH,
-            Column(
-                "scores",
-                pa.list_(FLOAT),
-                "log P(candidate | passage) of each candidate, nats per token; null: not available",
-            ),
+        "level, passage_id",
+        LEVEL,
+        PASSAGE_ID,
+        _HASH,
+        Column(
+            "scores",
+            pa.list_(FLOAT),
+            "log P(candidate | passage) of each candidate, nats per token; null: not available",
         ),
-        ("corpus",),
-        ("level", "passage_id"),
     ),
-    Table(
+    corpus_table(
         "lightpal.passage_edges",
         "passage with its edges in a passage graph",
-        (
-            Column(
-                "graph",
-                TEXT,
-                "'context', 'embedding' or 'walk', by the score of its edges",
-                label=True,
-            ),
-            LEVEL,
-            Column(
-                "scope", TEXT, "'corpus', or 'document': both ends are in one document", label=True
-            ),
-            Column("source_id", TEXT, "the passage, document_id or chunk_id by level"),
-            Column("targets", _NUMBERS, "numbers of the passages to which edges lead, best first"),
-            Column("weights", pa.list_(FLOAT), "weight of each edge in a walk, not normalized"),
-        ),
-        ("corpus",),
-        ("graph", "level", "scope", "source_id"),
+        "graph, level, scope, source_id",
+        label("graph", "'context', 'embedding' or 'walk', by the score of its edges"),
+        LEVEL,
+        label("scope", "'corpus', or 'document': both ends are in one document"),
+        text("source_id", "the passage, document_id or chunk_id by level"),
+        Column("targets", _NUMBERS, "numbers of the passages to which edges lead, best first"),
+        Column("weights", pa.list_(FLOAT), "weight of each edge in a walk, not normalized"),
     ),
-    Table(
+    corpus_table(
         "lightpal.walk_trust",
         "graph of passage_walk with its trust",
-        (
-            LEVEL,
-            Column("scope", TEXT, "'corpus' or 'document'", label=True),
-            Column("n_probes", INT, "number of held-out passages used as queries"),
-            Column("walk_evidence", FLOAT, "value of the walk's results by another retriever, z"),
-            Column("seed_evidence", FLOAT, "value of the seeds' results by another retriever, z"),
-            Column("trust", FLOAT, "probability that the walk is not worse, 0 to 1"),
-        ),
-        ("corpus",),
-        ("level", "scope"),
+        "level, scope",
+        LEVEL,
+        label("scope", "'corpus' or 'document'"),
+        integer("n_probes", "number of held-out passages used as queries"),
+        number("walk_evidence", "value of the walk's results by another retriever, z"),
+        number("seed_evidence", "value of the seeds' results by another retriever, z"),
+        number("trust", "probability that the walk is not worse, 0 to 1"),
     ),
 )

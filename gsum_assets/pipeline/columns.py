@@ -1,8 +1,16 @@
-"""Types and columns that several tables share."""
+"""Words in which tables are declared, and the columns that several of them share.
+
+`document_table`, `corpus_table` and `result_table` take a table's name, what a row is, its key, and
+then its columns and checks.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
-from gsum_resources.store.table import Column, Rule, TableCheck
+from gsum_resources.store.table import Column, Rule, Table, TableCheck
 
 TEXT = pa.string()
 INT = pa.int32()
@@ -16,29 +24,74 @@ ROUNDING = 1e-9  # by which a value may exceed a bound
 DOCUMENT_LEVEL = ("corpus", "bucket")
 RESULT = ("corpus", "method")
 
-DOCUMENT_ID = Column("document_id", TEXT, "id of the document, unique within its corpus")
-QUERY_ID = Column("query_id", TEXT, "id of the question, unique within its corpus", label=True)
-LEVEL = Column("level", TEXT, "'document' or 'node', a chunk", label=True)
-SIZE = Column("max_tokens", INT, "longest line chunk of this index, word pieces")
-PASSAGE_ID = Column("passage_id", TEXT, "the passage, document_id or chunk_id by level")
-LINE = Column(
+
+def _column_of(arrow_type: pa.DataType, **defaults: bool) -> Callable[..., Column]:
+    """Return the constructor of columns of a type from name, meaning and options of `Column`."""
+
+    def column(name: str, meaning: str, **options: bool) -> Column:
+        return Column(name, arrow_type, meaning, **(defaults | options))
+
+    return column
+
+
+text = _column_of(TEXT)
+label = _column_of(TEXT, label=True)
+texts = _column_of(TEXTS)
+integer = _column_of(INT)
+number = _column_of(FLOAT)
+flag = _column_of(pa.bool_())
+vector = _column_of(VECTOR)
+
+
+def check(name: str, meaning: str, noun: str, *rules: Rule, **options: Any) -> TableCheck:
+    """Return a check of a table; its options are the further attributes of `TableCheck`."""
+    return TableCheck(name, meaning, noun, rules, **options)
+
+
+def _table(
+    dimensions: tuple[str, ...], name: str, row: str, key: str, *parts: Column | TableCheck
+) -> Table:
+    return Table(
+        name,
+        row,
+        tuple(part for part in parts if isinstance(part, Column)),
+        dimensions,
+        tuple(key.split(", ")) if key else (),
+        tuple(part for part in parts if isinstance(part, TableCheck)),
+    )
+
+
+corpus_table = partial(_table, ("corpus",))
+document_table = partial(_table, DOCUMENT_LEVEL)
+result_table = partial(_table, RESULT)
+
+DOCUMENT_ID = text("document_id", "id of the document, unique within its corpus")
+CHUNK_ID = label("chunk_id", "the chunk")
+QUERY_ID = label("query_id", "id of the question, unique within its corpus")
+LEVEL = label("level", "'document' or 'node', a chunk")
+SIZE = integer("max_tokens", "longest line chunk of this index, word pieces")
+PASSAGE_ID = text("passage_id", "the passage, document_id or chunk_id by level")
+METHOD = label("method", "the method")
+SAMPLE = integer("sample", "always 0: one context per question")
+RANK = integer("rank", "from 1, best first")
+SCORE = number("score", "the method's own score, higher is better")
+LINE = integer(
     "line",
-    INT,
     "line or row within that file, from 1; 0 for a whole file",
     measured=True,  # inserting a line above changes it, but not the document
 )
 
 SPENT = (
-    Column("model", TEXT, "language model that wrote it; empty: none was called", label=True),
-    Column("calls", INT, "number of language model calls"),
-    Column("tokens_in", INT, "tokens read by the model"),
-    Column("tokens_out", INT, "tokens written by the model"),
-    Column("latency_s", FLOAT, "duration of the calls in seconds", measured=True),
-    Column("cost_usd", FLOAT, "price of the calls in US dollars", measured=True),
+    label("model", "language model that wrote it; empty: none was called"),
+    integer("calls", "number of language model calls"),
+    integer("tokens_in", "tokens read by the model"),
+    integer("tokens_out", "tokens written by the model"),
+    number("latency_s", "duration of the calls in seconds", measured=True),
+    number("cost_usd", "price of the calls in US dollars", measured=True),
 )
 
 
-def mean_in_interval(mean: str, of: str) -> tuple[TableCheck]:
+def mean_in_interval(mean: str, of: str) -> TableCheck:
     """Return the check that a mean lies between `low` and `high`.
 
     Parameters
@@ -46,14 +99,11 @@ def mean_in_interval(mean: str, of: str) -> tuple[TableCheck]:
     of : columns that say what the mean is about, besides split, kind and metric.
     """
     wrong = f"NOT (low <= {mean} + {ROUNDING} AND {mean} <= high + {ROUNDING})"
-    check = TableCheck(
+    return check(
         "mean_in_interval",
-        "Every mean lies within its 95% interval."
-        if mean == "mean"
-        else "Every mean difference lies within its 95% interval.",
+        f"Every {'mean' if mean == 'mean' else 'mean difference'} lies within its 95% interval.",
         mean,
-        (Rule(wrong, "lie outside their interval"),),
-        f"{of}, split, kind, metric, low, {mean}, high",
+        Rule(wrong, "lie outside their interval"),
+        shown=f"{of}, split, kind, metric, low, {mean}, high",
         remedy="materialize leaderboard again",
     )
-    return (check,)
