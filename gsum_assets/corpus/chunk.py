@@ -172,13 +172,7 @@ def _by_length(before: np.ndarray, breaks: np.ndarray, max_tokens: int) -> Endin
 
 
 def _by_content(before: np.ndarray, ranks: np.ndarray, max_tokens: int) -> Ending:
-    """End at the unit of lowest rank, the last of equals, in the last part of the window.
-
-    Parameters
-    ----------
-    before : word pieces before each unit, `(n_units + 1,)`.
-    ranks : rank of a border before each unit, `(n_units,)`.
-    """
+    """End at the unit of lowest rank, the last of equals, in the last part of the window."""
 
     def ending(first: int, covered: int, end: int) -> int:
         least = int(np.searchsorted(before, before[first] + _LEAST_FILLED * max_tokens))
@@ -195,10 +189,6 @@ def _pack(
 
     `overlap(end)` is the unit at which the window after one that ended before `end` would begin.
     It begins later if that window would have no room for a new unit.
-
-    Parameters
-    ----------
-    before : word pieces before each unit, `(n_units + 1,)`.
     """
     n, first, covered, windows = len(before) - 1, 0, 0, []
     while first < n:

@@ -32,12 +32,7 @@ def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
 
 
 def cover_documents(chunks: pa.Table, documents: pa.Table) -> Finding:
-    """Check that chunks are slices of their documents and leave out nothing but blanks.
-
-    Parameters
-    ----------
-    chunks, documents : rows of these tables, of the same buckets of one corpus.
-    """
+    """Check that chunks are slices of their documents and leave out nothing but blanks."""
     checked = f"{count(chunks.num_rows, 'chunk')} of {count(documents.num_rows, 'document')}"
     texts = dict(
         zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)

@@ -19,12 +19,7 @@ class _Located(Query):
 
 
 def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, list[str]]:
-    """Return rows of `queries`, and a message for each question without a matching passage.
-
-    Parameters
-    ----------
-    chunks : `chunk_id`, `document_id`, `start`, `end`; may be empty if no evidence is marked.
-    """
+    """Return rows of `queries`, and a message for each question without a matching passage."""
     chunks_of: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for row in chunks.select(["chunk_id", "document_id", "start", "end"]).to_pylist():
         chunks_of[row["document_id"]].append((row["start"], row["end"], row["chunk_id"]))

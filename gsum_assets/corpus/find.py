@@ -18,10 +18,6 @@ def corpora_in(root: Path) -> list[str]:
 def find_corpus(root: Path, corpus: str) -> Path:
     """Return the folder of a corpus.
 
-    Parameters
-    ----------
-    root : the folder of all corpora.
-
     Raises
     ------
     CorpusError

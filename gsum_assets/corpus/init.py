@@ -47,7 +47,6 @@ def init_corpus(
 
     Parameters
     ----------
-    name : name of the corpus; None: derived from the folder's name.
     tables : settings of the tables that `CorpusSettings` does not validate, by name.
 
     Raises

@@ -37,8 +37,6 @@ class ListedFile:
     ----------
     name : path relative to the corpus folder, with "/"; may have surrogates for bytes that are not
         UTF-8. That of a folder ends with "/"; "" is the corpus folder itself.
-    path : where it is.
-    size : bytes.
     version : values that change with the content.
     modified : Unix time of the last modification.
     problem : why it cannot be read, or "".

@@ -159,8 +159,6 @@ def take(
 
     Parameters
     ----------
-    folder : the corpus folder.
-    settings : its settings.
     convert : called for each record that is not text.
     document_ids : ids, as in `scan`, of the documents to load; None: all. Loading in several calls
         has the same result, because duplicates have the same id.
@@ -168,7 +166,6 @@ def take(
     Returns
     -------
     documents : in the order of files and lines; for duplicate ids the first valid one.
-    sections : pages and headings of the documents.
     rejected : rejected documents with reason and remedy.
     listing : hashes of the bytes that were read, as files may have changed since a `scan`.
 

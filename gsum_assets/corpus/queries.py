@@ -117,7 +117,6 @@ def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Quer
 
     Parameters
     ----------
-    folder : the corpus folder; it may have no `queries.jsonl`.
     document_ids : the ids of the loaded documents.
 
     Returns

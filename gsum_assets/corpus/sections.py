@@ -35,14 +35,7 @@ def sections_of(
     page_starts: Sequence[int],
     labels: Sequence[str] = (),
 ) -> list[Section]:
-    """Return the pages, slides, captions, rows or cells of a document, then its headings.
-
-    Parameters
-    ----------
-    suffix : the file name extension, in lower case.
-    page_starts : first character of each page.
-    labels : names of the pages; empty: their numbers.
-    """
+    """Return the pages, slides, captions, rows or cells of a document, then its headings."""
     kind = FORMATS[suffix].mark if suffix in FORMATS else "page"
     labels = labels or [str(number) for number in range(1, len(page_starts) + 1)]
     pages = [

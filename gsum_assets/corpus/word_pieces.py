@@ -35,7 +35,6 @@ class Pieces:
 
     Attributes
     ----------
-    text : the text.
     starts : character position of a cut before the piece, ascending.
     begins_word : whether the piece begins a word (after a blank, or next to a CJK character).
     separable : whether no character belongs to both this piece and an earlier one.

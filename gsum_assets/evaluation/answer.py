@@ -51,18 +51,11 @@ def answer_questions(
 
     Parameters
     ----------
-    queries : rows of `queries`.
-    contexts : rows of `contexts`, in any order.
     max_words : length of a summary, in words; short answers and choices are shorter.
     weighted : whether the scores of contexts are probabilities, by which models with
         `reads_weights` prefer passages.
     retrieved : rows of `contexts` before they were refined; a question that has some there and none
         in the refined ones has no answer, because its refinement failed. None: not refined.
-
-    Returns
-    -------
-    Result
-        Rows of `summaries`.
 
     Raises
     ------

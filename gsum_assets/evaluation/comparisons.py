@@ -133,13 +133,7 @@ def _differences_where_known(values: np.ndarray) -> dict[tuple[int, int], Differ
 
 
 def groups(queries: pa.Table, scores: pa.Table) -> list[Group]:
-    """Return a group for every split (and all of them together) and kind of question.
-
-    Parameters
-    ----------
-    queries : rows of `queries`. Scores of deleted questions are ignored.
-    scores : `method`, `query_id`, `metric`, `value`; one per method, question and metric.
-    """
+    """Return a group for every split (and all of them together) and kind of question."""
     about = {
         row["query_id"]: (row["split"], row["kind"])
         for row in queries.select(["query_id", "split", "kind"]).to_pylist()

@@ -35,9 +35,7 @@ def costs(
 
     Parameters
     ----------
-    summaries : rows of `summaries` of several methods.
     seconds : from question to answer, by method and question.
-    calls, embeddings : rows of `llm_calls` and `embedding_calls` of the corpus.
     shared : the assets that each method depends on, see `shared_assets`.
     n_documents : documents in the corpus.
     """
@@ -65,12 +63,7 @@ def _added(amounts: Iterable[tuple]) -> tuple:
 
 
 def spent_by_asset(calls: pa.Table, embeddings: pa.Table) -> dict[str, tuple]:
-    """Return calls, tokens in and out, seconds and US dollars of each asset's distinct requests.
-
-    Parameters
-    ----------
-    calls, embeddings : rows of `llm_calls` and `embedding_calls` of a corpus.
-    """
+    """Return calls, tokens in and out, seconds and US dollars of each asset's distinct requests."""
     import pandas as pd
 
     columns = ["asset", "prompt_hash", *_SPENT, "cached"]

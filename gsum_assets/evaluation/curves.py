@@ -12,13 +12,7 @@ def main_scores(scores: pa.Table) -> pa.Table:
 
 
 def curves(queries: pa.Table, scores: pa.Table) -> pa.Table:
-    """Return rows of the table `curves`.
-
-    Parameters
-    ----------
-    queries : rows of `queries`.
-    scores : rows of `scores` of all methods.
-    """
+    """Return rows of the table `curves`."""
     rows = []
     for k in sorted(pc.unique(scores["k"].drop_null()).to_pylist()):
         for group in groups(queries, scores.filter(pc.equal(scores["k"], k))):

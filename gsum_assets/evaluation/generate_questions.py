@@ -97,11 +97,6 @@ def generate_questions(
 ) -> Result:
     """Generate personas, their tasks, and questions for each task, in three rounds.
 
-    Returns
-    -------
-    Result
-        Rows of `generated_questions` ordered by id.
-
     Raises
     ------
     QuestionError

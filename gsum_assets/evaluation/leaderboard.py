@@ -35,8 +35,6 @@ def leaderboard(
 
     Parameters
     ----------
-    grouped : values to compare.
-    comparisons : rows of `comparisons` over the same values.
     seconds : from question to answer, by method and question.
     """
     p_values = {

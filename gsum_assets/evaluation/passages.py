@@ -10,13 +10,7 @@ from gsum_assets.pipeline.tables import TABLES
 
 @dataclass(frozen=True)
 class Passage:
-    """A text to read.
-
-    Attributes
-    ----------
-    node_id, node_kind, document_id, position, text : as in `contexts`.
-    score : higher is better.
-    """
+    """A text to read, with columns of `contexts`; a higher score is better."""
 
     node_id: str
     node_kind: str

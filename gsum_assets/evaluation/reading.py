@@ -33,8 +33,6 @@ def reading_rows(
 
     Parameters
     ----------
-    questions : rows of `queries` by id.
-    read : see `Family.read`.
     count_tokens : returns the number of word pieces of each text.
 
     Yields

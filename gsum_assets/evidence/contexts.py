@@ -45,7 +45,6 @@ def adaptive_contexts(
 
     Parameters
     ----------
-    queries : `query_id`, `document_id` and `text`.
     chunks : the table `chunks` of the corpus; texts are read of passages that are shown.
     """
     places = chunks.columns(["chunk_id", "document_id", "n_tokens"])

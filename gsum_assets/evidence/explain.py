@@ -24,12 +24,6 @@ def reasons(
     """Return the strongest reasons for each chosen passage, as "best sentence +0.21".
 
     A feature is replaced by its mean in all passages and all its forms at once.
-
-    Parameters
-    ----------
-    scaled, edges : inputs of the model.
-    probabilities : its probabilities, `(n,)`.
-    chosen : rows of the passages.
     """
     near = within_reach(chosen, edges, model.n_layers)
     places = np.searchsorted(near, chosen)
@@ -48,12 +42,7 @@ def reasons(
 
 
 def explained(probabilities: pa.Table, contexts: pa.Table) -> str:
-    """Return the passages that were read with their probabilities and reasons, as text.
-
-    Parameters
-    ----------
-    probabilities, contexts : rows of `evidence.probabilities` and `contexts` of one question.
-    """
+    """Return the passages that were read with their probabilities and reasons, as text."""
     judged = {row["chunk_id"]: row for row in probabilities.to_pylist()}
     read = contexts.sort_by("rank").to_pylist()
     total = sum(row["probability"] for row in judged.values())

@@ -38,7 +38,6 @@ class Question:
 
     Attributes
     ----------
-    text : the question itself, in which speakers are named.
     terms : words of the search text, as BM25 counts them.
     vector : unit vector of the search text, `(dim,)`.
     """
@@ -74,12 +73,7 @@ def signals(
 def own_features(
     scope: Scope, question: Question, signal_of: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """Return the features `OWN` of all passages, `(n, len(OWN))`.
-
-    Parameters
-    ----------
-    signal_of : the result of `signals`.
-    """
+    """Return the features `OWN` of all passages, `(n, len(OWN))`."""
     speaker = np.array(
         [0.0 if passage is None else named(passage, question.text) for passage in scope.sentences]
     )

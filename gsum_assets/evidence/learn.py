@@ -33,7 +33,6 @@ class Lessons(NamedTuple):
 
     Attributes
     ----------
-    data : `MARKED` or `SIMULATED`.
     texts : the questions as they were asked, `(n_questions,)`.
     evidence : ids of passages by question.
     """
@@ -172,12 +171,7 @@ def with_probable(examples: Sequence[Example], network: Network) -> list[Example
 def learnt(
     examples: Sequence[Example], packaged: Network, settings: TrainingSettings, data: str
 ) -> Learnt:
-    """Return the packaged network, trained further if that helps on held-out documents.
-
-    Parameters
-    ----------
-    examples : of marked or simulated questions, by `data`.
-    """
+    """Return the packaged network, trained further if that helps on held-out documents."""
     usable = [example for example in examples if example.is_evidence.any()]
     n = len(usable)
     if n < settings.least_questions:
@@ -218,12 +212,7 @@ def _too_few(n: int, data: str, settings: TrainingSettings) -> str:
 def model_rows(
     learning: Learnt, documents: set[str], settings: TrainingSettings, embedding_model: str
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of `evidence.model` (one) and `evidence.training_log`.
-
-    Parameters
-    ----------
-    documents : those that the examples are from.
-    """
+    """Return the rows of `evidence.model` (one) and `evidence.training_log`."""
     is_own = learning.data != PACKAGED
     row = {
         "data": learning.data,

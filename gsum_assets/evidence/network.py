@@ -23,7 +23,6 @@ class Model(ABC):
 
     Attributes
     ----------
-    names : names of the features, `(n_features,)`.
     mean, deviation : of each feature over the training questions, `(n_features,)`.
     weights : arrays by name.
     """
@@ -54,7 +53,6 @@ class Model(ABC):
 
         Parameters
         ----------
-        scaled : the result of `scaled`.
         edges : the result of `edges_of`; empty for a model without messages.
         """
 

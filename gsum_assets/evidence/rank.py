@@ -30,10 +30,8 @@ class Judged(NamedTuple):
     Attributes
     ----------
     number : of the question, from 0.
-    scope : the passages that are judged.
     documents : the document of each, `(n,)`.
     features : `(n, n_features)`.
-    latency_s : time to compute them.
     """
 
     number: int
@@ -68,8 +66,6 @@ def rank(
 
     Parameters
     ----------
-    sentences : of all passages.
-    texts : the questions as they were asked, `(n_questions,)`.
     model : reads the features of `NAMES`.
     n_candidates : passages judged beside their neighbours, in a scope with more.
     prose : model for scopes without speakers; None: `model`.

@@ -70,12 +70,7 @@ def train(
     names: Sequence[str],
     recipe: Recipe,
 ) -> Network:
-    """Return networks trained from `n_seeds` seeds.
-
-    Parameters
-    ----------
-    names : names of the features, `(n_features,)`.
-    """
+    """Return networks trained from `n_seeds` seeds."""
     rows = np.concatenate([example.features for example in examples])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-6
     untrained = Network(names, mean, deviation, {})

@@ -65,12 +65,7 @@ def load_model(name: str, file: Path | None = None) -> Model:
 
 
 def save_models(models: Mapping[str, Model], file: Path, data: str) -> None:
-    """Write models by name to one file.
-
-    Parameters
-    ----------
-    data : what they were trained on.
-    """
+    """Write models by name to one file."""
     from safetensors.numpy import save_file
 
     arrays: dict[str, np.ndarray] = {}

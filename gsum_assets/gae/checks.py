@@ -46,12 +46,7 @@ def not_over_smoothed(embeddings: pa.Table) -> Finding:
 
 
 def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that clusterings have each passage of their level once, and name clusters by members.
-
-    Parameters
-    ----------
-    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
-    """
+    """Check that clusterings have each passage of their level once, and name clusters by members."""
     passages = _passages(chunks)
     passage_rows = _rows_of(clusters, "passage_id", passages)
     by_name = list(_by_name(clusters))
@@ -90,12 +85,7 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that no chosen clustering puts over half of the passages in one cluster, or each alone.
-
-    Parameters
-    ----------
-    chunks : `chunk_id`, `document_id` and `position` of the whole corpus.
-    """
+    """Check that no chosen clustering puts over half of the passages in one cluster, or each alone."""
     levels = _passages(chunks)["level"].to_pylist()
     # Clusters of documents with weight 0 are unused; clusters of chunks still define topics.
     counts = pc.or_(pc.equal(clusterings["level"], "node"), pc.greater(clusterings["weight"], 0))

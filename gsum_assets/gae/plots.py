@@ -85,12 +85,7 @@ def clusters_picture(
 
     Parameters
     ----------
-    embeddings : finite embeddings of the passages, `(n, dim)`.
-    clusters : cluster of each passage, numbered from 0, largest first, `(n,)`.
-    names : names of the passages, `(n,)`.
-    title : title of the plot, such as corpus and clustering.
     silhouette : silhouette of the clustering, -1 to 1, or None.
-    what : plural noun for the passages, such as documents or chunks.
     """
     if not len(clusters):
         return empty_figure(f"{title}: no {what}")
@@ -243,13 +238,7 @@ def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
 
 @as_png
 def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Plot the loss by epoch on a logarithmic scale, a line for each level.
-
-    Parameters
-    ----------
-    losses : loss of each epoch from 1, by level.
-    title : title of the plot, such as the corpus.
-    """
+    """Plot the loss by epoch on a logarithmic scale, a line for each level."""
     curves = {name: np.asarray(values, float) for name, values in losses.items() if len(values)}
     seen = np.concatenate([np.empty(0), *curves.values()])
     seen = seen[np.isfinite(seen) & (seen > 0)]

@@ -33,10 +33,6 @@ def training_helps(ranks: pa.Table) -> Finding:
 
     The reciprocal ranks of each question's source among the chunks are compared. The check passes
     if nothing was trained or the questions are too few to show a difference.
-
-    Parameters
-    ----------
-    ranks : rows of `gor.source_ranks` of one method.
     """
     unseen = ranks.filter(pc.invert(ranks["is_learnt"]))
     examined = f"{count(unseen.num_rows, 'question')} of documents not learnt from"

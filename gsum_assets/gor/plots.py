@@ -42,14 +42,7 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> "Figure":
 
     Parameters
     ----------
-    nodes : rows of `gor.record_nodes` of one document.
     edges : rows of `gor.record_edges`; edges with an end outside of `nodes` are not drawn.
-    title : title of the plot, such as the document's name.
-
-    Raises
-    ------
-    ValueError
-        If the nodes belong to several documents.
     """
     documents = sorted(set(nodes["document_id"].to_pylist()))
     if len(documents) > 1:
@@ -122,7 +115,6 @@ def training_curves(log: pa.Table, title: str) -> "Figure":
     ----------
     log : rows of `gor.training_log` of one model, in any order. A term that an ablation leaves out
         (null, or 0 throughout) gets no panel.
-    title : title of the plot, such as corpus and variant.
     """
     if log.num_rows == 0:
         return empty_figure(f"{title}: no epochs yet")

@@ -42,16 +42,6 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     The first two do not apply to a word that may name several persons: if titles or longer names
     differ, or if a distinguishing title, as in "Mr Lin", does not occur with "Mei Lin". All rules
     use the whole corpus, so that a new document may undo a merge.
-
-    Parameters
-    ----------
-    mentions : name_key, name, type, chunk_id, document_id, model of `graphrag.entity_mentions`.
-    chunks : chunk_id and text of the same corpus.
-
-    Returns
-    -------
-    pa.Table
-        Rows of `graphrag.aliases` by name_key, the same for any order of either table.
     """
     names = mentioned_names(mentions)
     homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]

@@ -13,13 +13,7 @@ _MOST_CITED = 10  # chunks per finding, plus one for each entity that these do n
 
 
 class Citations:
-    """The entities and chunks that support findings.
-
-    Parameters
-    ----------
-    entities : rows of `graphrag.entities`.
-    chunks : `chunk_id` and `document_id` of the corpus.
-    """
+    """The entities and chunks that support findings."""
 
     def __init__(self, elements: Elements, entities: pa.Table, chunks: pa.Table) -> None:
         columns = (entities[name].to_pylist() for name in ("entity_id", "name_key", "chunk_ids"))

@@ -44,12 +44,7 @@ class Community:
 def communities(
     entities: pa.Table, relationships: pa.Table, settings: CommunitySettings
 ) -> pa.Table:
-    """Return the rows of `graphrag.communities`, ordered by number.
-
-    Parameters
-    ----------
-    entities, relationships : rows of these tables, in any order.
-    """
+    """Return the rows of `graphrag.communities`, ordered by number."""
     entity_of = {row["entity_id"]: row for row in entities.to_pylist()}
     related = relationships.select(["relationship_id", "source_id", "target_id", "weight"])
     edges = sorted(
@@ -88,13 +83,7 @@ def communities(
 def split_components(
     entity_ids: Sequence[str], edges: Sequence[Edge], settings: CommunitySettings
 ) -> list[Community]:
-    """Return the communities of all levels, by level, then largest first, then by first member.
-
-    Parameters
-    ----------
-    entity_ids : ids of the entities, sorted.
-    edges : edges, sorted, each pair once.
-    """
+    """Return the communities of sorted entities, by level, largest first, then by first member."""
     with_parents: list[tuple[Community, int]] = []  # with the parent's index in this list
     for component, inside in _components(entity_ids, edges):
         _split(component, inside, settings, 0, -1, with_parents)

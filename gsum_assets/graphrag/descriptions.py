@@ -20,7 +20,6 @@ class Described:
 
     Attributes
     ----------
-    name : name in the prompt.
     texts : distinct descriptions, in reading order.
     usage : tokens and calls of the requests.
     problem : why they were not merged but joined; empty if they were.

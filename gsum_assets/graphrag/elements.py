@@ -17,7 +17,6 @@ class Element:
 
     Attributes
     ----------
-    text : text for the prompt.
     size : length of the text, word pieces.
     entity_ids : entities that it is about.
     chunk_ids : chunks that support it; each mentions at least one of these entities.

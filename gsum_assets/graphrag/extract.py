@@ -34,8 +34,6 @@ class ChunkGraph:
 
     Attributes
     ----------
-    chunk : row of `chunks`.
-    entities, relationships, claims : rows of the tables of mentions.
     failures : items left out of malformed replies.
     """
 
@@ -125,15 +123,6 @@ def extract(
 
     The requests of each round are sent for all chunks together; a chunk whose last round had
     nothing new, or failed, gets no further ones. Valid items of malformed replies are kept.
-
-    Parameters
-    ----------
-    chunks : chunk_id, document_id, position, text of one corpus, in any order.
-
-    Returns
-    -------
-    Result
-        Rows ordered by document, chunk and position.
     """
     schema = extraction_schema(tuple(settings.entity_types), settings.claims)
     columns = ["chunk_id", "document_id", "position", "text"]

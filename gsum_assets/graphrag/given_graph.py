@@ -67,7 +67,6 @@ class Given:
     Attributes
     ----------
     entities : entities by name_key, of homonyms with their sense; sorted.
-    relationships : relationships, sorted by their ends.
     failures : a line for each file with invalid rows.
     """
 
@@ -111,14 +110,8 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
 
     Parameters
     ----------
-    chunks : chunk_id, document_id, position, text of one corpus, in any order.
     is_whole : whether these are all chunks of the corpus; only then are rows without a chunk
         reported.
-
-    Returns
-    -------
-    Result
-        Rows ordered by document, chunk and name.
     """
     order = [("document_id", "ascending"), ("position", "ascending")]
     columns = ["chunk_id", "document_id", "position", "text"]

@@ -94,11 +94,6 @@ AnyRow = TypeVar("AnyRow", bound=Row)
 def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow], list[str]]:
     """Return the valid rows of a file, and a line on the others if there are any.
 
-    Parameters
-    ----------
-    folder : the corpus folder.
-    name : path of the file, relative to the folder.
-
     Raises
     ------
     CorpusError

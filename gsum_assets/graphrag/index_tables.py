@@ -20,8 +20,6 @@ class Seen:
 
     Attributes
     ----------
-    community_id : id of the community.
-    rating : rating of the report.
     text : the whole report, or its findings from one document.
     """
 

@@ -25,11 +25,6 @@ class Around:
 
     By default chunks have half of the prompt, reports 15%, and entities and relationships the rest;
     space that one kind leaves is used by the next.
-
-    Parameters
-    ----------
-    vectors : embedding of each question by query_id, `(dim,)`.
-    max_words : length of an answer, words.
     """
 
     def __init__(

@@ -19,11 +19,10 @@ _Links = list[dict[int, float]]
 def louvain(edges: Sequence[Edge], resolution: float) -> list[list[str]]:
     """Return a partition of a graph by modularity: connected sets of nodes, each sorted.
 
-    The result is the same for every order of edges.
+    The result is the same for every order of edges; each pair of nodes has one.
 
     Parameters
     ----------
-    edges : edges, each pair once, without loops.
     resolution : higher gives more and smaller communities.
     """
     names = sorted({end for edge in edges for end in edge[:2]})

@@ -54,16 +54,6 @@ def partial_answers(
     """Request an answer to each question from each pack of its passages from `model`.
 
     A question whose passages all fit into its final prompt has no partial answers (ours).
-
-    Parameters
-    ----------
-    contexts : rows of `contexts`, one context a question.
-    max_words : length of the final answer, words.
-
-    Returns
-    -------
-    Result
-        Rows of `graphrag.partial_answers` ordered by its key.
     """
     sizes = lengths(pc.unique(contexts["text"]).to_pylist(), count_tokens)
     sent, rows, failures = [], [], []
@@ -113,11 +103,6 @@ def reduced_contexts(
     Parameters
     ----------
     partial : rows of `graphrag.partial_answers`; a question without any keeps its contexts.
-
-    Returns
-    -------
-    pa.Table
-        Rows of `graphrag.reduced_contexts` ordered by its key.
     """
     answers: dict[str, list[dict]] = {}
     for row in partial.to_pylist():
@@ -138,10 +123,6 @@ def passages_behind(contexts: pa.Table, partial: pa.Table, reduced: pa.Table) ->
 
     These are the passages of the packs whose partial answers are in its prompt, or all passages if
     they fit into the prompt themselves.
-
-    Parameters
-    ----------
-    partial, reduced : rows of `graphrag.partial_answers` and `graphrag.reduced_contexts`.
     """
     kept_ids = {row["node_id"] for row in reduced.to_pylist() if row["text"]}
     read: dict[str, set[str]] = {}

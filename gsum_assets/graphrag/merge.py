@@ -57,16 +57,6 @@ def merge_entities(
 
     The type is the most frequent one, ties by alphabet; all types are kept as variants. Several
     descriptions are merged by `model`.
-
-    Parameters
-    ----------
-    mentions, relationship_mentions, aliases : rows of these tables of one corpus, those of a
-        document in reading order.
-
-    Returns
-    -------
-    Result
-        Rows ordered by entity_id.
     """
     entity_of = entity_finder(aliases)
     gathered: dict[str, _Entity] = defaultdict(_Entity)
@@ -117,11 +107,6 @@ def merge_relationships(
     """Return one row of `graphrag.relationships` for each pair of entities, in either direction.
 
     Mentions between two names of one entity are left out. Parameters are those of `merge_entities`.
-
-    Returns
-    -------
-    Result
-        Rows ordered by relationship_id.
     """
     entity_of = entity_finder(aliases)
     entity_row_of = {row["entity_id"]: row for row in entities.to_pylist()}

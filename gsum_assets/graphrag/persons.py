@@ -85,13 +85,7 @@ class PersonName(NamedTuple):
 
 
 def take_apart(name: str, key: str) -> PersonName:
-    """Return a parsed name.
-
-    Parameters
-    ----------
-    name : the name as written.
-    key : `name_key` of the name.
-    """
+    """Return a parsed name."""
     titles, bare = set(), key
     while match := _TITLE.match(bare):
         titles.add(_SPELLINGS.get(match[1], match[1]))

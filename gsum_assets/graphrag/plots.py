@@ -34,14 +34,7 @@ _BETWEEN, _MOST_BETWEEN = "#d2d2d2", 120  # relationships: more would hide the c
 
 
 class _Drawing(NamedTuple):
-    """Content of the plot.
-
-    Attributes
-    ----------
-    names, degrees : names and degrees of the entities, `(n,)`.
-    communities : community of each entity, 0 the largest, `(n,)`.
-    weights : weights of relationships, symmetric, 0 for none, `(n, n)`.
-    """
+    """Content of the plot."""
 
     names: Sequence[str]
     degrees: np.ndarray
@@ -58,11 +51,6 @@ def communities_picture(
     Each has a cell, a style and its 15 most connected entities, whose size grows with their degree;
     strongly related communities are adjacent. Between communities the 120 heaviest relationships
     are shown; communities of one entity are shown only if there are no others.
-
-    Parameters
-    ----------
-    communities, entities, relationships : rows of these tables of a corpus, in any order.
-    title : title of the plot, such as 'tales: largest communities'.
     """
     top = communities.filter(pc.equal(communities["level"], 0)).sort_by("number")
     if not top.num_rows:

@@ -66,13 +66,7 @@ passages say nothing about it. Add nothing from elsewhere. {_MATERIAL}\
 
 
 def example(types: Collection[str], other: str, claims: bool) -> str:
-    """Return the example reply in the prompt `EXTRACT`.
-
-    Parameters
-    ----------
-    types : types that entities may have.
-    other : type of all other entities.
-    """
+    """Return the example reply in the prompt `EXTRACT`."""
 
     def entity(name: str, kind: str, description: str) -> dict:
         kind = kind if kind in types else other

@@ -21,13 +21,7 @@ _DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
 def rank(
     variant: str, collection: Collection, questions: Questions, index: Index, n_entities: int
 ) -> pa.Table:
-    """Return the rows of the table `rankings` for one method.
-
-    Parameters
-    ----------
-    collection, questions : with embeddings.
-    n_entities : number of nearest entities of a local answer.
-    """
+    """Return the rows of the table `rankings` for one method."""
     chosen = VARIANTS[variant]
 
     def build(scope: Collection) -> Retriever:

@@ -49,13 +49,7 @@ class _Written:
 
 
 class Reporter:
-    """Writer of the reports of a corpus.
-
-    Parameters
-    ----------
-    elements : elements of the corpus.
-    citations : support of findings.
-    """
+    """Writer of the reports of a corpus."""
 
     def __init__(
         self,
@@ -85,10 +79,6 @@ class Reporter:
         """Return the reports of all communities, written from the deepest level up.
 
         The report of a single entity is its description, without a request.
-
-        Parameters
-        ----------
-        communities : rows of `graphrag.communities`.
         """
         levels: dict[int, list[dict]] = defaultdict(list)
         for row in communities.sort_by("number").to_pylist():

@@ -16,13 +16,7 @@ _SIZE = "max_tokens"
 
 
 def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
-    """Check that line chunks of each size are slices of their documents that cover all text.
-
-    Parameters
-    ----------
-    line_chunks : `max_tokens`, `document_id`, `start`, `end` and `text`.
-    documents : `document_id` and `text`, of the same buckets.
-    """
+    """Check that line chunks of each size are slices of their documents that cover all text."""
     wrong, n_wrong = [], 0
     for size in sorted(pc.unique(line_chunks[_SIZE]).to_pylist()) or [0]:
         rows = line_chunks.filter(pc.equal(line_chunks[_SIZE], size))
@@ -33,13 +27,7 @@ def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
 
 
 def pages_cover(pages: pa.Table, documents: pa.Table) -> Finding:
-    """Check that pages are slices of their documents that cover all text.
-
-    Parameters
-    ----------
-    pages : `document_id`, `start`, `end` and `text`.
-    documents : `document_id` and `text`.
-    """
+    """Check that pages are slices of their documents that cover all text."""
     paged = documents if pages.num_rows else documents.slice(0, 0)  # only ReadAgent has pages
     finding = pieces.cover_documents(pages, paged)
     return _fit(pages, paged, "page", finding.offenders, finding.n_wrong)

@@ -23,7 +23,6 @@ class Room:
     Parameters
     ----------
     most_reread : longest text to be read again, word pieces.
-    max_words : length of an answer, words.
     """
 
     def __init__(
@@ -50,13 +49,7 @@ class Room:
 
 
 class GraphContexts:
-    """Choice of the best nodes with their relations and facts, and of synopses, theirs first.
-
-    Parameters
-    ----------
-    searches : rows of `jerr.searches`.
-    nodes, edges, synopses, facts : rows of these tables of one size of line chunks.
-    """
+    """Choice of the best nodes with their relations and facts, and of synopses, theirs first."""
 
     def __init__(
         self,
@@ -117,13 +110,7 @@ class GraphContexts:
 
 
 def gist_contexts(pages: pa.Table, chunks: pa.Table, rankings: pa.Table, room: Room) -> Choose:
-    """Return the choice of the gists of ReadAgent: all, or the highest ranked ones that fit.
-
-    Parameters
-    ----------
-    pages : rows of `jerr.pages`.
-    chunks, rankings : passages of the corpus, and their rankings.
-    """
+    """Return the choice of the gists of ReadAgent: all, or the highest ranked ones that fit."""
     spans = pages.rename_columns({"page_id": "chunk_id"})
     page_of = Overlapping(chunks, spans).span_of
     gists = _by_document(

@@ -15,11 +15,6 @@ class BloomFilter:
 
     The bits of a key are derived from two hashes (Kirsch and Mitzenmacher, 2006).
 
-    Parameters
-    ----------
-    n_bits : size of the filter.
-    n_hashes : number of bits per key.
-
     Raises
     ------
     ValueError

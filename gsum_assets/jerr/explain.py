@@ -17,14 +17,7 @@ def explained(
     contexts: pa.Table,
     edges: pa.Table,
 ) -> str:
-    """Return the trace of one question as text.
-
-    Parameters
-    ----------
-    keywords, searches, look_ups, contexts : rows of `jerr.keywords`, `jerr.searches`,
-        `jerr.look_ups` and `jerr.reread_contexts` of the question.
-    edges : rows of `jerr.edges`, which the best path follows.
-    """
+    """Return the trace of one question as text."""
     visited = searches.sort_by("place").to_pylist()
     lines = [
         *(

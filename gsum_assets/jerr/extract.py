@@ -32,15 +32,6 @@ def extract(
 
     Elements with equal keys count once; relations that do not join two different elements of the
     synopsis are dropped; the names of relations are cut to three words.
-
-    Parameters
-    ----------
-    synopses : rows of `jerr.synopses`.
-
-    Returns
-    -------
-    Result
-        Rows of `OUTPUT_TABLES`, ordered by document, position of the line chunk, and position.
     """
     ordered = synopses.sort_by([("document_id", "ascending"), ("position", "ascending")])
     chunks = ordered.to_pylist()

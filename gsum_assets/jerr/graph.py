@@ -70,16 +70,6 @@ def graph_of(elements: pa.Table, facts: pa.Table, relations: pa.Table, merges: p
     if its synopsis has the node as an element and the fact names one of the node's written forms.
     The result does not depend on the order of rows or of line chunks in a document.
 
-    Parameters
-    ----------
-    elements, facts, relations, merges : rows of `jerr.elements`, `jerr.atomic_facts`,
-        `jerr.relations` and `jerr.merges` for one size of line chunks, in any order.
-
-    Returns
-    -------
-    Graph
-        Tables ordered by their keys.
-
     Raises
     ------
     ValueError

@@ -20,11 +20,6 @@ def ask_keywords(queries: pa.Table, model: LanguageModel, prompts: Prompts = PRO
 
     The prompt has the retrieval text of the question, and the options of a multiple choice. If
     there is no valid reply, the keywords are the question's own words.
-
-    Returns
-    -------
-    Result
-        Rows of `jerr.keywords` ordered by question.
     """
     questions = queries.sort_by("query_id").to_pylist()
     replies = model.complete(

@@ -22,12 +22,7 @@ from gsum_assets.retrieval.words import Words
 def ranked_lines(
     queries: pa.Table, line_chunks: pa.Table, words: Words
 ) -> Mapping[str, Sequence[str]]:
-    """Return the line chunks in each question's scope, best first by BM25.
-
-    Parameters
-    ----------
-    line_chunks : rows of `jerr.line_chunks` of one size.
-    """
+    """Return the line chunks in each question's scope, best first by BM25."""
     ordered = [("document_id", "ascending"), ("position", "ascending")]
     rows = line_chunks.sort_by(ordered).select(["chunk_id", "document_id", "text"]).to_pylist()
     questions: dict[str | None, list[dict]] = defaultdict(list)

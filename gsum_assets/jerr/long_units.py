@@ -35,9 +35,6 @@ class Unit:
     Attributes
     ----------
     unit_id : hash of its chunks.
-    position : index in the document, from 0.
-    start, end : first character in the document's text, and one past the last.
-    text : the document's text from `start` to `end`.
     """
 
     unit_id: str
@@ -54,10 +51,6 @@ def long_units(documents: pa.Table, chunks: pa.Table, settings: LongSettings) ->
 
     The overlap of neighbouring chunks counts twice, so units tend to be too short rather than too
     long; a chunk longer than `unit_tokens` is one unit.
-
-    Parameters
-    ----------
-    documents, chunks : rows of these tables, in any order.
 
     Returns
     -------
@@ -115,7 +108,6 @@ class LongUnits:
 
     Parameters
     ----------
-    collection : a scope, with embeddings.
     unit_of : unit_id of each chunk_id; it may have chunks outside of the scope.
 
     Raises
@@ -149,13 +141,7 @@ class LongUnits:
 def rank_units(
     collection: Collection, questions: Questions, units: Sequence[Unit], settings: LongSettings
 ) -> pa.Table:
-    """Return the rows of `rankings`: chunks by their units, documents by their best unit.
-
-    Parameters
-    ----------
-    collection, questions : with embeddings.
-    units : of the same chunks.
-    """
+    """Return the rows of `rankings`: chunks by their units, documents by their best unit."""
     unit_of = {chunk_id: unit.unit_id for unit in units for chunk_id in unit.chunk_ids}
     depth = ranking_depth(units, settings)
     return rank_questions(lambda scope: LongUnits(scope, unit_of), questions, collection, depth)

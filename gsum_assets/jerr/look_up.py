@@ -32,15 +32,6 @@ def look_ups(
 
     They are numbered in reading order, followed by nodes of the graph. Invalid numbers are ignored.
     A question without a valid reply has no row, and nothing is read again for it.
-
-    Parameters
-    ----------
-    contexts : rows of `contexts`, one context a question.
-
-    Returns
-    -------
-    Result
-        Rows of `jerr.look_ups` ordered by question.
     """
     pending = []
     for question in questions_with_passages(contexts, queries):

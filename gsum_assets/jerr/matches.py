@@ -111,13 +111,7 @@ class Scope:
 
 
 class SearchSpace:
-    """The graph of a corpus, and the texts with which keywords are matched.
-
-    Parameters
-    ----------
-    nodes, edges, line_chunks : rows of one size of `jerr.nodes`, `jerr.edges`, `jerr.line_chunks`.
-    words : splits texts into terms.
-    """
+    """The graph of a corpus, and the texts with which keywords are matched."""
 
     def __init__(
         self, nodes: pa.Table, edges: pa.Table, line_chunks: pa.Table, words: Words

@@ -29,13 +29,7 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
 
     Parameters
     ----------
-    elements : chunk_id, element and element_key of `jerr.elements`, in any order.
     near_bits : of 64; 0: only equal keys are merged.
-
-    Returns
-    -------
-    pa.Table
-        Rows of `jerr.merges` without max_tokens, by element.
     """
     forms = _mentioned(elements, "element", "element_key")
     counted = _mentioned(elements, "element_key")

@@ -14,10 +14,6 @@ def chunks_by_nodes(searches: pa.Table) -> Mapping[str, Sequence[str]]:
 
     The best line chunk of each node comes first, in the order of nodes, then the second of each
     node, and so on.
-
-    Parameters
-    ----------
-    searches : rows of `jerr.searches`.
     """
     turns: dict[str, list[tuple[int, int, str]]] = {}
     columns = (searches[n].to_pylist() for n in ("query_id", "place", "chunk_ids"))

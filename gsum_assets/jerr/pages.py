@@ -46,8 +46,6 @@ class _Reader:
 
     Attributes
     ----------
-    row : row of `documents`.
-    units : units of the document, in order.
     ends : end of each page so far, as a number of units.
     open_ends : possible ends of the current page, ascending; empty at the end of the document.
     """
@@ -102,15 +100,6 @@ def paginate(
     passage, then each paragraph after which it may end. Without a valid reply, the page ends at the
     last of these. The requests of each round are sent for all documents together. A page no longer
     than a gist is its own gist; a page without a valid reply has none.
-
-    Parameters
-    ----------
-    documents : rows of `documents`, in any order.
-
-    Returns
-    -------
-    Result
-        Rows of `jerr.pages` ordered by document and position.
     """
     ordered = documents.select(["document_id", "text"]).sort_by("document_id").to_pylist()
     readers = [_Reader(row, list(_units(row["text"], settings.max_words))) for row in ordered]

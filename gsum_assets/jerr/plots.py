@@ -45,13 +45,7 @@ _Point = tuple[float, float]
 
 
 class _Layout(NamedTuple):
-    """Layout of the graph: `positions` of nodes from the lower left corner, in inches.
-
-    Attributes
-    ----------
-    step : distance between two layers.
-    width, height : size of the plot below its heading.
-    """
+    """Layout of the graph: `positions` of nodes from the lower left corner, in inches."""
 
     positions: Mapping[str, _Point]
     step: float
@@ -101,11 +95,6 @@ def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> "Figure":
 
     Edges lead from left to right; the size of nodes and width of edges grow with the number of
     their synopses. Names and relations are written where there is room.
-
-    Parameters
-    ----------
-    nodes, edges : rows of `jerr.nodes` and `jerr.edges` of one size of line chunks, in any order.
-    title : title of the plot, such as the corpus.
     """
     if not nodes.num_rows:
         return empty_figure(f"{title}: no node")

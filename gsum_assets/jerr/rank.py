@@ -21,12 +21,6 @@ def rank_by_lines(
 
     Within a line chunk passages are ordered by dense retrieval; those in none of the found line
     chunks come last.
-
-    Parameters
-    ----------
-    collection, questions : with embeddings.
-    chunks, line_chunks : passages of the corpus, and line chunks of one size.
-    ranked : line chunks of each question, best first.
     """
     span_of = Overlapping(chunks, line_chunks).span_of
     return rank_questions(

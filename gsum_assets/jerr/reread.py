@@ -29,13 +29,7 @@ def reread(
 
     Parameters
     ----------
-    look_ups : rows of `jerr.look_ups`.
     texts : line chunks and pages by id.
-    max_words : length of an answer, words.
-
-    Returns
-    -------
-    Rows of `jerr.reread_contexts` ordered by its key.
     """
     named = dict(zip(*(look_ups[n].to_pylist() for n in ("query_id", "chunk_ids")), strict=True))
     rows: list[dict] = []

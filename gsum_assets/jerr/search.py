@@ -28,7 +28,6 @@ class Found:
     Attributes
     ----------
     nodes : visited nodes, best first.
-    scores : scores of the nodes.
     visits, rewards : number of simulations through each node and their total reward; None without
         simulations.
     path : path with the best reward.
@@ -49,17 +48,7 @@ def search(
     settings: SearchSettings,
     words: Words,
 ) -> pa.Table:
-    """Search the graph for every question within its scope.
-
-    Parameters
-    ----------
-    keywords : rows of `jerr.keywords`.
-
-    Returns
-    -------
-    pa.Table
-        Rows of `jerr.searches` ordered by question and place.
-    """
+    """Search the graph for every question within its scope."""
     keywords_of = dict(
         zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True)
     )

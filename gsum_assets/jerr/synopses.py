@@ -26,15 +26,6 @@ def synopses(
 
     A line chunk that is no longer than a synopsis is its own synopsis, without a request. A line
     chunk without a valid reply has no row.
-
-    Parameters
-    ----------
-    line_chunks : rows of `jerr.line_chunks`.
-
-    Returns
-    -------
-    Result
-        Rows of `jerr.synopses` ordered by document and position.
     """
     order = [("document_id", "ascending"), ("position", "ascending")]
     chunks = line_chunks.sort_by(order).to_pylist()

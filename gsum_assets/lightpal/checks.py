@@ -37,13 +37,7 @@ def _rows_with(is_wrong: np.ndarray, lists: pa.ChunkedArray) -> np.ndarray:
 
 
 def are_passages(candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that passages and candidates exist, differ, and are equally many for all passages.
-
-    Parameters
-    ----------
-    candidates : all columns but `similarities`.
-    chunks : `chunk_id` and `document_id` of the whole corpus.
-    """
+    """Check that passages and candidates exist, differ, and are equally many for all passages."""
     unknown, own, wrong, uneven = [], [], [], []
     for level, rows, passages in _by_level(candidates, chunks):
         shown, lists = rows.select(_PASSAGE), rows["candidates"]
@@ -122,14 +116,7 @@ def finite(scores: pa.Table) -> Finding:
 
 
 def join_candidates(edges: pa.Table, candidates: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that edges lead to candidates, in scope 'document' within it, each with a weight.
-
-    Parameters
-    ----------
-    edges : all columns.
-    candidates : `level`, `passage_id` and `candidates`.
-    chunks : `chunk_id` and `document_id` of the whole corpus.
-    """
+    """Check that edges lead to candidates, in scope 'document' within it, each with a weight."""
     documents = indices_of(chunks["document_id"], pc.unique(chunks["document_id"]))
     stray, leave, unweighted = [], [], []
     for level, rows, passages in _by_level(edges, chunks):

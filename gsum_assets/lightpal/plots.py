@@ -38,7 +38,6 @@ class _Drawing(NamedTuple):
 
     Attributes
     ----------
-    names : names of the passages, `(n_shown,)`.
     weights : edge weights, symmetric, `(n_shown, n_shown)`.
     communities : community of each passage, 0 the largest, `(n_shown,)`.
     """
@@ -54,12 +53,6 @@ def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> "Fig
 
     Passages joined by heavy edges are close together and coloured by community (Louvain); their
     size grows with their degree. Of a large graph the passages around its hubs are shown.
-
-    Parameters
-    ----------
-    edges : rows of `lightpal.passage_edges` of one corpus, in any order.
-    chunks : `chunk_id`, `document_id` and `position` of all chunks of the corpus.
-    title : title of the plot, such as the corpus.
     """
     ids, names, what = _passages(chunks)
     weights = _walked(edges, ids, "document" if what == "documents" else "node")

@@ -29,14 +29,7 @@ _MIN_ROWS = 8  # rows of space, so that few bars stay thin
 
 @as_png
 def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> "Figure":
-    """Plot two panels: chunks by length in word pieces, and by document.
-
-    Parameters
-    ----------
-    chunks : rows of `chunks`.
-    limit : longest chunk allowed, word pieces; marked.
-    title : title of the plot, such as the corpus.
-    """
+    """Plot two panels: chunks by length in word pieces, and by document."""
     if chunks.num_rows == 0:
         return empty_figure(f"{title}: no chunks")
     counts = Counter(chunks["document_id"].to_pylist())

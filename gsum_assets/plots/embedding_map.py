@@ -31,11 +31,6 @@ def embedding_map(embeddings: pa.Table, title: str) -> "Figure":
 
     A large collection is shown by a sample of 1,000: the chunks of the smallest ids, which are
     hashes, so that the same chunks always give the same picture.
-
-    Parameters
-    ----------
-    embeddings : rows of `chunk_embeddings`.
-    title : title of the plot, such as the corpus.
     """
     if embeddings.num_rows == 0:
         return empty_figure(f"{title}: no chunks")

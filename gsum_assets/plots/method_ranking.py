@@ -38,7 +38,6 @@ def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
     Parameters
     ----------
     kinds : methods with their rows of `leaderboard`, by kind of question.
-    title : title of the plot, such as corpus and split.
     """
     kinds = {kind: methods for kind, methods in kinds.items() if methods}
     if not kinds:

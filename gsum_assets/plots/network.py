@@ -38,15 +38,7 @@ def tsne_layout(data: np.ndarray, perplexity: float, **how: Any) -> np.ndarray:
 def draw_edges(
     axes: "Axes", positions: np.ndarray, ends: np.ndarray, colours: Any, **how: Any
 ) -> None:
-    """Draw straight lines between points.
-
-    Parameters
-    ----------
-    positions : positions of the points, `(n, 2)`.
-    ends : source and target of each edge, `(n_edges, 2)`.
-    colours : a colour for all edges, or one for each.
-    how : properties of the lines.
-    """
+    """Draw straight lines between points."""
     from matplotlib.collections import LineCollection
 
     axes.add_collection(LineCollection(list(positions[ends]), colors=colours, **how))

@@ -27,13 +27,7 @@ _COUNTS = 1.9  # inches, width of the text on the right
 
 
 def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
-    """Plot how often the answer shown first won, and how often the order changed the winner.
-
-    Parameters
-    ----------
-    bias : result of `gsum_assets.evaluation.judges.position_bias`.
-    title : title of the plot, such as corpus and judge.
-    """
+    """Plot how often the answer shown first won, and how often the order changed the winner."""
     rows = bias.slice(0, _MOST).to_pylist()
     if not rows:
         return empty_figure(f"{title}: no verdicts")

@@ -53,7 +53,6 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     ----------
     methods : methods with their rows of `leaderboard` for one kind of question.
     costs : rows of `costs`; those of the stage 'query' are shown, as the mean over its questions.
-    title : title of the plot, such as corpus and kind of question.
     """
     metric = _first_metric(methods)
     paid = {row["method"]: row for row in costs if row["stage"] == "query" and row["n"]}
@@ -72,7 +71,6 @@ def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> "Figur
     ----------
     methods : methods with their rows of `leaderboard` for one kind of question.
     curves : rows of `curves` of the same kind of question and one split.
-    title : title of the plot, such as corpus and kind of question.
     """
     metric = _first_metric(methods)
     shown = [

@@ -33,7 +33,6 @@ def score_spread(scores: pa.Table, title: str) -> "Figure":
     Parameters
     ----------
     scores : rows of `scores` of one method; values from 0 to 1.
-    title : title of the plot, such as corpus and method.
     """
     metrics = [m for m in main_metrics(scores["metric"].to_pylist()) if is_share(m)]
     if not metrics:

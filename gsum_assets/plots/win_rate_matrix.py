@@ -48,8 +48,6 @@ def win_rate_matrix_figure(
 
     Parameters
     ----------
-    win_rates : rows of `win_rates`.
-    title : title of the plot, such as the corpus.
     criterion : criterion to show; None: all, each in a small panel of at most 8 methods.
     """
     rows = win_rates.to_pylist()

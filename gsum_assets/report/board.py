@@ -63,7 +63,6 @@ class Board:
     Attributes
     ----------
     ranked : methods, best first, with their rows of `leaderboard` by metric.
-    n : number of questions.
     by : the metric that methods are ranked and compared by.
     main, rest : the main metrics, and the other ones.
     """

@@ -46,7 +46,6 @@ def equal_form_batches(
 
     Parameters
     ----------
-    lengths, full_length : see `run_lengths`.
     batch_tokens : maximum number of tokens in a batch, padding included; a longer window runs
         alone.
     """

@@ -54,7 +54,6 @@ class LocalEmbedder:
     precision : of weights and activations; vectors are float32 in any case.
     window_tokens : content tokens of a window, without special tokens and prefix.
     pooling : method that combines token vectors; None: the method that the model declares.
-    query_prefix, passage_prefix : text before each query or passage; None: as the model declares.
     query_model : encoder of queries; None: the query encoder of a pair recognized by its name
         (Dragon, DPR), else `model` itself.
     device : "auto" uses the GPU where there is one.

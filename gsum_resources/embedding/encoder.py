@@ -37,16 +37,7 @@ _BATCH_TOKENS_PER_THREAD = 1024
 
 
 class TextEncoder:
-    """A transformer with its tokenizer and settings; weights are loaded on first use.
-
-    Parameters
-    ----------
-    name : "packaged", a folder or a hub id.
-    precision : of weights and activations.
-    pooling : pooling method; None: the method that the model declares.
-    device : "auto", "cpu" or "cuda".
-    threads : number of torch threads on the CPU; None: the physical cores available to the process.
-    """
+    """A transformer with its tokenizer and settings; weights are loaded on first use."""
 
     def __init__(
         self,

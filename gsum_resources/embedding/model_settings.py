@@ -53,8 +53,6 @@ class ModelSettings:
     Attributes
     ----------
     pooling : method that combines token vectors into a text's vector.
-    query_prefix, passage_prefix : text before each query, or before each window of a passage.
-    dimension : length of a vector.
     max_tokens : maximum input of the model, special tokens included.
     model_type : architecture as the configuration names it.
     pad_id : token that pads short windows; masked, so that it changes no vector.
@@ -74,7 +72,6 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
 
     Parameters
     ----------
-    folder : folder of the model's files.
     name : name given by the user; its last segment is searched in `KNOWN_MODELS`.
     pooling : overrides the pooling that the files declare.
 

@@ -36,11 +36,6 @@ class OpenAICompatibleEmbedder:
     repeatedly. The vector of a text is the mean of its windows' vectors, weighted by their bytes,
     normalized to unit length. The windows of a text depend on the text alone.
 
-    Parameters
-    ----------
-    settings : model and `max_tokens`.
-    endpoint : server of these settings.
-
     Attributes
     ----------
     tokens_read : tokens processed so far, as counted by the server, or estimated at four bytes

@@ -49,14 +49,6 @@ class LocalTokenEmbedder:
     The precision is fixed to float32: on a QMSum meeting the F1 scores differed from the package by
     1.4e-3 in bfloat16 and by 1.6e-4 in float16 (1.0e-4 with only matrix products in float16), at
     2.5 times the speed.
-
-    Attributes
-    ----------
-    model : "packaged" (all-MiniLM-L6-v2), a folder, or an id on the Hugging Face hub.
-    layer : number of the layer whose output is returned, from 1, the package's `num_layers`; None
-        is the last.
-    device : "auto" uses the GPU where there is one.
-    threads : number of torch threads on the CPU; None: the physical cores available to the process.
     """
 
     model: str = PACKAGED

@@ -55,8 +55,6 @@ class ExtractiveModel:
 
     Parameters
     ----------
-    embedder : embeds sentences and questions.
-    settings : settings of summaries; the defaults were tuned on the QMSum training meetings.
     cache_size : number of sentence vectors kept in memory (20,000 of 384 dimensions take 31 MB).
     """
 

@@ -41,7 +41,6 @@ class Window:
 
     Attributes
     ----------
-    model : name of the model, for messages.
     count : the model's tokenizer, or the bound.
     context : maximum number of tokens of prompt and reply together; None: unknown and unlimited.
     """
@@ -117,13 +116,7 @@ def window_of(
     endpoint: Callable[[], "Endpoint"] | None = None,
     folder: Path | None = None,
 ) -> Window:
-    """Return the context window of a model, from its settings, its server or its folder.
-
-    Parameters
-    ----------
-    endpoint : returns the server of a served model; None: no request may be sent.
-    folder : folder of a local model.
-    """
+    """Return the context window of a model, from its settings, its server or its folder."""
     context = settings.context_tokens or None
     served = settings.backend == "openai_compatible"
     if context is None and served and endpoint:
@@ -200,13 +193,7 @@ def tokenizer_at(path: str, table: str) -> CountTokens:
 
 
 class ServerTokenizer:
-    """Counts tokens by the server of a model: vLLM, llama.cpp, or its Python binding.
-
-    Parameters
-    ----------
-    endpoint : client of the server.
-    settings : settings of the model.
-    """
+    """Counts tokens by the server of a model: vLLM, llama.cpp, or its Python binding."""
 
     def __init__(self, endpoint: "Endpoint", settings: LlmSettings) -> None:
         self._endpoint = endpoint

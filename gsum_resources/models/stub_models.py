@@ -136,14 +136,8 @@ class StubEmbedder:
 
     Parameters
     ----------
-    identity : identity of the model that it replaces.
-    usd_per_million_tokens : price of that model.
     embedder : computes the vectors, which are truncated or padded with zeros.
     dimension : dimension of the real model's vectors in the memo.
-
-    Attributes
-    ----------
-    tokens_read : estimated number of tokens.
     """
 
     def __init__(
@@ -168,18 +162,7 @@ class StubEmbedder:
 
 
 class StubScorer:
-    """A `PassageScorer` that replaces a language model.
-
-    Parameters
-    ----------
-    settings : settings of the model that it replaces.
-    identity : identity of that model.
-    scorer : computes the scores.
-
-    Attributes
-    ----------
-    tokens_read : estimated number of tokens.
-    """
+    """A `PassageScorer` that replaces a language model."""
 
     is_pairwise = True
 

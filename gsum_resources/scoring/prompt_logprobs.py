@@ -70,11 +70,6 @@ class ServedScorer:
     the first of the candidate. Blank texts get NaN, and so does a pair that the server rejects; the
     reason is logged.
 
-    Parameters
-    ----------
-    settings : model and `max_tokens`.
-    endpoint : server of these settings.
-
     Attributes
     ----------
     tokens_read : tokens processed so far, as counted by the server, or estimated at four bytes

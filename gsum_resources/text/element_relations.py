@@ -39,7 +39,6 @@ def relate_elements(
     Parameters
     ----------
     elements : phrases of the text, matched regardless of number, case and endings.
-    sentences : sentences of the text.
     importance : `(n_sentences,)` in 0..1; the most important sentence gives the relation.
 
     Returns

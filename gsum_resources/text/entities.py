@@ -48,8 +48,6 @@ def extract_entities(
 
     Parameters
     ----------
-    sentences : sentences of one passage.
-    importance : `(n_sentences,)` in 0..1.
     limit : maximum number of entities; names come before common nouns of equal weight.
 
     Returns

@@ -19,7 +19,6 @@ def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: 
 
     Parameters
     ----------
-    sentences : sentences of one passage.
     importance : `(n_sentences,)` in 0..1; selects facts if there are more than `limit`.
     limit : maximum number of facts.
 

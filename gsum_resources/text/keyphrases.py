@@ -33,7 +33,6 @@ def keyphrases(
 
     Parameters
     ----------
-    sentences : sentences of one or several passages.
     importance : `(n_sentences,)` in 0..1, such as the centrality; None weights all equally.
     """
     importance = np.ones(len(sentences)) if importance is None else importance

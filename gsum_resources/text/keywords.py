@@ -17,11 +17,6 @@ def keywords(sentences: Sequence[Sentence], limit: int = 10) -> list[str]:
 
     Those of questions come first, before those of statements.
 
-    Parameters
-    ----------
-    sentences : sentences of a question, or of any text.
-    limit : maximum number of keywords.
-
     Returns
     -------
     list of str

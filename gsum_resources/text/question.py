@@ -32,8 +32,6 @@ def write_question(
 
     Parameters
     ----------
-    sentences : sentences of the passage.
-    importance : `(n_sentences,)` in 0..1.
     temperature : spread of the choice of phrases; 0 selects the best, whatever the seed.
     seed : seed of that choice.
 

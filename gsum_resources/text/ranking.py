@@ -13,7 +13,6 @@ def centrality(vectors: np.ndarray, threshold: float = 0.2) -> np.ndarray:
 
     Parameters
     ----------
-    vectors : unit vectors, `(n_sentences, dim)`.
     threshold : cosine below which two sentences count as unrelated.
 
     Returns

@@ -48,7 +48,6 @@ class Reading:
     ----------
     sentences : in document order as far as the passages determine it.
     vectors : unit vectors of the sentences, `(n_sentences, dim)`.
-    question : the original question.
     aspects : unit vectors of the question's aspects, `(n_aspects, dim)`; no rows for a question
         without content words, which requests everything.
     """

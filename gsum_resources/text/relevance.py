@@ -17,7 +17,6 @@ def helpfulness(reading: Reading, best: int = 3) -> float:
 
     Parameters
     ----------
-    reading : sentences, vectors and question.
     best : number of sentences whose similarity is averaged.
 
     Returns

@@ -10,10 +10,6 @@ from gsum_resources.text.speech import names_speaker
 def render_sentences(sentences: Sequence[Sentence]) -> str:
     """Return speech with one line per turn (`Marketing: …`, or "– "), or prose as a paragraph.
 
-    Parameters
-    ----------
-    sentences : in the order to show them.
-
     Returns
     -------
     str

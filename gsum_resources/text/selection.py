@@ -95,12 +95,9 @@ def select_sentences(
 
     Parameters
     ----------
-    sentences : the candidates, in document order.
     vectors : unit vectors, `(n_sentences, dim)`, to detect equal sentences.
     wanted : the result of `relevance_factor`, or None for a question that requests everything.
-    centrality : `(n_sentences,)` in 0..1.
     max_words : requested length, speakers' names included.
-    settings : weights of sentences.
 
     Returns
     -------

@@ -33,9 +33,7 @@ def choose_sentences(
 
     Parameters
     ----------
-    reading : sentences, vectors and question.
     max_words : requested length; exceeded by `selection.slack` at most.
-    settings : defaults tuned on the QMSum training meetings.
     probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; sentences of
         likely passages are preferred. None if unknown; without effect on a question that requests
         everything.

@@ -51,13 +51,7 @@ class _Caption:
 
 
 def convert_captions(content: bytes) -> Converted:
-    """Return captions as a transcript, one line "Name: text" per turn, with the captions' times.
-
-    Raises
-    ------
-    ConversionError
-        If they cannot be read or have no text.
-    """
+    """Return captions as a transcript, one line "Name: text" per turn, with the captions' times."""
     captions = _without_repeats(_captions(decoded_text(content).strip("\ufeff \t\n")))
     speech = [spoken for caption in captions for spoken in _speech_of(caption)]
     if not speech:

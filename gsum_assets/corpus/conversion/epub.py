@@ -21,17 +21,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 
 def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converted:
-    """Return the chapters of a book as Markdown, in reading order.
-
-    Parameters
-    ----------
-    report : called with the number of chapters read, and of all chapters.
-
-    Raises
-    ------
-    ConversionError
-        If the file is damaged or encrypted, or has no text.
-    """
+    """Return the chapters of a book as Markdown, in reading order."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             rootfile = _xml(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)

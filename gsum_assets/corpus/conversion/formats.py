@@ -58,7 +58,10 @@ FORMATS = {
 
 
 class ConversionError(Exception):
-    """Error for a file that cannot be converted; the message has reason and remedy."""
+    """Error for a file that cannot be converted; the message has reason and remedy.
+
+    Every converter raises it if a file is damaged, encrypted, of another type, or has no text.
+    """
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,7 @@ _PLAIN = ["a", "img", "b", "strong", "i", "em", "u", "code", "kbd", "samp", "sub
 
 
 def convert_html(content: bytes) -> Converted:
-    """Return the main text of a web page as Markdown.
-
-    Raises
-    ------
-    ConversionError
-        If its characters cannot be decoded, or it has no text.
-    """
+    """Return the main text of a web page as Markdown."""
     page = html_to_markdown(decoded(content))
     if not page.text:
         raise ConversionError("the page has no text; save the page as shown in your browser")
@@ -40,13 +34,7 @@ def convert_html(content: bytes) -> Converted:
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Return the text of a page, decoded by byte order mark, `charset`, declaration, or detection.
-
-    Raises
-    ------
-    ConversionError
-        If it is no text.
-    """
+    """Return the text of a page, decoded by mark, `charset`, declaration, or detection."""
     from bs4.dammit import EncodingDetector
 
     unmarked, by_mark = EncodingDetector.strip_byte_order_mark(content)

@@ -34,11 +34,6 @@ def convert_latex(content: bytes) -> Converted:
     r"""Return a LaTeX file as Markdown: sections as headings, mathematics as it was written.
 
     Macros that the file defines are not expanded, and files that it inputs are not read.
-
-    Raises
-    ------
-    ConversionError
-        If it is not LaTeX or has no text.
     """
     from pylatexenc.latex2text import LatexNodes2Text
 

@@ -15,13 +15,7 @@ _MESSAGE = re.compile(rb"^From [^\n]*\d{4}[^\n]*\n", re.MULTILINE)  # begins a m
 
 
 def convert_eml(content: bytes) -> Converted:
-    """Return a message as Markdown: subject as heading, sender, recipients, date, text.
-
-    Raises
-    ------
-    ConversionError
-        If it is not a message or has no text.
-    """
+    """Return a message as Markdown: subject as heading, sender, recipients, date, text."""
     message = cast(EmailMessage, email.message_from_bytes(content, policy=default))
     subject = _header(message, "Subject")
     if not any(_header(message, name) for name in (*_HEADERS, "Subject")):
@@ -37,13 +31,7 @@ def convert_eml(content: bytes) -> Converted:
 
 
 def convert_mbox(content: bytes) -> Converted:
-    """Return all messages of a mailbox, one after the other.
-
-    Raises
-    ------
-    ConversionError
-        If it has no message.
-    """
+    """Return all messages of a mailbox, one after the other."""
     normalized = content.replace(b"\r\n", b"\n")
     begins = list(_MESSAGE.finditer(normalized))
     starts = [begin.end() for begin in begins]

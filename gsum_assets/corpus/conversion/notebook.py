@@ -17,11 +17,6 @@ def convert_notebook(content: bytes) -> Converted:
     """Return the cells of a notebook as Markdown, code in fences; outputs are not read.
 
     Cells are numbered where no Markdown cell has a heading.
-
-    Raises
-    ------
-    ConversionError
-        If it is not a notebook or has no text.
     """
     try:
         notebook = json.loads(decoded_text(content))

@@ -32,13 +32,7 @@ _UNREAD = frozenset(
 
 
 def convert_odt(content: bytes) -> Converted:
-    """Return an OpenDocument text as Markdown, headings by their outline level.
-
-    Raises
-    ------
-    ConversionError
-        If the file is encrypted or damaged, or has no text.
-    """
+    """Return an OpenDocument text as Markdown, headings by their outline level."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if b"encryption-data" in archive.read("META-INF/manifest.xml"):

@@ -15,13 +15,7 @@ _BREAK = "\n\n"
 
 
 def convert_docx(content: bytes) -> Converted:
-    """Return a Word file as Markdown; headings are those of its styles.
-
-    Raises
-    ------
-    ConversionError
-        If the file is encrypted or damaged, or has no text.
-    """
+    """Return a Word file as Markdown; headings are those of its styles."""
     import mammoth
 
     properties = _open(content, "Word", "word/document.xml")
@@ -39,17 +33,7 @@ def convert_docx(content: bytes) -> Converted:
 
 
 def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converted:
-    """Return a PowerPoint file as Markdown: each slide's title as a heading, and its notes.
-
-    Parameters
-    ----------
-    report : called with the number of slides read, and of all slides.
-
-    Raises
-    ------
-    ConversionError
-        If the file is encrypted or damaged, or has no text.
-    """
+    """Return a PowerPoint file as Markdown: each slide's title as a heading, and its notes."""
     from pptx import Presentation
 
     title = _open(content, "PowerPoint", "ppt/presentation.xml")

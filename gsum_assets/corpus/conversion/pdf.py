@@ -15,17 +15,7 @@ _PAGE_BREAK = "\n\n"
 
 
 def convert_pdf(content: bytes, report: Callable[[int, int], None]) -> Converted:
-    """Return the text of a PDF file, page after page.
-
-    Parameters
-    ----------
-    report : called with the number of pages read, and of all pages.
-
-    Raises
-    ------
-    ConversionError
-        If the file is encrypted or damaged, or has no text (a scan).
-    """
+    """Return the text of a PDF file, page after page."""
     import pypdfium2
 
     try:

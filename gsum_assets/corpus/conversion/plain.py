@@ -5,13 +5,7 @@ from gsum_assets.corpus.decoding import NotTextError, decode
 
 
 def decoded_text(content: bytes) -> str:
-    """Return the characters of a text file, with LF as line end and without NUL.
-
-    Raises
-    ------
-    ConversionError
-        If it is not text.
-    """
+    """Return the characters of a text file, with LF as line end and without NUL."""
     try:
         text, _ = decode(content)
     except NotTextError as error:

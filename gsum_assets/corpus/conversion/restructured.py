@@ -36,11 +36,6 @@ def convert_rst(content: bytes) -> Converted:
 
     The content of directives and roles that only Sphinx knows is kept as text; other files that it
     includes are not read.
-
-    Raises
-    ------
-    ConversionError
-        If it is not text or has none.
     """
     from docutils.core import publish_string
 

@@ -12,13 +12,7 @@ _EMPTY_HEADING = re.compile(r"^#+[ \t]*$", re.MULTILINE)
 
 
 def convert_rtf(content: bytes) -> Converted:
-    """Return an RTF file as Markdown; headings are the paragraphs with an outline level.
-
-    Raises
-    ------
-    ConversionError
-        If it is not RTF or has no text.
-    """
+    """Return an RTF file as Markdown; headings are the paragraphs with an outline level."""
     from striprtf.striprtf import rtf_to_text
 
     if not content.lstrip().startswith(b"{\\rtf"):

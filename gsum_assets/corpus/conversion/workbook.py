@@ -9,17 +9,7 @@ from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 
 
 def convert_workbook(content: bytes, report: Callable[[int, int], None]) -> Converted:
-    """Return the rows of all sheets as lines of a Markdown table, formulas by their stored values.
-
-    Parameters
-    ----------
-    report : called with the number of sheets read, and of all sheets.
-
-    Raises
-    ------
-    ConversionError
-        If the file is encrypted or damaged, or has no text.
-    """
+    """Return the rows of all sheets as a Markdown table, formulas by their stored values."""
     from python_calamine import CalamineWorkbook
 
     lines: list[str] = []

@@ -33,8 +33,6 @@ class Benchmark:
 
     Attributes
     ----------
-    title : title of the corpus.
-    kind : kind of the documents.
     expects : description of the expected source, for messages.
     read : function that reads a folder or file.
     settings : further tables of `corpus.toml`, as TOML.

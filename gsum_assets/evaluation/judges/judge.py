@@ -34,7 +34,6 @@ def judge_answers(
 
     Parameters
     ----------
-    queries : rows of `queries` of one corpus.
     summaries, read : rows of several methods, with column `method`, in any order; `read` has the
         texts that the answers were written from: `contexts`, or a method's refined contexts.
 

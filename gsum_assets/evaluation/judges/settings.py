@@ -61,12 +61,7 @@ class JudgesSettings(BaseModel):
 
 
 def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
-    """Return why nothing is judged, or None.
-
-    Parameters
-    ----------
-    model_identity : identity of the judging model. `extractive` quotes sentences and cannot judge.
-    """
+    """Return why nothing is judged, or None."""
     if not settings.methods:
         return (
             "no methods are named to be judged; name them in corpus.toml, table [judges]: "
