@@ -208,9 +208,8 @@ def _pack(
 def _words(pieces: Pieces, first: int, end: int, max_tokens: int) -> _Units:
     """Return the words among pieces `first` to `end`; overlong words are split into pieces."""
     starts = first + np.flatnonzero(pieces.begins_word[first:end])
-    starts = np.union1d([first], starts).astype(
-        int
-    )  # `begins_word` may be false at the start of a line
+    # `begins_word` may be false at the start of a line
+    starts = np.union1d([first], starts).astype(int)
     sizes = np.diff(np.append(starts, end))
     too_long = [
         starts[i] + np.flatnonzero(pieces.separable[starts[i] : starts[i] + sizes[i]])

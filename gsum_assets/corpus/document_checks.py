@@ -31,22 +31,41 @@ def none_rejected(rejected: pa.Table, corpus: str) -> Finding:
     return Finding(checked, problem, len(rows), first)
 
 
-def cover_documents(chunks: pa.Table, documents: pa.Table) -> Finding:
-    """Check that chunks are slices of their documents and leave out nothing but blanks."""
-    checked = f"{count(chunks.num_rows, 'chunk')} of {count(documents.num_rows, 'document')}"
+def cover_documents(
+    chunks: pa.Table, documents: pa.Table, noun: str = "chunk", asset: str = "chunks"
+) -> Finding:
+    """Check that chunks are slices of their documents and leave out nothing but blanks.
+
+    Parameters
+    ----------
+    chunks : rows with `document_id`, `start`, `end` and `text`; with `max_tokens`, those of each
+        size must cover the documents.
+    """
+    checked = f"{count(chunks.num_rows, noun)} of {count(documents.num_rows, 'document')}"
     texts = dict(
         zip(documents["document_id"].to_pylist(), documents["text"].to_pylist(), strict=True)
     )
-    wrong = list(_wrong_chunks(chunks, texts)) + list(_gaps(chunks, texts))
+    wrong = []
+    for of_size, rows in _by_size(chunks):
+        mismatches = (*_wrong_chunks(rows, texts), *_gaps(rows, texts))
+        wrong += [of_size | mismatch for mismatch in mismatches]
     if not wrong:
         return Finding(checked)
-    first = wrong[0]
+    where = ", ".join(f"{name} {value!r}" for name, value in list(wrong[0].items())[:-1])
     problem = (
-        f"{checked}: {count(len(wrong), 'mismatch', 'mismatches')} of chunks and documents (first: "
-        f"document '{first['document_id']}', character {first['character']}: {first['what']}); "
-        "materialize chunks again"
+        f"{checked}: {count(len(wrong), 'mismatch', 'mismatches')} of {noun}s and documents "
+        f"(first: {where}: {wrong[0]['what']}); materialize {asset} again"
     )
     return Finding(checked, problem, len(wrong), wrong[:SHOWN])
+
+
+def _by_size(chunks: pa.Table) -> Iterator[tuple[dict, pa.Table]]:
+    """Yield the chunks of each `max_tokens` with it, or all if they have none."""
+    if "max_tokens" not in chunks.column_names or not chunks.num_rows:
+        yield {}, chunks
+        return
+    for size in sorted(pc.unique(chunks["max_tokens"]).to_pylist()):
+        yield {"max_tokens": size}, chunks.filter(pc.equal(chunks["max_tokens"], size))
 
 
 def _wrong_chunks(chunks: pa.Table, texts: dict[str, str]) -> Iterator[dict]:

@@ -12,12 +12,7 @@ from typing import TypeVar
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.document_ids import TEXT_SUFFIXES, file_title, ids_of_files, plain_id
 from gsum_assets.corpus.find import about_broken_link
-from gsum_assets.corpus.listing import (
-    ListedFile,
-    list_files,
-    open_regular,
-    shown_name,
-)
+from gsum_assets.corpus.listing import ListedFile, list_files, open_regular, shown_name
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import PIECE, Record, too_large
 from gsum_assets.corpus.table_files import TABLE_SUFFIXES, is_table, records_of, table_suffix

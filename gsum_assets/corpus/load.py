@@ -203,11 +203,7 @@ def take_records(records: Iterable[Record], settings: CorpusSettings, convert: C
         except (_UnusableError, ConversionError) as reason:
             rejected.append(
                 Rejected(
-                    record.document_id,
-                    record.file,
-                    record.line,
-                    str(reason),
-                    record.is_other_type,
+                    record.document_id, record.file, record.line, str(reason), record.is_other_type
                 )
             )
         else:

@@ -54,9 +54,7 @@ def documents(
 
 
 def changed_since(
-    store: ParquetStore,
-    listed: Mapping[Partition, str],
-    read: Sequence[SourceDocument],
+    store: ParquetStore, listed: Mapping[Partition, str], read: Sequence[SourceDocument]
 ) -> dict[Partition, str]:
     """Return the partitions of the listing that differ from what was read, with new versions.
 

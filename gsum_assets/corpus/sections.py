@@ -29,11 +29,7 @@ def is_markdown(suffix: str) -> bool:
 
 
 def sections_of(
-    document_id: str,
-    text: str,
-    suffix: str,
-    page_starts: Sequence[int],
-    labels: Sequence[str] = (),
+    document_id: str, text: str, suffix: str, page_starts: Sequence[int], labels: Sequence[str] = ()
 ) -> list[Section]:
     """Return the pages, slides, captions, rows or cells of a document, then its headings."""
     kind = FORMATS[suffix].mark if suffix in FORMATS else "page"

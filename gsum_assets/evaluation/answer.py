@@ -77,12 +77,7 @@ def answer_questions(
     replies = model.complete([request for request, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
     rows = [
-        {
-            "query_id": key[0],
-            "sample": key[1],
-            "text": reply.text,
-            **spent(reply),
-        }
+        {"query_id": key[0], "sample": key[1], "text": reply.text, **spent(reply)}
         for key, reply in answered
         if isinstance(reply, Completion)
     ]

@@ -63,9 +63,7 @@ def reading_rows(
 
 
 def _context_scores(
-    question: Mapping,
-    rows: Sequence[Mapping],
-    held: Mapping[str, Collection[tuple[str, str]]],
+    question: Mapping, rows: Sequence[Mapping], held: Mapping[str, Collection[tuple[str, str]]]
 ) -> dict[str, float]:
     units: dict[str, str | None] = {}  # chunk or text without one -> its document
     for row in rows:

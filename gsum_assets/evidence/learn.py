@@ -126,11 +126,7 @@ def simulated_questions(
 
 
 def examples_of(
-    lessons: Lessons,
-    collection: Collection,
-    sentences: pa.Table,
-    words: Words,
-    n_candidates: int,
+    lessons: Lessons, collection: Collection, sentences: pa.Table, words: Words, n_candidates: int
 ) -> list[Example]:
     """Return the questions over the passages of their scopes, as at ranking.
 

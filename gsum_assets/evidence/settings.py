@@ -60,9 +60,7 @@ class TrainingSettings(_Settings):
         "because it finds less evidence than the packaged weights (ours, `docs/evidence.md`)",
     )
     least_questions: int = Field(
-        default=20,
-        ge=2,
-        description="questions below which the packaged weights are kept (ours)",
+        default=20, ge=2, description="questions below which the packaged weights are kept (ours)"
     )
     most_questions: int = Field(
         default=1000,

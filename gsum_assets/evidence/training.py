@@ -65,11 +65,7 @@ Learn = Callable[[Sequence[Example]], Judge]
 """Learns from questions to judge others."""
 
 
-def train(
-    examples: Sequence[Example],
-    names: Sequence[str],
-    recipe: Recipe,
-) -> Network:
+def train(examples: Sequence[Example], names: Sequence[str], recipe: Recipe) -> Network:
     """Return networks trained from `n_seeds` seeds."""
     rows = np.concatenate([example.features for example in examples])
     mean, deviation = rows.mean(axis=0), rows.std(axis=0) + 1e-6
@@ -104,11 +100,7 @@ def trained(
     with torch_threads(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = EvidenceNetwork(
-            scaled[0].shape[1],
-            len(examples[0].edges),
-            recipe.hidden,
-            recipe.layers,
-            recipe.dropout,
+            scaled[0].shape[1], len(examples[0].edges), recipe.hidden, recipe.layers, recipe.dropout
         )
         if start is not None:
             network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in start.items()})

@@ -46,7 +46,7 @@ def not_over_smoothed(embeddings: pa.Table) -> Finding:
 
 
 def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that clusterings have each passage of their level once, and name clusters by members."""
+    """Check that clusterings have each passage of their level once; names are of members."""
     passages = _passages(chunks)
     passage_rows = _rows_of(clusters, "passage_id", passages)
     by_name = list(_by_name(clusters))
@@ -85,7 +85,7 @@ def every_passage_once(clusters: pa.Table, chunks: pa.Table) -> Finding:
 
 
 def not_degenerate(clusterings: pa.Table, chunks: pa.Table) -> Finding:
-    """Check that no chosen clustering puts over half of the passages in one cluster, or each alone."""
+    """Check that chosen clusterings do not join over half of the passages, nor leave each alone."""
     levels = _passages(chunks)["level"].to_pylist()
     # Clusters of documents with weight 0 are unused; clusters of chunks still define topics.
     counts = pc.or_(pc.equal(clusterings["level"], "node"), pc.greater(clusterings["weight"], 0))
@@ -208,7 +208,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "Embeddings differ: the mean cosine of two is at most 0.99.",
             lambda partition: not_over_smoothed(partition.rows()),
             warns=True,
-        ),
+        )
     ],
     "gae.clusters": [
         Check(
@@ -240,6 +240,6 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 partition.rows("chunks", _CHUNK_POSITIONS),
             ),
             warns=True,
-        ),
+        )
     ],
 }

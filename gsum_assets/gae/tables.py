@@ -185,10 +185,7 @@ TABLES = (
             "Each passage is one of its question's contexts, and longer than it only if it "
             "was edited.",
             "refined passage",
-            Rule(
-                lacks("query_id, node_id", "contexts"),
-                "are not among their question's contexts",
-            ),
+            Rule(lacks("query_id, node_id", "contexts"), "are not among their question's contexts"),
             Rule(
                 "tokens_after > tokens_before AND fate <> 'edited'",
                 "are longer though they were not edited",

@@ -8,10 +8,11 @@ import pyarrow as pa
 from gsum_assets.corpus.document_checks import UNIT_TOLERANCE
 from gsum_assets.graphrag.name_groups import SENSES
 from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.columns import check
 from gsum_assets.pipeline.finding import Finding, count, found
 from gsum_assets.pipeline.rules import as_check
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.table import Rule, TableCheck, lacks
+from gsum_resources.store.table import Rule, lacks
 
 _INVENTED = 0.5  # share of names absent from the text beyond which a model invents names
 _REASON = 200  # characters
@@ -65,32 +66,30 @@ _MERGED = """
     SELECT name_key, entity_id, rule, evidence_chunk_ids FROM "graphrag.aliases"
     WHERE rule <> 'own'
 """
-_NAMES_RESOLVE = TableCheck(
+_NAMES_RESOLVE = check(
     "names_resolve",
     "Every mentioned name has an entity; each entity has one own name, and others with "
     "evidence in existing chunks.",
     "name",
-    (
-        Rule(lacks("name_key", _NAMES), "have no mention"),
-        Rule(lacks("name_key", "graphrag.aliases"), "have no entity", "mentioned name", _NAMES),
-        Rule(
-            "n_own <> 1",
-            "have no own name, or several",
-            "entity|entities",
-            """
+    Rule(lacks("name_key", _NAMES), "have no mention"),
+    Rule(lacks("name_key", "graphrag.aliases"), "have no entity", "mentioned name", _NAMES),
+    Rule(
+        "n_own <> 1",
+        "have no own name, or several",
+        "entity|entities",
+        """
             SELECT entity_id, count(*) FILTER (rule = 'own') AS n_own FROM "graphrag.aliases"
             GROUP BY entity_id
             """,
-        ),
-        Rule("len(evidence_chunk_ids) = 0", "have no evidence", "merged name", _MERGED),
-        Rule(
-            lacks("chunk_id", "chunks"),
-            "are not existing chunks",
-            "piece of evidence|pieces of evidence",
-            f"SELECT name_key, rule, unnest(evidence_chunk_ids) AS chunk_id FROM ({_MERGED})",
-        ),
     ),
-    "name_key, entity_id",
+    Rule("len(evidence_chunk_ids) = 0", "have no evidence", "merged name", _MERGED),
+    Rule(
+        lacks("chunk_id", "chunks"),
+        "are not existing chunks",
+        "piece of evidence|pieces of evidence",
+        f"SELECT name_key, rule, unnest(evidence_chunk_ids) AS chunk_id FROM ({_MERGED})",
+    ),
+    shown="name_key, entity_id",
     blocking=True,
 )
 
@@ -100,31 +99,29 @@ _SAID = f"""
     JOIN "graphrag.aliases" a ON a.name_key = alias
 """
 _LISTED = 'SELECT entity_id, name, unnest(chunk_ids) AS chunk_id FROM "graphrag.entities"'
-_STAND_FOR_MENTIONS = TableCheck(
+_STAND_FOR_MENTIONS = check(
     "stand_for_mentions",
     "An entity lists the chunks that mention it, and has a description if one of them describes "
     "it.",
     "entity|entities",
-    (
-        Rule(
-            f"description = '' AND entity_id IN "
-            f"(SELECT entity_id FROM ({_SAID}) WHERE description <> '')",
-            "have no description though a chunk describes them",
-        ),
-        Rule(
-            lacks("entity_id, chunk_id", _SAID),
-            "do not mention it",
-            "chunk of an entity|chunks of entities",
-            _LISTED,
-        ),
-        Rule(
-            lacks("entity_id, chunk_id", _LISTED),
-            "have an entity that does not list their chunk",
-            "mention",
-            f"SELECT entity_id, chunk_id FROM ({_SAID})",
-        ),
+    Rule(
+        f"description = '' AND entity_id IN "
+        f"(SELECT entity_id FROM ({_SAID}) WHERE description <> '')",
+        "have no description though a chunk describes them",
     ),
-    "entity_id, name",
+    Rule(
+        lacks("entity_id, chunk_id", _SAID),
+        "do not mention it",
+        "chunk of an entity|chunks of entities",
+        _LISTED,
+    ),
+    Rule(
+        lacks("entity_id, chunk_id", _LISTED),
+        "have an entity that does not list their chunk",
+        "mention",
+        f"SELECT entity_id, chunk_id FROM ({_SAID})",
+    ),
+    shown="entity_id, name",
 )
 
 _ENDS = "least(source_id, target_id) AS one_id, greatest(source_id, target_id) AS other_id"
@@ -140,60 +137,57 @@ _MENTIONED = f"""
         JOIN "graphrag.aliases" t ON t.name_key = target
     ) WHERE source_id <> target_id
 """  # two names of one entity are not related
-_JOIN_ENTITIES = TableCheck(
+_JOIN_ENTITIES = check(
     "join_entities",
     "Each joins two entities, and its weight is its number of mentions; an entity's degree is the "
     "number of its relationships.",
     "relationship",
-    (
-        Rule(
-            " OR ".join(
-                lacks(end, "graphrag.entities", "entity_id") for end in ("source_id", "target_id")
-            ),
-            "have an end that is not an entity",
+    Rule(
+        " OR ".join(
+            lacks(end, "graphrag.entities", "entity_id") for end in ("source_id", "target_id")
         ),
-        Rule("source_id = target_id", "join an entity to itself"),
-        Rule(
-            f"""weight <> (
+        "have an end that is not an entity",
+    ),
+    Rule("source_id = target_id", "join an entity to itself"),
+    Rule(
+        f"""weight <> (
                 SELECT count(*) FROM ({_MENTIONED}) WHERE one_id = least(source_id, target_id)
                 AND other_id = greatest(source_id, target_id)
             )""",
-            "have a weight that is not the number of their mentions",
-        ),
-        Rule(
-            lacks("one_id, other_id", _JOINED),
-            "have entities that no relationship joins",
-            "mention",
-            _MENTIONED,
-        ),
-        Rule(
-            f"""degree <> (
+        "have a weight that is not the number of their mentions",
+    ),
+    Rule(
+        lacks("one_id, other_id", _JOINED),
+        "have entities that no relationship joins",
+        "mention",
+        _MENTIONED,
+    ),
+    Rule(
+        f"""degree <> (
                 SELECT count(*) FROM (
                     SELECT one_id AS end_id FROM ({_JOINED})
                     UNION ALL SELECT other_id FROM ({_JOINED})
                 ) WHERE end_id = entity_id
             )""",
-            "have a degree that is not the number of their relationships",
-            "entity|entities",
-            'SELECT entity_id, name, degree FROM "graphrag.entities"',
-            "materialize graphrag/entities and graphrag/relationships again",
-        ),
+        "have a degree that is not the number of their relationships",
+        "entity|entities",
+        'SELECT entity_id, name, degree FROM "graphrag.entities"',
+        "materialize graphrag/entities and graphrag/relationships again",
     ),
-    "relationship_id, source_id, target_id, weight",
+    shown="relationship_id, source_id, target_id, weight",
 )
 
 _MEMBERS = 'SELECT community_id, unnest(entity_ids) AS entity_id FROM "graphrag.communities"'
-_COVER_ENTITIES = TableCheck(
+_COVER_ENTITIES = check(
     "cover_entities",
     "Each level has every entity once; the children of a community have its entities; a "
     "community lists the relationships with both ends in it.",
     "member",
-    (
-        Rule(
-            "times <> 1",
-            "are not in each level exactly once",
-            "entity of a level|entities of levels",
-            """
+    Rule(
+        "times <> 1",
+        "are not in each level exactly once",
+        "entity of a level|entities of levels",
+        """
             SELECT level, entity_id, count(member) AS times
             FROM (SELECT level FROM "graphrag.communities" UNION SELECT 0)
             CROSS JOIN "graphrag.entities"
@@ -203,13 +197,13 @@ _COVER_ENTITIES = TableCheck(
             ) ON member = entity_id AND (depth = level OR depth < level AND is_leaf)
             GROUP BY level, entity_id
             """,
-        ),
-        Rule(lacks("entity_id", "graphrag.entities"), "are not entities"),
-        Rule(
-            "named IS NULL OR naming IS NULL",
-            "are named by their community or name it, but not both",
-            "part of a community|parts of communities",
-            """
+    ),
+    Rule(lacks("entity_id", "graphrag.entities"), "are not entities"),
+    Rule(
+        "named IS NULL OR naming IS NULL",
+        "are named by their community or name it, but not both",
+        "part of a community|parts of communities",
+        """
             FROM (
                 SELECT community_id, unnest(child_ids) AS child_id, true AS named
                 FROM "graphrag.communities"
@@ -218,12 +212,12 @@ _COVER_ENTITIES = TableCheck(
                 FROM "graphrag.communities" WHERE parent_id IS NOT NULL
             ) USING (community_id, child_id)
             """,
-        ),
-        Rule(
-            "in_community IS NULL OR in_part IS NULL",
-            "lie in the community or in a part of it, but not in both",
-            "member of a split community|members of split communities",
-            """
+    ),
+    Rule(
+        "in_community IS NULL OR in_part IS NULL",
+        "lie in the community or in a part of it, but not in both",
+        "member of a split community|members of split communities",
+        """
             FROM (
                 SELECT community_id, unnest(entity_ids) AS entity_id, true AS in_community
                 FROM "graphrag.communities" WHERE len(child_ids) > 0
@@ -232,12 +226,12 @@ _COVER_ENTITIES = TableCheck(
                 FROM "graphrag.communities" WHERE parent_id IS NOT NULL
             ) USING (community_id, entity_id)
             """,
-        ),
-        Rule(
-            "named IS NULL OR inside IS NULL",
-            "are named though an end lies outside, or are not named though both lie inside",
-            "relationship of a community|relationships of communities",
-            f"""
+    ),
+    Rule(
+        "named IS NULL OR inside IS NULL",
+        "are named though an end lies outside, or are not named though both lie inside",
+        "relationship of a community|relationships of communities",
+        f"""
             FROM (
                 SELECT community_id, unnest(relationship_ids) AS relationship_id, true AS named
                 FROM "graphrag.communities"
@@ -248,7 +242,6 @@ _COVER_ENTITIES = TableCheck(
                 JOIN ({_MEMBERS}) t ON t.entity_id = target_id AND t.community_id = s.community_id
             ) USING (community_id, relationship_id)
             """,
-        ),
     ),
     examined=_MEMBERS,
 )
@@ -263,28 +256,26 @@ _SUPPORTED = f"""
     FROM ({_CITED}) JOIN ({_ABOUT}) USING (community_id, position)
     SEMI JOIN ({_LISTED}) USING (entity_id, chunk_id)
 """
-_CITE_WHAT_SUPPORTS = TableCheck(
+_CITE_WHAT_SUPPORTS = check(
     "cite_what_supports",
     "Each finding cites existing chunks, each of which mentions one of its entities, and each of "
     "its entities is mentioned by one of them.",
     "finding",
-    (
-        Rule("len(chunk_ids) = 0", "cite no chunk"),
-        Rule(lacks("chunk_id", "chunks"), "do not exist", "cited chunk", _CITED),
-        Rule(
-            lacks("community_id, position, chunk_id", _SUPPORTED),
-            "mention no entity that their finding is about",
-            "cited chunk",
-            _CITED,
-        ),
-        Rule(
-            lacks("community_id, position, entity_id", _SUPPORTED),
-            "are mentioned by no chunk that the finding cites",
-            "entity of a finding|entities of findings",
-            _ABOUT,
-        ),
+    Rule("len(chunk_ids) = 0", "cite no chunk"),
+    Rule(lacks("chunk_id", "chunks"), "do not exist", "cited chunk", _CITED),
+    Rule(
+        lacks("community_id, position, chunk_id", _SUPPORTED),
+        "mention no entity that their finding is about",
+        "cited chunk",
+        _CITED,
     ),
-    "community_id, position, summary",
+    Rule(
+        lacks("community_id, position, entity_id", _SUPPORTED),
+        "are mentioned by no chunk that the finding cites",
+        "entity of a finding|entities of findings",
+        _ABOUT,
+    ),
+    shown="community_id, position, summary",
     remedy="materialize graphrag/community_reports and graphrag/findings again",
 )
 
@@ -292,24 +283,22 @@ _EMBEDDED = """
     SELECT 'entity' AS kind, entity_id AS item_id FROM "graphrag.entities"
     UNION ALL SELECT 'report', community_id FROM "graphrag.community_reports"
 """
-_FINITE = TableCheck(
+_FINITE = check(
     "finite",
     "Each entity and each report has one vector, finite and of unit length.",
     "vector",
-    (
-        Rule(
-            f"NOT abs(sqrt(list_inner_product(embedding, embedding)) - 1) <= {UNIT_TOLERANCE}",
-            "are not finite and of unit length",
-        ),
-        Rule(
-            lacks("kind, item_id", "graphrag.embeddings"),
-            "have no vector",
-            "entity or report|entities and reports",
-            _EMBEDDED,
-        ),
-        Rule(lacks("kind, item_id", _EMBEDDED), "belong to no entity or report"),
+    Rule(
+        f"NOT abs(sqrt(list_inner_product(embedding, embedding)) - 1) <= {UNIT_TOLERANCE}",
+        "are not finite and of unit length",
     ),
-    "kind, item_id",
+    Rule(
+        lacks("kind, item_id", "graphrag.embeddings"),
+        "have no vector",
+        "entity or report|entities and reports",
+        _EMBEDDED,
+    ),
+    Rule(lacks("kind, item_id", _EMBEDDED), "belong to no entity or report"),
+    shown="kind, item_id",
 )
 
 CHECKS: Mapping[str, Sequence[Check]] = {
@@ -329,7 +318,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
                 partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
             ),
             warns=True,
-        ),
+        )
     ],
     "graphrag.aliases": [as_check(_NAMES_RESOLVE)],
     "graphrag.entities": [as_check(_STAND_FOR_MENTIONS)],

@@ -95,10 +95,7 @@ def elements_of(
         {i: Element(texts[i], sizes[texts[i]], [i], row["chunk_ids"]) for i, row in row_of.items()},
         {
             i: Element(
-                joined[i],
-                sizes[joined[i]],
-                [row["source_id"], row["target_id"]],
-                row["chunk_ids"],
+                joined[i], sizes[joined[i]], [row["source_id"], row["target_id"]], row["chunk_ids"]
             )
             for i, row in related.items()
         },

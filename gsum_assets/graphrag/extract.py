@@ -114,10 +114,7 @@ class ChunkGraph:
 
 
 def extract(
-    chunks: pa.Table,
-    model: LanguageModel,
-    settings: ExtractionSettings,
-    prompts: Prompts = PROMPTS,
+    chunks: pa.Table, model: LanguageModel, settings: ExtractionSettings, prompts: Prompts = PROMPTS
 ) -> Result:
     """Extract entities, relationships and claims of each chunk by `model`, with gleanings.
 

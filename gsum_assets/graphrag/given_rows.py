@@ -24,9 +24,8 @@ from gsum_assets.graphrag.schemas import Name, Relationship
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.text.rendering import flat_text
 
-_CHUNK_ID = re.compile(
-    r"c[0-9a-f]{20}"
-)  # ids by `chunk.py`; those of Microsoft's package have 128 digits
+# ids by `chunk.py`; those of Microsoft's package have 128 digits
+_CHUNK_ID = re.compile(r"c[0-9a-f]{20}")
 _SHOWN = 3  # examples in a message
 
 
@@ -49,9 +48,7 @@ class Location:
 class Row(BaseModel):
     """Fields of the rows of both files."""
 
-    needs: ClassVar[
-        tuple[tuple[str, ...], ...]
-    ]  # required columns, each with its alternative names
+    needs: ClassVar[tuple[tuple[str, ...], ...]]  # required columns, by all of their names
     may_have: ClassVar[tuple[str, ...]] = ("text_unit_ids", "document_ids")
 
     description: _Description = ""

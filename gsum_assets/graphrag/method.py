@@ -21,14 +21,7 @@ from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import pc
 
-_INDEX = (
-    "entities",
-    "relationships",
-    "communities",
-    "community_reports",
-    "findings",
-    "embeddings",
-)
+_INDEX = ("entities", "relationships", "communities", "community_reports", "findings", "embeddings")
 """Arguments of `Index`, in order."""
 
 

@@ -205,10 +205,7 @@ class Reporter:
         return self._written(community, row | dict(NO_USAGE), [(entity.text, text, [entity])])
 
     def _written(
-        self,
-        community: dict,
-        row: dict,
-        supported: Sequence[tuple[str, str, Sequence[Element]]],
+        self, community: dict, row: dict, supported: Sequence[tuple[str, str, Sequence[Element]]]
     ) -> _Written:
         identity = {name: community[name] for name in ("community_id", "level")}
         findings = [

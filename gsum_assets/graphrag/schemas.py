@@ -33,8 +33,7 @@ Name = Annotated[str, AfterValidator(clean_name)]
 NameOrNone = Annotated[str, AfterValidator(_name_or_none)]
 # true and false without quotes are as good
 Status = Annotated[
-    Literal["true", "false", "suspected"],
-    BeforeValidator(lambda value: str(value).strip().lower()),
+    Literal["true", "false", "suspected"], BeforeValidator(lambda value: str(value).strip().lower())
 ]
 
 
@@ -60,8 +59,7 @@ class Claim(BaseModel):
     object: NameOrNone = Field(default="", description="The other entity; empty: none.")
     type: str = Field(default="", description="Kind of claim, one to three words.")
     status: Status = Field(
-        default="suspected",
-        description="true, false or suspected, as the text has it.",
+        default="suspected", description="true, false or suspected, as the text has it."
     )
     description: str = Field(description="The claim in one sentence.")
     start_date: str = Field(default="", description="Since when, as the text says; empty: unsaid.")

@@ -25,9 +25,7 @@ class ExtractionSettings(_Settings):
         description="types that an entity may have; 'other' is always added (2.2)",
     )
     gleanings: int = Field(
-        default=1,
-        ge=0,
-        description="further requests for missed items (2.2; the package: 1)",
+        default=1, ge=0, description="further requests for missed items (2.2; the package: 1)"
     )
     claims: bool = Field(default=True, description="also extract claims, in the same request (2.2)")
 

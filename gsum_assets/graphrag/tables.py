@@ -256,10 +256,7 @@ TABLES = (
             "in_range",
             "Helpfulness is 0 to 100.",
             "partial answer",
-            Rule(
-                "helpfulness NOT BETWEEN 0 AND 100",
-                "have a helpfulness that is not 0 to 100",
-            ),
+            Rule("helpfulness NOT BETWEEN 0 AND 100", "have a helpfulness that is not 0 to 100"),
             shown="query_id, pack, helpfulness",
         ),
     ),

@@ -11,18 +11,5 @@
    passages from which the answer is written (3.4). `explain.py`: the trace of an answer.
 7. `pages.py`: ReadAgent (arXiv 2402.09727); `long_units.py`: LongRAG (arXiv 2406.15319).
 
-Differences from the paper:
-
-- Facts, elements and relations of a synopsis are extracted in one request, not one for each pair.
-- A corpus has one graph; a question about a document searches its subgraph.
-- Keywords are matched in line chunks and names of nodes, not in synopses.
-- A path's reward counts each keyword once, discounted by its step, so that it is at most 1 and
-  short paths win; keywords are weighted by rarity.
-- Children are tried best first, their number limited by the node's visits; one simulation in four
-  takes a new path if there is one, so that a small graph is searched exhaustively.
-- Every node is a root of the search, those that match the question best first.
-- Among the best nodes those of different line chunks come first.
-- Besides PageRank, the ablation, there is Personalized PageRank from the matching nodes.
-- The prompt of ReadAgent shows the text that a page contains in any case as one passage, so that
-  each number is a possible pause.
+How this differs from the paper: docs/jerr.md.
 """

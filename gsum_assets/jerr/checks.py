@@ -4,89 +4,50 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gsum_assets.corpus import document_checks as pieces
+from gsum_assets.corpus.document_checks import cover_documents
 from gsum_assets.pipeline.check import Check
-from gsum_assets.pipeline.columns import ROUNDING
-from gsum_assets.pipeline.finding import SHOWN, Finding, count
+from gsum_assets.pipeline.columns import ROUNDING, check
+from gsum_assets.pipeline.finding import Finding
 from gsum_assets.pipeline.rules import as_check
-from gsum_resources.store.arrow import pc
-from gsum_resources.store.table import Rule, TableCheck, counts_up
-
-_SIZE = "max_tokens"
-
-
-def line_chunks_cover(line_chunks: pa.Table, documents: pa.Table) -> Finding:
-    """Check that line chunks of each size are slices of their documents that cover all text."""
-    wrong, n_wrong = [], 0
-    for size in sorted(pc.unique(line_chunks[_SIZE]).to_pylist()) or [0]:
-        rows = line_chunks.filter(pc.equal(line_chunks[_SIZE], size))
-        finding = pieces.cover_documents(rows, documents)
-        wrong += [{_SIZE: size, **offender} for offender in finding.offenders]
-        n_wrong += finding.n_wrong
-    return _fit(line_chunks, documents, "line chunk", wrong, n_wrong)
+from gsum_resources.store.table import Rule, counts_up
 
 
 def pages_cover(pages: pa.Table, documents: pa.Table) -> Finding:
     """Check that pages are slices of their documents that cover all text."""
     paged = documents if pages.num_rows else documents.slice(0, 0)  # only ReadAgent has pages
-    finding = pieces.cover_documents(pages, paged)
-    return _fit(pages, paged, "page", finding.offenders, finding.n_wrong)
+    return cover_documents(pages, paged, "page", "jerr/pages")
 
 
-def _fit(
-    rows: pa.Table,
-    documents: pa.Table,
-    noun: str,
-    wrong: Sequence[Mapping[str, object]],
-    n_wrong: int,
-) -> Finding:
-    """Return the result of `cover_documents` as a finding about line chunks or pages."""
-    examined = f"{count(rows.num_rows, noun)} of {count(documents.num_rows, 'document')}"
-    if not n_wrong:
-        return Finding(examined)
-    first = wrong[0]
-    size = f"{first[_SIZE]} word pieces, " if first.get(_SIZE) else ""
-    problem = (
-        f"{examined}: {count(n_wrong, 'place')} where {noun}s and documents do not fit (first: "
-        f"{size}document '{first['document_id']}', character {first['character']}: "
-        f"{first['what']}); materialize jerr/{noun.replace(' ', '_')}s again"
-    )
-    return Finding(examined, problem, n_wrong, wrong[:SHOWN])
-
-
-_CLOSE_NO_CYCLE = TableCheck(
+_CLOSE_NO_CYCLE = check(
     "close_no_cycle",
     "Edges join two nodes, follow the topological order, and close no cycle.",
     "edge",
-    (
-        Rule("s_place IS NULL OR t_place IS NULL", "have an end that is not a node"),
-        Rule("source_id = target_id", "join a node to itself"),
-        Rule(
-            "source_id <> target_id AND s_place >= t_place",
-            "do not follow the topological order of nodes, so there may be a cycle",
-        ),
+    Rule("s_place IS NULL OR t_place IS NULL", "have an end that is not a node"),
+    Rule("source_id = target_id", "join a node to itself"),
+    Rule(
+        "source_id <> target_id AND s_place >= t_place",
+        "do not follow the topological order of nodes, so there may be a cycle",
     ),
-    "max_tokens, source_id, target_id",
-    """
+    shown="max_tokens, source_id, target_id",
+    examined="""
     SELECT e.*, s.place AS s_place, t.place AS t_place
     FROM "jerr.edges" e
     LEFT JOIN "jerr.nodes" s ON s.max_tokens = e.max_tokens AND s.node_id = source_id
     LEFT JOIN "jerr.nodes" t ON t.max_tokens = e.max_tokens AND t.node_id = target_id
     """,
-    "materialize jerr/nodes and jerr/edges again",
+    remedy="materialize jerr/nodes and jerr/edges again",
 )
 
 _STEPS_BACK = """
     SELECT *, cycle_ids[step % len(cycle_ids) + 1] AS next_id
     FROM (SELECT *, unnest(range(2, len(cycle_ids) + 1)) AS step FROM "jerr.left_out_edges")
 """
-_WOULD_CLOSE_CYCLES = TableCheck(
+_WOULD_CLOSE_CYCLES = check(
     "would_close_cycles",
     "The reported cycle of each consists of itself and edges of the graph.",
     "left-out edge",
-    (
-        Rule(
-            f"""cycle_ids[1] IS DISTINCT FROM source_id
+    Rule(
+        f"""cycle_ids[1] IS DISTINCT FROM source_id
             OR coalesce(cycle_ids[2], cycle_ids[1]) IS DISTINCT FROM target_id
             OR (max_tokens, source_id, target_id) IN (
                 SELECT (max_tokens, source_id, target_id) FROM ({_STEPS_BACK})
@@ -94,10 +55,9 @@ _WOULD_CLOSE_CYCLES = TableCheck(
                     SELECT (max_tokens, source_id, target_id) FROM "jerr.edges"
                 )
             )""",
-            "do not close the reported cycle with the edges of the graph",
-        ),
+        "do not close the reported cycle with the edges of the graph",
     ),
-    "max_tokens, source_id, target_id, cycle_ids",
+    shown="max_tokens, source_id, target_id, cycle_ids",
     remedy="materialize jerr/edges and jerr/left_out_edges again",
 )
 
@@ -116,32 +76,30 @@ _OF_GRAPH = f"""max_tokens = (
         SELECT max_tokens FROM ({_BEST_PATHS}) JOIN "jerr.edges" USING (source_id, target_id)
     ) GROUP BY max_tokens ORDER BY count(*) DESC, max_tokens LIMIT 1
 )"""
-_VISIT_NODES = TableCheck(
+_VISIT_NODES = check(
     "visit_nodes",
     "Visited nodes are in the graph, their places count up from 1, mean rewards are 0 "
     "to 1, and the best path follows edges.",
     "visited node",
-    (
-        Rule(
-            f'node_id NOT IN (SELECT node_id FROM "jerr.nodes" WHERE {_OF_GRAPH})',
-            "are not in the graph",
-        ),
-        Rule(
-            f"""(source_id, target_id) NOT IN (
+    Rule(
+        f'node_id NOT IN (SELECT node_id FROM "jerr.nodes" WHERE {_OF_GRAPH})',
+        "are not in the graph",
+    ),
+    Rule(
+        f"""(source_id, target_id) NOT IN (
                 SELECT (source_id, target_id) FROM "jerr.edges" WHERE {_OF_GRAPH}
             )""",
-            "follow no edge",
-            "step of a best path|steps of best paths",
-            _BEST_PATHS,
-        ),
-        Rule(
-            f"mean_reward NOT BETWEEN -{ROUNDING} AND 1 + {ROUNDING}",  # null: PageRank
-            "have a mean reward that is not 0 to 1",
-        ),
-        counts_up("jerr.searches", "place", "query_id", "question"),
-        counts_up("jerr.searches", "step", "query_id", "question"),
+        "follow no edge",
+        "step of a best path|steps of best paths",
+        _BEST_PATHS,
     ),
-    "query_id, node_id, name, mean_reward",
+    Rule(
+        f"mean_reward NOT BETWEEN -{ROUNDING} AND 1 + {ROUNDING}",  # null: PageRank
+        "have a mean reward that is not 0 to 1",
+    ),
+    counts_up("jerr.searches", "place", "query_id", "question"),
+    counts_up("jerr.searches", "step", "query_id", "question"),
+    shown="query_id, node_id, name, mean_reward",
 )
 
 _SLICE = ["document_id", "start", "end", "text"]
@@ -152,9 +110,11 @@ CHECKS: Mapping[str, Sequence[Check]] = {
             "cover_documents",
             "Line chunks of each size are exact slices of their documents, and contain every "
             "character that is not blank.",
-            lambda partition: line_chunks_cover(
+            lambda partition: cover_documents(
                 partition.rows(columns=["max_tokens", *_SLICE]),
                 partition.rows("documents", ["document_id", "text"]),
+                "line chunk",
+                "jerr/line_chunks",
             ),
         )
     ],

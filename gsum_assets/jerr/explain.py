@@ -11,11 +11,7 @@ _MOST_NODES = 20  # shown
 
 
 def explained(
-    keywords: pa.Table,
-    searches: pa.Table,
-    look_ups: pa.Table,
-    contexts: pa.Table,
-    edges: pa.Table,
+    keywords: pa.Table, searches: pa.Table, look_ups: pa.Table, contexts: pa.Table, edges: pa.Table
 ) -> str:
     """Return the trace of one question as text."""
     visited = searches.sort_by("place").to_pylist()

@@ -23,10 +23,7 @@ _RELATION_WORDS = 3  # A.4
 
 
 def extract(
-    synopses: pa.Table,
-    model: LanguageModel,
-    settings: IndexSettings,
-    prompts: Prompts = PROMPTS,
+    synopses: pa.Table, model: LanguageModel, settings: IndexSettings, prompts: Prompts = PROMPTS
 ) -> Result:
     """Extract facts, elements and relations of all synopses by `model`, one request each.
 

@@ -192,11 +192,3 @@ def _left_out_edges(
 
 def _ends(pair: _Pair) -> dict[str, str]:
     return dict(zip(("source_id", "target_id"), pair, strict=True))
-
-
-def _line(cycle: Sequence[str], related: Mapping[_Pair, _Related], names: Mapping[str, str]) -> str:
-    """Return a cycle as text: "Korvin -[imprisoned by]-> Tr'en -[fear]-> Korvin"."""
-    steps = (
-        f" -[{related[pair].relation}]-> {names[pair[1]]}" for pair in pairwise([*cycle, cycle[0]])
-    )
-    return "".join([names[cycle[0]], *steps])

@@ -83,10 +83,8 @@ def _own_keys(
     left, right, _ = near_pairs(hashes, near_bits)
     ends = zip(map(int, left), map(int, right), strict=True)
     may_join = np.array([_numbers(keys[a]) == _numbers(keys[b]) for a, b in ends], bool)
-    left, right = (
-        left[may_join],
-        right[may_join],
-    )  # filtered, as SciPy treats a stored zero as an edge
+    # filtered, as SciPy treats a stored zero as an edge
+    left, right = left[may_join], right[may_join]
     joined = coo_array((np.ones(len(left)), (left, right)), (len(keys), len(keys)))
     node_of = connected_components(joined, directed=False)[1].tolist()
     own_of: dict[int, int] = {}

@@ -89,10 +89,7 @@ class _Reader:
 
 
 def paginate(
-    documents: pa.Table,
-    model: LanguageModel,
-    settings: PageSettings,
-    prompts: Prompts = PROMPTS,
+    documents: pa.Table, model: LanguageModel, settings: PageSettings, prompts: Prompts = PROMPTS
 ) -> Result:
     """Split each document into pages at pauses chosen by `model`, and request gists of the pages.
 
@@ -194,10 +191,7 @@ def _pages(reader: _Reader) -> Iterator[dict[str, Any]]:
 
 
 def _add_gists(
-    pages: Sequence[dict[str, Any]],
-    model: LanguageModel,
-    settings: PageSettings,
-    prompts: Prompts,
+    pages: Sequence[dict[str, Any]], model: LanguageModel, settings: PageSettings, prompts: Prompts
 ) -> list[str]:
     """Add gists to the rows, and return a line for each page without a valid one."""
     too_long, failures = [], []

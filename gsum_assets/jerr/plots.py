@@ -33,11 +33,7 @@ _SIDE, _TOP = 1.15, 0.35  # inches, around them
 _NARROWEST = 6.5  # inches, for the heading
 _BEND = 0.15  # bend of an edge over several layers, as a share of its length
 _LINE = 0.15  # inches, height of a line of text
-_SHIFT = (
-    0.0,
-    0.22,
-    -0.22,
-)  # inches, vertical offset of layers in turn, so that names do not collide
+_SHIFT = (0.0, 0.22, -0.22)  # inches by which layers are raised in turn, for their names
 _EDGE, _EDGE_TEXT = "#9fb4c4", "#5f6b76"
 
 _Edge = tuple[str, str]
@@ -205,12 +201,7 @@ def _draw_edge(
 
 
 def _write(
-    axes: "Axes",
-    text: str,
-    positions: Iterable[_Point],
-    room: _Room,
-    size: int,
-    colour: str,
+    axes: "Axes", text: str, positions: Iterable[_Point], room: _Room, size: int, colour: str
 ) -> None:
     """Write a text at the first position with enough room, if any."""
     width = room_for([text]) * size / 9

@@ -17,10 +17,7 @@ _LEAST = 20  # words of a synopsis
 
 
 def synopses(
-    line_chunks: pa.Table,
-    model: LanguageModel,
-    settings: IndexSettings,
-    prompts: Prompts = PROMPTS,
+    line_chunks: pa.Table, model: LanguageModel, settings: IndexSettings, prompts: Prompts = PROMPTS
 ) -> Result:
     """Request the synopses of all line chunks from `model`.
 

@@ -66,7 +66,13 @@ def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> "Fig
     figure = new_figure(8.4, 5.9, f"{title}: passage graph of {counts} communities")
     axes = plane_at(figure, (0.1, 0.45, 6.7, 5.35), _LIMITS, _LIMITS)
     _draw(axes, drawing, _positions(weights))
-    _draw_legend(axes, drawing.communities, what)
+    sizes = np.bincount(drawing.communities)
+    for size, colour in zip(sizes, COLOURS, strict=False):
+        axes.scatter([], [], s=30, color=colour, label=f"{size:,} {what}")
+    if len(sizes) > len(COLOURS):
+        n_others = sizes[len(COLOURS) :].sum()
+        axes.scatter([], [], s=30, color=OTHERS, label=f"{n_others:,} in others")
+    legend_beside(axes, "communities")
     return figure
 
 
@@ -140,7 +146,12 @@ def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
     """Draw edges, passages whose size grows with their degree, and names of the hubs."""
     degrees = np.diff(drawing.weights.indptr)
     colours = np.array([*COLOURS, OTHERS])[np.minimum(drawing.communities, len(COLOURS))]
-    _draw_edges(axes, drawing.weights, positions, colours)
+    from scipy.sparse import triu
+
+    edges = triu(drawing.weights).tocoo()
+    ends = colours[edges.row], colours[edges.col]
+    shades = shaded(np.where(ends[0] == ends[1], ends[0], OTHERS), edges.data, 0.6)
+    draw_edges(axes, positions, np.stack([edges.row, edges.col], 1), shades, linewidths=0.5)
     sizes = 5 + 75 * degrees / max(20, degrees.max())
     axes.scatter(*positions.T, s=sizes, c=colours, zorder=2, linewidths=0.3, edgecolors="white")
     by_degree = np.argsort(-degrees, kind="stable")
@@ -148,26 +159,3 @@ def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
     of_coloured = by_degree[first[: len(COLOURS)]]
     wanted = [*of_coloured, *by_degree]
     label_points(axes, drawing.names, positions, wanted, _MOST_LABELS)
-
-
-def _draw_edges(
-    axes: "Axes", weights: "csr_array", positions: np.ndarray, colours: np.ndarray
-) -> None:
-    """Draw thin lines, darker for heavier edges, in the colour of the community of both ends."""
-    from scipy.sparse import triu
-
-    edges = triu(weights).tocoo()
-    ends = colours[edges.row], colours[edges.col]
-    shades = shaded(np.where(ends[0] == ends[1], ends[0], OTHERS), edges.data, 0.6)
-    draw_edges(axes, positions, np.stack([edges.row, edges.col], 1), shades, linewidths=0.5)
-
-
-def _draw_legend(axes: "Axes", communities: np.ndarray, what: str) -> None:
-    """Draw a legend with the sizes of the coloured communities."""
-    sizes = np.bincount(communities)
-    for size, colour in zip(sizes, COLOURS, strict=False):
-        axes.scatter([], [], s=30, color=colour, label=f"{size:,} {what}")
-    if len(sizes) > len(COLOURS):
-        n_others = sizes[len(COLOURS) :].sum()
-        axes.scatter([], [], s=30, color=OTHERS, label=f"{n_others:,} in others")
-    legend_beside(axes, "communities")

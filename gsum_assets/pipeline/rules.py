@@ -44,10 +44,13 @@ def rules_hold(check: TableCheck, inputs: CheckInputs) -> Finding:
                         f"SELECT {shown} FROM ({source}) AS it WHERE {rule.wrong} "
                         f"ORDER BY ALL LIMIT {SHOWN}"
                     )
+                    remedy = (
+                        rule.remedy or check.remedy or f"materialize {inputs.subject.name} again"
+                    )
                     findings[rule] = replace(
                         findings[rule],
                         problem=f"{n:,} of {findings[rule].checked} {rule.problem}; "
-                        + _remedy(rule, check, inputs),
+                        + remedy.replace("{corpus}", inputs.corpus),
                         n_wrong=n,
                         offenders=first.to_arrow_table().to_pylist(),
                     )
@@ -64,11 +67,6 @@ def _counts(
         f"SELECT {counts} FROM (SELECT {flags} FROM ({source}) AS it)"
     ).fetchall()
     return row
-
-
-def _remedy(rule: Rule, check: TableCheck, inputs: CheckInputs) -> str:
-    remedy = rule.remedy or check.remedy or f"materialize {inputs.subject.name} again"
-    return remedy.replace("{corpus}", inputs.corpus)
 
 
 def _read(check: TableCheck, inputs: CheckInputs) -> dict[str, pa.Table]:

@@ -39,13 +39,7 @@ def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> "Figure":
     documents = f"{len(counts):,} document{'s' if len(counts) > 1 else ''}"
     figure = new_figure(9, height + 1.15, f"{title}: {chunks.num_rows:,} chunks of {documents}")
     axes = axes_at(figure, (0.65, 0.6, 4.4, height), x="word pieces", y="chunks")
-    _lengths(axes, chunks["n_tokens"].to_numpy(), limit)
-    box = (5.15 + margin, 0.6, 3.7 - margin, height)
-    _by_document(axes_at(figure, box, x="chunks per document"), counts)
-    return figure
-
-
-def _lengths(axes: "Axes", lengths: np.ndarray, limit: int) -> None:
+    lengths = chunks["n_tokens"].to_numpy()
     end = max(limit, int(lengths.max())) + 1
     axes.stairs(*np.histogram(lengths, _N_BINS, (0, end)), fill=True, color=COLOURS[0])
     axes.axvline(limit, color=COLOURS[3], linestyle="--", linewidth=1.2)
@@ -53,6 +47,9 @@ def _lengths(axes: "Axes", lengths: np.ndarray, limit: int) -> None:
     above = {"transform": axes.get_xaxis_transform(), "ha": "right", "va": "bottom"}
     write(axes, limit, 1.01, f"limit {limit:,}", COLOURS[3], **above)
     axes.locator_params(axis="y", integer=True)
+    box = (5.15 + margin, 0.6, 3.7 - margin, height)
+    _by_document(axes_at(figure, box, x="chunks per document"), counts)
+    return figure
 
 
 def _by_document(axes: "Axes", counts: Counter[str]) -> None:

@@ -73,10 +73,7 @@ def axes_at(figure: "Figure", box: Box, title: str = "", x: str = "", y: str = "
 
 
 def plane_at(
-    figure: "Figure",
-    box: Box,
-    x: tuple[float, float] = (0, 1),
-    y: tuple[float, float] = (0, 1),
+    figure: "Figure", box: Box, x: tuple[float, float] = (0, 1), y: tuple[float, float] = (0, 1)
 ) -> "Axes":
     """Add a plane without visible axes, with the limits `x` and `y`."""
     axes = _added(figure, box)

@@ -21,12 +21,7 @@ from gsum_assets.plots.figure import (
     label,
     new_figure,
 )
-from gsum_assets.plots.main_metrics import (
-    CONTEXT_TOKENS,
-    is_upper_bound,
-    main_metrics,
-    scale_of,
-)
+from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, is_upper_bound, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import Ranked
 
 if TYPE_CHECKING:

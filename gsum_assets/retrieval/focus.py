@@ -210,10 +210,3 @@ def _question_forms(span: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
     n_words = next((i for i, text in enumerate(texts) if text[0].isdigit()), len(texts))
     if n_words > 2 and all(word.is_marked for word in span):
         yield (_initials(texts[:n_words]), *texts[n_words:])
-
-
-def _is_name(span: list[_Word]) -> bool:
-    """Return whether the words are used as a name, not just for their meaning."""
-    if any(word.text[0].isdigit() for word in span) and len(span) > 1:
-        return True
-    return all(word.is_marked for word in span)

@@ -29,7 +29,6 @@ def run_lengths(lengths: np.ndarray, full_length: int) -> np.ndarray:
 
     Parameters
     ----------
-    lengths : tokens of each window, special tokens included.
     full_length : tokens of a full window, special tokens included.
     """
     padded = (lengths // _LENGTH_STEP + 1) * _LENGTH_STEP

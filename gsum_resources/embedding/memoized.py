@@ -118,10 +118,7 @@ class MemoizedEmbedder:
             meter = Meter(self._embedder)
 
     def _embed(
-        self,
-        side: str,
-        items: Items,
-        on_progress: Callable[[int, int], None],
+        self, side: str, items: Items, on_progress: Callable[[int, int], None]
     ) -> dict[bytes, bytes]:
         """Return new vectors by key, stored even if the server fails before the last one."""
         fresh: dict[bytes, bytes] = {}

@@ -54,7 +54,6 @@ class ModelSettings:
     ----------
     pooling : method that combines token vectors into a text's vector.
     max_tokens : maximum input of the model, special tokens included.
-    model_type : architecture as the configuration names it.
     pad_id : token that pads short windows; masked, so that it changes no vector.
     """
 

@@ -21,12 +21,7 @@ Weights = Mapping[str, np.ndarray]
 
 
 def is_plain_bert(folder: Path) -> bool:
-    """Return whether `NumpyEncoder` supports a model: BERT with GELU in one safetensors file.
-
-    Parameters
-    ----------
-    folder : the model's files.
-    """
+    """Return whether `NumpyEncoder` supports a model: BERT with GELU in one safetensors file."""
     config = read_json(transformer_folder(folder) / "config.json")
     files = weight_files(folder)
     return (

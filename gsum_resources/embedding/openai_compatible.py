@@ -88,10 +88,6 @@ class OpenAICompatibleEmbedder:
         ------
         EmbeddingError
             If a text is blank or rejected, or the server returns invalid vectors.
-        SettingsError
-            If the environment variable of the key is not set.
-        EmbedderUnavailableError
-            If the server refuses the key or the model, or does not answer.
         """
         if not len(texts):
             return np.zeros((0, self.dimension), np.float32)

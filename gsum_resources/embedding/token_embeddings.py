@@ -65,13 +65,6 @@ class LocalTokenEmbedder:
         """Return the tokens of each text up to the model's maximum input, in order.
 
         A blank text has special tokens only, which are not counted.
-
-        Raises
-        ------
-        ValueError
-            If the model has no such layer.
-        ModelNotFoundError
-            If the model is neither a folder nor available from the hub.
         """
         encoder = self._encoder
         stripped = [text.strip() for text in texts]

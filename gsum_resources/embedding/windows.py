@@ -55,12 +55,7 @@ class WindowCutter:
         opening = len(self._tokenizer.encode(prefix, add_special_tokens=False)) if prefix else 0
         return len(self._before) + len(self._after) + opening
 
-    def cut(
-        self,
-        texts: Sequence[str],
-        window_tokens: int,
-        prefix: str = "",
-    ) -> Windows:
+    def cut(self, texts: Sequence[str], window_tokens: int, prefix: str = "") -> Windows:
         """Return windows of `window_tokens` content tokens; the last of a text may be shorter.
 
         Every window begins with the prefix, since the model treats each as a passage. A text of

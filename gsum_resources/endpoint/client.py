@@ -68,7 +68,6 @@ class Endpoint:
 
     Parameters
     ----------
-    settings : address, key and limits of the server.
     store : its database counts attempts across processes.
     backoff_s : maximum pause before the first retry, seconds; doubled for each further one.
     """

@@ -5,12 +5,7 @@ import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gsum_resources.endpoint.failures import (
-    EndpointError,
-    Settings,
-    TransientError,
-    failure_of,
-)
+from gsum_resources.endpoint.failures import EndpointError, Settings, TransientError, failure_of
 from gsum_resources.endpoint.key import Key, read_key
 from gsum_resources.settings.schema import SettingsError
 
@@ -25,13 +20,7 @@ class Connection:
         self._settings = settings
 
     def prepare(self) -> None:
-        """Read the key and create the client, so that the first request is sent without delay.
-
-        Raises
-        ------
-        SettingsError
-            If the environment variable of the key is not set, or the address is invalid.
-        """
+        """Read the key and create the client, so that the first request is sent without delay."""
         assert self._client
 
     @cached_property

@@ -19,7 +19,6 @@ class CausalWeights:
 
     Parameters
     ----------
-    model : folder or hub id.
     version : part of the identity; change it when the model behind the name changes.
     table : table of `gsum.toml` that names the model, for messages.
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 _NUMBER = r"(\d[\d,]*)"
 _LENGTH = re.compile(
-    r"context|must have less|too (?:long|large)|max_new_tokens|exceeds? the maximum",
-    re.IGNORECASE,
+    r"context|must have less|too (?:long|large)|max_new_tokens|exceeds? the maximum", re.IGNORECASE
 )
 # in the words of OpenAI, vLLM, SGLang, llama.cpp and its Python binding, TGI, LM Studio, Mistral,
 # Anthropic and Gemini
@@ -42,12 +41,7 @@ class StatedLimit(NamedTuple):
 
 
 def stated_limit(answer: str) -> StatedLimit | None:
-    """Return the limit in a server's answer; None if it states none.
-
-    Parameters
-    ----------
-    answer : body of the answer, JSON or text.
-    """
+    """Return the limit in a server's answer; None if it states none."""
     if not _LENGTH.search(answer):
         return None
     context = _first(_CONTEXTS, answer)

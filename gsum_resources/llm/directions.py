@@ -63,7 +63,8 @@ def _form(subschema: dict[str, Any], definitions: dict[str, Any], name: str) -> 
         return _form(shared | choices[0], definitions, name)
     if choices := [subschema["const"]] if "const" in subschema else subschema.get("enum"):
         return f'"<{" | ".join(map(str, choices))}>"'
-    words = _words(subschema.get("description", ""), name)
+    words = _DETAIL.split(subschema.get("description", ""))[0].split()
+    words = " ".join(words[:_MAX_WORDS]) or name.replace("_", " ") or "text"
     if subschema.get("type") == "object":
         fields = subschema.get("properties") or {
             "<name>": subschema.get("additionalProperties") or {}
@@ -79,12 +80,6 @@ def _form(subschema: dict[str, Any], definitions: dict[str, Any], name: str) -> 
     if subschema.get("type") in ("integer", "number"):
         return f"<{_range(subschema, words)}>"
     return "<true or false>" if subschema.get("type") == "boolean" else f'"<{words}>"'
-
-
-def _words(description: str, name: str) -> str:
-    """Return the beginning of a description, or the name of a field without one."""
-    words = _DETAIL.split(description)[0].split()
-    return " ".join(words[:_MAX_WORDS]) or name.replace("_", " ") or "text"
 
 
 def _range(subschema: dict[str, Any], words: str) -> str:

@@ -59,10 +59,7 @@ class ExtractiveModel:
     """
 
     def __init__(
-        self,
-        embedder: Embedder,
-        settings: SummarySettings | None = None,
-        cache_size: int = 20_000,
+        self, embedder: Embedder, settings: SummarySettings | None = None, cache_size: int = 20_000
     ) -> None:
         self._embedder = embedder
         self._settings = settings or SummarySettings()

@@ -106,11 +106,7 @@ class Grammars:
         bounded = bounded_schema(schema, max_words)
         grammar = llguidance.LLMatcher.grammar_from_json_schema(
             bounded,
-            overrides={
-                "whitespace_flexible": False,
-                "item_separator": ", ",
-                "key_separator": ": ",
-            },
+            overrides={"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "},
         )
         matcher = llguidance.LLMatcher(self._tokens, grammar)
         if matcher.is_error():
@@ -156,12 +152,7 @@ class GrammarMask:
     """
 
     def __init__(
-        self,
-        matcher: Any,
-        closers: "list[torch.Tensor]",
-        n_logits: int,
-        start: int,
-        until: int,
+        self, matcher: Any, closers: "list[torch.Tensor]", n_logits: int, start: int, until: int
     ) -> None:
         self._matcher = matcher
         self._closers = closers

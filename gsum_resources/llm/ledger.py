@@ -107,12 +107,7 @@ def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -
 
 
 def _write_calls(
-    connection: sa.Connection,
-    store: ParquetStore,
-    table: Table,
-    path: str,
-    corpus: str,
-    after: int,
+    connection: sa.Connection, store: ParquetStore, table: Table, path: str, corpus: str, after: int
 ) -> None:
     """Write the calls of a corpus with an id above `after` as a file."""
     columns = [CALLS.c[name] for name in table.schema.names]

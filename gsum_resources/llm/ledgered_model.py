@@ -78,13 +78,7 @@ class LedgeredModel:
         return self._find_window() if self._find_window else None
 
     def complete(self, requests: Sequence[Request], on_reply: OnReply | None = None) -> list[Reply]:
-        """Return one result or error for each request, in order; equal requests are sent once.
-
-        Raises
-        ------
-        ModelUnavailableError
-            If further requests are useless. Replies received before are stored.
-        """
+        """Return one result or error for each request, in order; equal requests are sent once."""
         if not requests:
             return []
         indices_by_key: dict[bytes, list[int]] = {}

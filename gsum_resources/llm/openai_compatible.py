@@ -31,9 +31,7 @@ from gsum_resources.state.server_facts import ServerFacts
 
 VERSION = "1"  # raise it with every change of the form of requests, so that memos expire
 
-_CUT_OFF = frozenset(
-    {"length", "max_tokens", "model_length"}
-)  # finish reasons of truncated replies
+_CUT_OFF = frozenset({"length", "max_tokens", "model_length"})  # reasons of truncated replies
 _MORE_ROOM = 4
 _MAX_QUOTED = 8000  # characters of an invalid reply that are quoted to the model
 _EMPTY = "Your reply was empty. Reply again."
@@ -109,8 +107,6 @@ class OpenAICompatibleModel:
 
     Parameters
     ----------
-    settings : model, structure, re-asks and prices.
-    endpoint : server of these settings.
     window : returns the model's context window, which limits the length of replies.
     on_context : called with the context length that the server states when it rejects a request as
         too long, if it was unknown or said to be longer.
@@ -168,13 +164,6 @@ class OpenAICompatibleModel:
         """Return one completion or error for each request, in order; prompts are never cut.
 
         `on_reply` is called in the calling thread.
-
-        Raises
-        ------
-        SettingsError
-            If the environment variable of the key is not set.
-        ModelUnavailableError
-            If the server refuses the key or the model, or is away.
         """
         if self._find_window and requests:
             self._window = self._find_window()
@@ -362,10 +351,6 @@ class OpenAICompatibleModel:
         self, request: Request, turns: list[dict[str, str]], failure: EndpointError, room: int
     ) -> int | None:
         """Return the tokens of a reply that fits a context length which the server has stated.
-
-        Returns
-        -------
-        None if the failure states no length.
 
         Raises
         ------

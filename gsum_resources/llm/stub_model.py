@@ -37,8 +37,6 @@ class StubModel:
 
     Parameters
     ----------
-    settings : settings of the model that it replaces.
-    identity : identity of that model.
     writer : model that writes the replies.
     failure_scope : that of a `Repeating` model, whose stored failures are not counted again.
     """

@@ -100,10 +100,6 @@ class Models:
     def check(self, names: Collection[str] | None = None) -> None:
         """Send one cheap request to each server in use, so that a wrong key is reported early.
 
-        Parameters
-        ----------
-        names : models whose servers are checked; None: all.
-
         Raises
         ------
         SettingsError

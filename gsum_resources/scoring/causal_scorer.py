@@ -59,10 +59,7 @@ class CausalScorer:
     is_pairwise = True
 
     def __init__(
-        self,
-        settings: ScorerSettings,
-        batch_tokens: int | None = None,
-        threads: int | None = None,
+        self, settings: ScorerSettings, batch_tokens: int | None = None, threads: int | None = None
     ) -> None:
         self._settings = settings
         self._backend = settings.backend
@@ -85,17 +82,7 @@ class CausalScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Return the log-probability of each candidate per token, in nats.
-
-        Returns
-        -------
-        For each context the scores of its candidates, float64 `(n_candidates,)`.
-
-        Raises
-        ------
-        ScorerUnavailableError
-            If a batch does not fit into the memory.
-        """
+        """Return the log-probability of each candidate per token, in nats."""
         of_text = self._token_ids({*contexts, *(text for row in candidates for text in row)})
         passages = [of_text[context] for context in contexts]
         following = [[of_text[text] for text in row] for row in candidates]
@@ -189,9 +176,7 @@ class CausalScorer:
         return np.array([self._log_probability(row, candidate) for row, candidate in rows])
 
     def _log_probability(self, logits: "torch.Tensor", candidate: np.ndarray) -> float:
-        """Return the sum over the candidate's tokens, nats, for logits `(run_length,
-        vocabulary)`.
-        """
+        """Return the sum over the candidate's tokens, nats, for logits `(run_length, n_words)`."""
         import torch
 
         return -torch.nn.functional.cross_entropy(

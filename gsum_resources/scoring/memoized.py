@@ -82,13 +82,7 @@ class MemoizedScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Return scores in nats per token, float64 `(n_candidates,)` per context; NaN if missing.
-
-        Raises
-        ------
-        ModelUnavailableError
-            If the wrapped scorer raises it. Scores computed before are stored.
-        """
+        """Return scores in nats per token, float64 `(n_candidates,)` per context; NaN if missing."""
         keys = self._keys(contexts, candidates)
         values = self._memo.get(key for row in keys for key in row)
         pending = self._pending(contexts, candidates, keys, values)
@@ -142,10 +136,7 @@ class MemoizedScorer:
         return list(pending.values())
 
     def _score_pending(
-        self,
-        pending: "list[_Pending]",
-        values: dict[bytes, bytes],
-        on_ready: Callable[[int], None],
+        self, pending: "list[_Pending]", values: dict[bytes, bytes], on_ready: Callable[[int], None]
     ) -> None:
         """Score what is missing; store results in `values` and, as they arrive, in the memo."""
         unsaved = _Unsaved(self._scorer)

@@ -43,10 +43,7 @@ class _Pair:
 
     Attributes
     ----------
-    row, index : index of the passage, and of the candidate among its candidates.
     opening : the passage and the separator.
-    opening_tokens : the server's tokens of `opening`.
-    candidate : text that continues `opening`.
     """
 
     row: int
@@ -103,20 +100,7 @@ class ServedScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Return the log-probability of each candidate per token, in nats.
-
-        Returns
-        -------
-        For each context the scores of its candidates, float64 `(n_candidates,)`.
-
-        Raises
-        ------
-        SettingsError
-            If the environment variable of the key is not set.
-        ScorerUnavailableError
-            If the server refuses the key or the model, is away, or returns no log-probabilities of
-            a prompt. Rows scored before were passed to `on_row`.
-        """
+        """Return the log-probability of each candidate per token, in nats."""
         scores = [np.full(len(row), np.nan) for row in candidates]
         at_once = self._settings.max_concurrent  # passages whose requests are sent together
         for start in range(0, len(contexts), at_once):

@@ -89,11 +89,6 @@ class UnigramScorer:
 
         A candidate that consists of stop words gets the score of one without a shared word: the
         lowest of its context.
-
-        Raises
-        ------
-        ValueError
-            If the numbers of contexts and of rows of candidates differ.
         """
         if len(contexts) != len(candidates):
             raise ValueError(

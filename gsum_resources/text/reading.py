@@ -6,13 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gsum_resources.text.sentences import Sentence
-from gsum_resources.text.vocabulary import (
-    FUNCTION_WORDS,
-    content_stems,
-    stem,
-    word_set,
-    words,
-)
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, content_stems, stem, word_set, words
 
 # A question of these words only requests a summary of everything: it has no search terms.
 CONTENTLESS = frozenset(

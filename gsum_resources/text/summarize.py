@@ -6,11 +6,7 @@ import numpy as np
 
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
-from gsum_resources.text.selection import (
-    SelectionSettings,
-    relevance_factor,
-    select_sentences,
-)
+from gsum_resources.text.selection import SelectionSettings, relevance_factor, select_sentences
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
 

@@ -128,16 +128,16 @@ def test_every_check_is_tried():
 @pytest.mark.parametrize(
     ("row", "first", "n_wrong"),
     [
-        ((1, ()), "600 word pieces, document 'a', character 10: text in no chunk", 1),
-        ((3, ()), "2000 word pieces, document 'a', character 0: text in no chunk", 1),
+        ((1, ()), "max_tokens 600, document_id 'a', character 10: text in no chunk", 1),
+        ((3, ()), "max_tokens 2000, document_id 'a', character 0: text in no chunk", 1),
         (
             (1, (600, "a1", "a", 1, 12, 26, "The dam fell.")),
-            "600 word pieces, document 'a', character 12: a chunk differs from the document",
+            "max_tokens 600, document_id 'a', character 12: a chunk differs from the document",
             1,
         ),
         (
             (4, (2000, "y0", "y", 0, 0, 1, "W")),
-            "2000 word pieces, document 'y', character 0: a chunk of a missing document",
+            "max_tokens 2000, document_id 'y', character 0: a chunk of a missing document",
             2,  # and z is not covered
         ),
     ],
@@ -146,22 +146,22 @@ def test_invalid_line_chunks_of_one_size_are_found(row, first, n_wrong):
     number, values = row
     finding = finding_of("line_chunks", line_chunks=with_row("line_chunks", number, *values))
     assert finding.checked.endswith("line chunks of 2 documents")
-    assert f"where line chunks and documents do not fit (first: {first})" in finding.problem
+    assert f"of line chunks and documents (first: {first})" in finding.problem
     assert finding.problem.endswith("; materialize jerr/line_chunks again")
     assert (finding.n_wrong, len(finding.offenders)) == (n_wrong, n_wrong)
-    assert str(finding.offenders[0]["max_tokens"]) == first.split()[0]
+    assert str(finding.offenders[0]["max_tokens"]) == first.split()[1].rstrip(",")
 
 
 def test_missing_line_chunks_leave_all_documents_uncovered():
     finding = finding_of("line_chunks", line_chunks=[])
-    assert finding.problem.startswith("0 line chunks of 2 documents: 2 places where line chunks")
-    assert "(first: document 'a', character 0: text in no chunk)" in finding.problem
+    assert finding.problem.startswith("0 line chunks of 2 documents: 2 mismatches of line")
+    assert "(first: document_id 'a', character 0: text in no chunk)" in finding.problem
 
 
 def test_invalid_pages_are_found():
     finding = finding_of("pages", pages=with_row("pages", 1))
     assert finding.problem == (
-        "2 pages of 2 documents: 1 place where pages and documents do not fit (first: document "
+        "2 pages of 2 documents: 1 mismatch of pages and documents (first: document_id "
         "'a', character 10: text in no chunk); materialize jerr/pages again"
     )
     assert finding_of("pages", pages=with_row("pages", 2)).n_wrong == 1

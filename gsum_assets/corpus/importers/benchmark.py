@@ -137,12 +137,8 @@ def _upload_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Im
 
 def _refuse_foreign(folder: Path) -> None:
     """Raise `CorpusError` for a folder with files that no import wrote."""
-    foreign = (
-        sorted(p.name for p in folder.iterdir() if p.name not in _WRITTEN)
-        if (folder.is_dir())
-        else []
-    )
-    if foreign:
+    present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if foreign := sorted(present - _WRITTEN):
         raise CorpusError(
             f"{folder} has '{foreign[0]}', which no import wrote; "
             "import under another corpus name or move that folder away"

@@ -3,20 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gsum_assets.evaluation.judges.material import (
-    Question,
-    mark_of,
-    marked,
-    seed_of,
-    within_budget,
-)
+from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of, within_budget
 from gsum_assets.evaluation.judges.own_judge import is_own_judge
-from gsum_assets.evaluation.judges.prompts import (
-    BY_QUESTION,
-    BY_REFERENCES,
-    OMITTED,
-    PROMPTS,
-)
+from gsum_assets.evaluation.judges.prompts import BY_QUESTION, BY_REFERENCES, OMITTED, PROMPTS
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
     UNPARSED,

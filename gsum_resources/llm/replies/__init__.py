@@ -70,10 +70,6 @@ class Read(NamedTuple, Generic[Schema]):
 def usable(reply: Reply, schema: type[Schema]) -> tuple[Schema | None, str]:
     """Return the usable content of a reply, and a message about its errors, "" if there are none.
 
-    Parameters
-    ----------
-    schema : schema of the request.
-
     Returns
     -------
     None as content if nothing is usable.

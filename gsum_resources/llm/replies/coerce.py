@@ -162,7 +162,8 @@ def _fitted(value: Any, kind: Any, bounds: _Bounds, name: str, slips: _Slips) ->
         kinds = [argument for argument in arguments if argument is not NoneType]
         return _fitted(value, kinds[0], bounds, name, slips) if len(kinds) == 1 else value
     if origin is Literal:
-        return _choice(value, arguments)
+        matches = [choice for choice in arguments if _key(str(choice)) == _key(str(value))]
+        return matches[0] if len(matches) == 1 and value is not None else value
     if origin is list:
         return _list(value, arguments[0], name, slips)
     if not isinstance(kind, type):
@@ -196,11 +197,6 @@ def _text(value: Any) -> Any:
         (only,) = value.values()
         return only if isinstance(only, str) else value
     return value
-
-
-def _choice(value: Any, allowed: Sequence[Any]) -> Any:
-    matches = [choice for choice in allowed if _key(str(choice)) == _key(str(value))]
-    return matches[0] if len(matches) == 1 and value is not None else value
 
 
 def _number(value: Any, kind: type, bounds: _Bounds) -> Any:

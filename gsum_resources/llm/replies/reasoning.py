@@ -33,7 +33,6 @@ def without_reasoning(text: str, prompt: str = "") -> str:
 
     Parameters
     ----------
-    text : the reply.
     prompt : all that was sent, in which the same marks may be quotations.
     """
     if _CHANNELS.match(text):
