@@ -1,7 +1,7 @@
 """Plots of auto-encoded passages and their clusters, and of the training loss."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from gsum_assets.plots.figure import (
     FAINT,
     OTHERS,
     STYLES,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -24,10 +26,6 @@ from gsum_assets.plots.figure import (
     write_outlined,
 )
 from gsum_assets.plots.network import tsne_layout
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_SHOWN = 2000  # passages: more would take longer than five seconds to lay out
 _LEAST_OF_COLOURED = 20  # passages of each coloured cluster that a sample keeps
@@ -75,7 +73,7 @@ def clusters_picture(
     title: str,
     silhouette: float | None = None,
     what: str = "passages",
-) -> "Figure":
+) -> Figure:
     """Plot passages, laid out by the similarity of embeddings and coloured by cluster.
 
     The ten largest clusters have a colour, a number, and a legend with their most central passages;
@@ -158,7 +156,7 @@ def _positions(directions: np.ndarray) -> np.ndarray:
 
 
 def _draw_passages(
-    axes: "Axes", positions: np.ndarray, shown: np.ndarray, passages: _Clustered
+    axes: Axes, positions: np.ndarray, shown: np.ndarray, passages: _Clustered
 ) -> None:
     """Draw passages alone in a cluster, then small clusters, coloured clusters, and numbers."""
     clusters, n_coloured = passages.clusters[shown], passages.n_coloured
@@ -176,7 +174,7 @@ def _draw_passages(
     _number(axes, positions, clusters, n_coloured)
 
 
-def _number(axes: "Axes", positions: np.ndarray, clusters: np.ndarray, n_coloured: int) -> None:
+def _number(axes: Axes, positions: np.ndarray, clusters: np.ndarray, n_coloured: int) -> None:
     """Write each coloured cluster's number above its central passage unless it overlaps another."""
     numbered: list[np.ndarray] = []
     for cluster, (colour, _) in enumerate(_STYLES[:n_coloured]):
@@ -189,7 +187,7 @@ def _number(axes: "Axes", positions: np.ndarray, clusters: np.ndarray, n_coloure
         write_outlined(axes, x, y, str(cluster), 3, fontsize=11, weight="bold", color=colour)
 
 
-def _draw_legend(axes: "Axes", passages: _Clustered) -> None:
+def _draw_legend(axes: Axes, passages: _Clustered) -> None:
     """Draw a line for each coloured cluster with its central passages, and one for the others."""
     sizes, n_coloured = passages.sizes, passages.n_coloured
     rest = sizes[n_coloured:]
@@ -220,7 +218,7 @@ def _examples(passages: _Clustered, cluster: int) -> list[str]:
     return list(dict.fromkeys(label(passages.names[int(i)]) for i in central))[:_N_EXAMPLES]
 
 
-def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
+def _draw_sizes(axes: Axes, passages: _Clustered) -> None:
     """Draw a bar for each cluster, largest first: its share as width, its size as height."""
     sizes = passages.sizes
     edges = np.concatenate([[0], np.cumsum(sizes)]) / sizes.sum()
@@ -237,7 +235,7 @@ def _draw_sizes(axes: "Axes", passages: _Clustered) -> None:
 
 
 @as_png
-def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> "Figure":
+def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> Figure:
     """Plot the loss by epoch on a logarithmic scale, a line for each level."""
     curves = {name: np.asarray(values, float) for name, values in losses.items() if len(values)}
     seen = np.concatenate([np.empty(0), *curves.values()])
@@ -256,7 +254,7 @@ def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> "Figure":
     return figure
 
 
-def _scale_losses(axes: "Axes", ratio: float) -> None:
+def _scale_losses(axes: Axes, ratio: float) -> None:
     """Set a logarithmic axis with a few round tick values for any ratio of losses."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 

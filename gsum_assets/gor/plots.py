@@ -1,7 +1,5 @@
 """Plots of Graph of Records: the graph of one document, and training curves."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
@@ -9,6 +7,8 @@ from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
     INK,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -17,10 +17,6 @@ from gsum_assets.plots.figure import (
     plot_epochs,
 )
 from gsum_assets.plots.network import draw_edges
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _PASSAGE, _RESPONSE = COLOURS[0], COLOURS[1]
 _LINE = -1.0  # y of the passages: more than one round below round 1
@@ -34,7 +30,7 @@ _CURVES = (
 
 
 @as_png
-def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> "Figure":
+def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> Figure:
     """Plot one document's graph of records.
 
     Passages are on the bottom line by position, responses above it by round, each above the mean of
@@ -92,7 +88,7 @@ def _layout(nodes: pa.Table, edges: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw_nodes(
-    axes: "Axes", positions: np.ndarray, degree: np.ndarray, is_chunk: np.ndarray
+    axes: Axes, positions: np.ndarray, degree: np.ndarray, is_chunk: np.ndarray
 ) -> None:
     """Draw dots whose size grows with the degree, and a legend."""
     kinds = (
@@ -108,7 +104,7 @@ def _draw_nodes(
 
 
 @as_png
-def training_curves(log: pa.Table, title: str) -> "Figure":
+def training_curves(log: pa.Table, title: str) -> Figure:
     """Plot loss, its terms, entropy and learning rate by epoch, one panel each.
 
     Parameters

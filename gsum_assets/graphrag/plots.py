@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     STYLES,
+    Axes,
+    Figure,
     as_png,
     empty_figure,
     legend_beside,
@@ -19,10 +21,6 @@ from gsum_assets.plots.figure import (
 from gsum_assets.plots.network import draw_edges, shaded
 from gsum_assets.plots.point_labels import label_points
 from gsum_resources.store.arrow import pc
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_SHOWN = 15  # entities of each
 _COLUMNS = 3  # cells wide enough for names
@@ -45,7 +43,7 @@ class _Drawing(NamedTuple):
 @as_png
 def communities_picture(
     communities: pa.Table, entities: pa.Table, relationships: pa.Table, title: str
-) -> "Figure":
+) -> Figure:
     """Plot the largest communities of level 0 and the relationships between them.
 
     Each has a cell, a style and its 15 most connected entities, whose size grows with their degree;
@@ -141,7 +139,7 @@ def _spread(weights: np.ndarray) -> np.ndarray:
     )
 
 
-def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
+def _draw(axes: Axes, drawing: _Drawing, positions: np.ndarray) -> None:
     """Draw relationships, entities whose size grows with their degree, and names of the hubs."""
     styles = [STYLES[community] for community in drawing.communities]
     colours = np.array([colour for colour, _ in styles])
@@ -165,7 +163,7 @@ def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
 
 
 def _draw_relationships(
-    axes: "Axes", drawing: _Drawing, positions: np.ndarray, colours: np.ndarray
+    axes: Axes, drawing: _Drawing, positions: np.ndarray, colours: np.ndarray
 ) -> None:
     """Draw lines within communities, darker for heavier ones, and the heaviest between them."""
     source, target = np.nonzero(np.triu(drawing.weights))

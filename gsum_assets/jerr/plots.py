@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,8 @@ from gsum_assets.jerr.layers import heights, layers
 from gsum_assets.plots.figure import (
     COLOURS,
     INK,
+    Axes,
+    Figure,
     as_png,
     empty_figure,
     label,
@@ -21,10 +23,6 @@ from gsum_assets.plots.figure import (
     write,
 )
 from gsum_resources.store.arrow import pc
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_NODES, _MOST_EDGES = 40, 80  # more could not be distinguished
 _COLUMN, _ROW = 1.9, 0.62  # inches between layers, and between the nodes of one
@@ -86,7 +84,7 @@ class _Room:
 
 
 @as_png
-def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> "Figure":
+def graph_picture(nodes: pa.Table, edges: pa.Table, title: str) -> Figure:
     """Plot the 40 most mentioned related nodes, and the 80 heaviest edges.
 
     Edges lead from left to right; the size of nodes and width of edges grow with the number of
@@ -145,7 +143,7 @@ def _layout(layered: Sequence[Sequence[str]]) -> _Layout:
 
 
 def _draw(
-    axes: "Axes",
+    axes: Axes,
     nodes: Mapping[str, Mapping[str, Any]],
     edges: Mapping[_Edge, Mapping[str, Any]],
     layout: _Layout,
@@ -180,7 +178,7 @@ def _draw(
 
 
 def _draw_edge(
-    axes: "Axes", edge: _Edge, layout: _Layout, weight: float, target_radius: float
+    axes: Axes, edge: _Edge, layout: _Layout, weight: float, target_radius: float
 ) -> None:
     """Draw an arrow whose width grows with `weight`, 0 to 1."""
     from matplotlib.patches import FancyArrowPatch
@@ -201,7 +199,7 @@ def _draw_edge(
 
 
 def _write(
-    axes: "Axes", text: str, positions: Iterable[_Point], room: _Room, size: int, colour: str
+    axes: Axes, text: str, positions: Iterable[_Point], room: _Room, size: int, colour: str
 ) -> None:
     """Write a text at the first position with enough room, if any."""
     width = room_for([text]) * size / 9

@@ -10,6 +10,8 @@ from gsum_assets.lightpal.passage_graph import edges_among
 from gsum_assets.plots.figure import (
     COLOURS,
     OTHERS,
+    Axes,
+    Figure,
     as_png,
     empty_figure,
     label,
@@ -22,8 +24,6 @@ from gsum_assets.plots.point_labels import label_points
 from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from scipy.sparse import csr_array
 
 _MOST_SHOWN = 500  # passages: more could not be distinguished, and take seconds
@@ -48,7 +48,7 @@ class _Drawing(NamedTuple):
 
 
 @as_png
-def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> "Figure":
+def passage_graph_picture(edges: pa.Table, chunks: pa.Table, title: str) -> Figure:
     """Plot the graph of `passage_walk`, of documents or, if these are few, of chunks.
 
     Passages joined by heavy edges are close together and coloured by community (Louvain); their
@@ -142,7 +142,7 @@ def _positions(weights: "csr_array") -> np.ndarray:
     return tsne_layout(distances, _PERPLEXITY, metric="precomputed", init="random")
 
 
-def _draw(axes: "Axes", drawing: _Drawing, positions: np.ndarray) -> None:
+def _draw(axes: Axes, drawing: _Drawing, positions: np.ndarray) -> None:
     """Draw edges, passages whose size grows with their degree, and names of the hubs."""
     degrees = np.diff(drawing.weights.indptr)
     colours = np.array([*COLOURS, OTHERS])[np.minimum(drawing.communities, len(COLOURS))]

@@ -1,7 +1,6 @@
 """Plot of chunk lengths, and of the number of chunks by document."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +8,8 @@ import pyarrow as pa
 from gsum_assets.plots.figure import (
     COLOURS,
     INK,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -18,17 +19,13 @@ from gsum_assets.plots.figure import (
     write,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _N_BINS = 32
 _MAX_BARS = 16  # documents shown by name
 _MIN_ROWS = 8  # rows of space, so that few bars stay thin
 
 
 @as_png
-def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> "Figure":
+def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> Figure:
     """Plot two panels: chunks by length in word pieces, and by document."""
     if chunks.num_rows == 0:
         return empty_figure(f"{title}: no chunks")
@@ -52,7 +49,7 @@ def chunk_lengths(chunks: pa.Table, limit: int, title: str) -> "Figure":
     return figure
 
 
-def _by_document(axes: "Axes", counts: Counter[str]) -> None:
+def _by_document(axes: Axes, counts: Counter[str]) -> None:
     """Draw a bar for each document, or a histogram of chunks per document if there are many."""
     axes.locator_params(axis="x", integer=True)
     if len(counts) > _MAX_BARS:

@@ -1,7 +1,6 @@
 """Plot of chunk vectors in the plane of their first two principal components."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +9,8 @@ from gsum_assets.plots.figure import (
     COLOURS,
     MARKERS,
     OTHERS,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -18,15 +19,11 @@ from gsum_assets.plots.figure import (
     new_figure,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _MAX_POINTS = 1000
 
 
 @as_png
-def embedding_map(embeddings: pa.Table, title: str) -> "Figure":
+def embedding_map(embeddings: pa.Table, title: str) -> Figure:
     """Plot the chunks in two dimensions, the largest documents in colour.
 
     A large collection is shown by a sample of 1,000: the chunks of the smallest ids, which are
@@ -78,7 +75,7 @@ def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return points * np.where(farthest < 0, -1, 1), shares
 
 
-def _scatter(axes: "Axes", points: np.ndarray, documents: list[str]) -> None:
+def _scatter(axes: Axes, points: np.ndarray, documents: list[str]) -> None:
     """Draw points, the largest documents each in a colour and marker, the others grey."""
     counts = Counter(documents)
     largest = sorted(counts, key=lambda name: (-counts[name], name))[: len(COLOURS)]

@@ -14,6 +14,8 @@ from rich.cells import cell_len
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:  # the functions that draw import matplotlib
+    Axes = Figure = Any
 
 Arguments = ParamSpec("Arguments")
 
@@ -39,7 +41,7 @@ Positions are explicit, since matplotlib's layout engines take as long as the dr
 """
 
 
-def as_png(draw: Callable[Arguments, "Figure"]) -> Callable[Arguments, bytes]:
+def as_png(draw: Callable[Arguments, Figure]) -> Callable[Arguments, bytes]:
     """Return the function that draws the same figure as PNG."""
 
     @wraps(draw)
@@ -49,7 +51,7 @@ def as_png(draw: Callable[Arguments, "Figure"]) -> Callable[Arguments, bytes]:
     return drawn
 
 
-def new_figure(width: float, height: float, title: str = "") -> "Figure":
+def new_figure(width: float, height: float, title: str = "") -> Figure:
     """Return a white figure, `width` and `height` in inches, with a heading if there is a title."""
     from matplotlib.figure import Figure
 
@@ -59,7 +61,7 @@ def new_figure(width: float, height: float, title: str = "") -> "Figure":
     return figure
 
 
-def axes_at(figure: "Figure", box: Box, title: str = "", x: str = "", y: str = "") -> "Axes":
+def axes_at(figure: Figure, box: Box, title: str = "", x: str = "", y: str = "") -> Axes:
     """Add axes with a title and the axis labels `x` and `y`, without lines that are not needed."""
     axes = _added(figure, box)
     axes.set_title(title, loc="left", fontsize=10, color=INK, parse_math=False)
@@ -73,8 +75,8 @@ def axes_at(figure: "Figure", box: Box, title: str = "", x: str = "", y: str = "
 
 
 def plane_at(
-    figure: "Figure", box: Box, x: tuple[float, float] = (0, 1), y: tuple[float, float] = (0, 1)
-) -> "Axes":
+    figure: Figure, box: Box, x: tuple[float, float] = (0, 1), y: tuple[float, float] = (0, 1)
+) -> Axes:
     """Add a plane without visible axes, with the limits `x` and `y`."""
     axes = _added(figure, box)
     axes.set(xlim=x, ylim=y)
@@ -82,14 +84,14 @@ def plane_at(
     return axes
 
 
-def _added(figure: "Figure", box: Box) -> "Axes":
+def _added(figure: Figure, box: Box) -> Axes:
     left, top, width, height = box
     across, down = figure.get_size_inches()
     shares = (left / across, 1 - (top + height) / down, width / across, height / down)
     return figure.add_axes(shares, facecolor="none")
 
 
-def heading(figure: "Figure", text: str, top: float = 0.0) -> None:
+def heading(figure: Figure, text: str, top: float = 0.0) -> None:
     """Write a line of text, `top` inches from the figure's upper edge."""
     y = 1 - (top + 0.28) / figure.get_size_inches()[1]
     figure.text(0.01, y, text, fontsize=10, color=INK, parse_math=False)
@@ -100,7 +102,7 @@ def room_for(names: Iterable[str]) -> float:
     return 0.15 + 0.075 * max((cell_len(label(name)) for name in names), default=0)
 
 
-def write(axes: "Axes", x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
+def write(axes: Axes, x: float, y: float, text: str, colour: str = INK, **how: Any) -> None:
     """Write a text that is centred at the height `y`, and never parsed as a formula.
 
     Parameters
@@ -111,12 +113,12 @@ def write(axes: "Axes", x: float, y: float, text: str, colour: str = INK, **how:
     axes.text(x, y, text, **style | how)
 
 
-def write_beside(axes: "Axes", x: float, row: float, text: str, colour: str = INK) -> None:
+def write_beside(axes: Axes, x: float, row: float, text: str, colour: str = INK) -> None:
     """Write a text at a row, `x` in widths of the axes: above 1 it is to the right of them."""
     write(axes, x, row, text, colour, transform=axes.get_yaxis_transform())
 
 
-def write_outlined(axes: "Axes", x: float, y: float, text: str, width: float, **how: Any) -> None:
+def write_outlined(axes: Axes, x: float, y: float, text: str, width: float, **how: Any) -> None:
     """Write a text, centred at `x`, with a white outline of `width` points."""
     from matplotlib.patheffects import withStroke
 
@@ -125,19 +127,19 @@ def write_outlined(axes: "Axes", x: float, y: float, text: str, width: float, **
 
 
 def plot_epochs(
-    axes: "Axes", epochs: np.ndarray, values: np.ndarray, colour: str, **how: Any
+    axes: Axes, epochs: np.ndarray, values: np.ndarray, colour: str, **how: Any
 ) -> None:
     """Plot a line over epochs, with dots if they are so few that a line would hide their number."""
     marker = "o" if len(epochs) < 10 else ""
     axes.plot(epochs, values, color=colour, linewidth=1.3, marker=marker, **how)
 
 
-def grid(axes: "Axes", axis: Any = "both") -> None:
+def grid(axes: Axes, axis: Any = "both") -> None:
     """Draw pale lines at the ticks of an axis, or of both."""
     axes.grid(axis=axis, color="#eeeeee")
 
 
-def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
+def label_rows(axes: Axes, names: list[str], are_shown: bool = True) -> None:
     """Label the rows 0, 1, … from the top; names are never parsed as formulas."""
     shown = names if are_shown else []
     axes.set_yticks(range(len(shown)), [label(name) for name in shown])
@@ -146,18 +148,18 @@ def label_rows(axes: "Axes", names: list[str], are_shown: bool = True) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
-def legend_beside(axes: "Axes", title: str) -> None:
+def legend_beside(axes: Axes, title: str) -> None:
     """Add a legend to the right of the axes."""
     _legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title)
 
 
-def legend_below(axes: "Axes", n_columns: int) -> None:
+def legend_below(axes: Axes, n_columns: int) -> None:
     """Add a legend below the axes and their label."""
     where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
     _legend(axes, ncols=n_columns, markerscale=0.8, **where)
 
 
-def _legend(axes: "Axes", **how: Any) -> None:
+def _legend(axes: Axes, **how: Any) -> None:
     """Add a legend whose names are never parsed as formulas."""
     legend = axes.legend(fontsize=9, frameon=False, labelcolor=INK, title_fontsize=9, **how)
     legend.get_title().set_color(FAINT)
@@ -174,14 +176,14 @@ def label(name: str) -> str:
     return f"{text[:half]}…{text[-half + 1 :]}"
 
 
-def empty_figure(what: str) -> "Figure":
+def empty_figure(what: str) -> Figure:
     """Return a figure with a message instead of a plot."""
     figure = new_figure(5, 0.8)
     figure.text(0.5, 0.5, what, ha="center", va="center", color=FAINT, parse_math=False)
     return figure
 
 
-def to_png(figure: "Figure") -> bytes:
+def to_png(figure: Figure) -> bytes:
     """Return the figure as PNG; the same figure gives the same bytes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
@@ -196,7 +198,7 @@ def to_png(figure: "Figure") -> bytes:
     return packed.getvalue()
 
 
-def to_svg(figure: "Figure") -> str:
+def to_svg(figure: Figure) -> str:
     """Return the figure as SVG with a transparent background; the same figure gives the same text.
 
     Text stays text, in the reader's fonts; characters that XML forbids become U+FFFD.

@@ -1,7 +1,6 @@
 """Bar plots of methods: a panel for each metric, a row of panels for each kind of question."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from gsum_assets.plots.figure import (
     BEST,
@@ -9,6 +8,8 @@ from gsum_assets.plots.figure import (
     INK,
     OTHER,
     TIES_BEST,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -21,10 +22,6 @@ from gsum_assets.plots.figure import (
 from gsum_assets.plots.main_metrics import has_best, is_upper_bound, main_metrics, scale_of
 from gsum_assets.statistics.comparisons import can_differ
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 Ranked = Sequence[tuple[str, Mapping[str, Mapping]]]
 """Methods, best first, each with its rows of `leaderboard` by metric."""
 
@@ -32,7 +29,7 @@ _MAX_PANELS = 5
 _WIDTH, _ROW = 10.0, 0.25  # inches
 
 
-def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> "Figure":
+def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> Figure:
     """Return bars of methods with 95% intervals; the best and those not worse are highlighted.
 
     Parameters
@@ -75,7 +72,7 @@ def _height(methods: Ranked) -> float:
     return _ROW * len(methods) + 1.05
 
 
-def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
+def _panels(figure: Figure, top: float, title: str, methods: Ranked) -> None:
     """Draw one panel for each metric, with the methods in the same order."""
     names = [name for name, _ in methods]
     given = main_metrics(metric for _, rows in methods for metric in rows)
@@ -93,7 +90,7 @@ def _panels(figure: "Figure", top: float, title: str, methods: Ranked) -> None:
         label_rows(axes, names, are_shown=i == 0)
 
 
-def _bars(axes: "Axes", rows: Sequence[Mapping | None], scale: int) -> None:
+def _bars(axes: Axes, rows: Sequence[Mapping | None], scale: int) -> None:
     """Draw a bar from zero to the mean and a line over its interval, one row for each method."""
     found = [(i, row) for i, row in enumerate(rows) if row]
     colours = {"best": BEST, "tie": TIES_BEST, "other": OTHER, "bound": BOUND}

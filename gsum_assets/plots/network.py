@@ -1,11 +1,10 @@
 """Parts of plots of graphs and of points laid out by similarity."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from gsum_assets.plots.figure import Axes
 
 _MAX_ITERATIONS, _ANGLE = 500, 0.8  # of t-SNE: a plot takes a second
 
@@ -36,7 +35,7 @@ def tsne_layout(data: np.ndarray, perplexity: float, **how: Any) -> np.ndarray:
 
 
 def draw_edges(
-    axes: "Axes", positions: np.ndarray, ends: np.ndarray, colours: Any, **how: Any
+    axes: Axes, positions: np.ndarray, ends: np.ndarray, colours: Any, **how: Any
 ) -> None:
     """Draw straight lines between points."""
     from matplotlib.collections import LineCollection

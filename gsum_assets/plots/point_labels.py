@@ -1,21 +1,17 @@
 """Labels of points in a plot that do not overlap."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gsum_assets.plots.figure import DPI, INK, label, room_for, write_outlined
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from gsum_assets.plots.figure import DPI, INK, Axes, label, room_for, write_outlined
 
 _HEIGHT = 0.2  # inches, height of a line with margins
 _ABOVE = 0.07  # inches between point and label
 
 
 def label_points(
-    axes: "Axes", names: Sequence[str], positions: np.ndarray, wanted: Sequence[int], most: int
+    axes: Axes, names: Sequence[str], positions: np.ndarray, wanted: Sequence[int], most: int
 ) -> None:
     """Write the names of the wanted points above them, except where they would overlap.
 

@@ -1,12 +1,12 @@
 """Plot of a judge's position bias by criterion, with intervals."""
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
 from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -17,16 +17,12 @@ from gsum_assets.plots.figure import (
     write_beside,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _MOST = 30  # criteria
 _WIDTH, _ROW = 9.0, 0.3  # inches
 _COUNTS = 1.9  # inches, width of the text on the right
 
 
-def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
+def position_bias_figure(bias: pa.Table, title: str) -> Figure:
     """Plot how often the answer shown first won, and how often the order changed the winner."""
     rows = bias.slice(0, _MOST).to_pylist()
     if not rows:
@@ -48,7 +44,7 @@ def position_bias_figure(bias: pa.Table, title: str) -> "Figure":
 position_bias = as_png(position_bias_figure)
 
 
-def _first_won(axes: "Axes", rows: list[dict]) -> None:
+def _first_won(axes: Axes, rows: list[dict]) -> None:
     """Draw a dot with its interval for each row, in another colour if it excludes 50."""
     axes.axvline(50, color=FAINT, linewidth=1)
     for i, row in enumerate(rows):
@@ -61,7 +57,7 @@ def _first_won(axes: "Axes", rows: list[dict]) -> None:
     _percent(axes)
 
 
-def _disagreement(axes: "Axes", rows: list[dict]) -> None:
+def _disagreement(axes: Axes, rows: list[dict]) -> None:
     """Draw a bar for each row, with counts beside it."""
     shares = [100 * (row["disagreement"] or 0.0) for row in rows]
     axes.barh(range(len(rows)), shares, 0.55, color=COLOURS[0])
@@ -71,7 +67,7 @@ def _disagreement(axes: "Axes", rows: list[dict]) -> None:
     _percent(axes)
 
 
-def _percent(axes: "Axes") -> None:
+def _percent(axes: Axes) -> None:
     axes.set_xlim(-2, 102)
     axes.set_xticks([0, 25, 50, 75, 100])
     grid(axes, "x")

@@ -1,7 +1,6 @@
 """Plots of quality against the cost of a question, and against the tokens read."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,8 @@ from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
     INK,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -23,10 +24,6 @@ from gsum_assets.plots.figure import (
 )
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, is_upper_bound, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import Ranked
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT, _LINE_BELOW = 6.4, 4.4, 0.22  # inches
@@ -41,7 +38,7 @@ Curves = Mapping[str, Sequence[tuple[float, float]]]
 """Tokens read and quality of methods for each number of passages, fewest first."""
 
 
-def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> "Figure":
+def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -> Figure:
     """Plot methods by cost and quality, and join those for which no cheaper one is better.
 
     Parameters
@@ -59,7 +56,7 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     return _scattered(shown, price, unit, (title, note), {})
 
 
-def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> "Figure":
+def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> Figure:
     """Plot methods by the tokens that their answers were written from, with curves over K.
 
     Parameters
@@ -114,7 +111,7 @@ def _scattered(
     unit: str,
     headings: tuple[str, str],
     curves: Curves,
-) -> "Figure":
+) -> Figure:
     """Plot rows of `leaderboard` of one metric by method against their prices, `(n_methods,)`."""
     metric = shown[0][1]["metric"]
     scale = scale_of(metric)
@@ -172,7 +169,7 @@ def _price(costs: Sequence[Mapping]) -> tuple[str, np.ndarray]:
     return unit, np.array(of[unit], dtype=float) / n
 
 
-def _scale_price(axes: "Axes", price: np.ndarray) -> None:
+def _scale_price(axes: Axes, price: np.ndarray) -> None:
     """Set a logarithmic axis if prices differ by more than ten times; write numbers out."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -185,7 +182,7 @@ def _scale_price(axes: "Axes", price: np.ndarray) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def _label_points(axes: "Axes", x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> None:
+def _label_points(axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> None:
     """Write each name beside its point, where it overlaps least; distant ones with a line."""
     per_point = axes.figure.dpi / 72
     points = axes.transData.transform(np.column_stack([x, y])) / per_point

@@ -1,7 +1,5 @@
 """Plot of the distribution of one method's scores over the questions."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
@@ -9,6 +7,7 @@ from gsum_assets.plots.figure import (
     COLOURS,
     FAINT,
     PALE,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -20,14 +19,11 @@ from gsum_assets.plots.figure import (
 )
 from gsum_assets.plots.main_metrics import is_share, main_metrics
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 _MAX_DOTS = 300  # questions drawn for each metric; mean and box are of all questions
 
 
 @as_png
-def score_spread(scores: pa.Table, title: str) -> "Figure":
+def score_spread(scores: pa.Table, title: str) -> Figure:
     """Plot a row for each metric: a dot for each question, quartiles and mean.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,8 @@ from gsum_assets.plots.figure import (
     COLOURS,
     INK,
     PALE,
+    Axes,
+    Figure,
     as_png,
     axes_at,
     empty_figure,
@@ -21,10 +22,6 @@ from gsum_assets.plots.figure import (
     write,
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Rates = Mapping[tuple[str, str], Mapping]
 """Rows of `win_rates` of one criterion by method and opponent."""
@@ -39,7 +36,7 @@ _FAR = 30  # percentage points from 50 beyond which text is white
 
 def win_rate_matrix_figure(
     win_rates: pa.Table, title: str, criterion: str | None = "overall"
-) -> "Figure":
+) -> Figure:
     """Plot a heat map of how often the row's method was preferred to the column's.
 
     Blue above 50 percent, orange below; bold if significantly different from 50, at 5% for all
@@ -93,7 +90,7 @@ def _best_first(rows: Sequence[Mapping]) -> list[str]:
     return sorted(rates, key=lambda name: (-float(np.mean(rates[name] or [0.0])), name))
 
 
-def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
+def _matrix(axes: Axes, rates: Rates, methods: Sequence[str]) -> None:
     """Draw coloured cells with their numbers."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -117,7 +114,7 @@ def _matrix(axes: "Axes", rates: Rates, methods: Sequence[str]) -> None:
     axes.pcolormesh(edges, edges, percent, edgecolors="white", linewidth=1, **shades)
 
 
-def _name(axes: "Axes", methods: list[str], are_rows_named: bool, are_columns_named: bool) -> None:
+def _name(axes: Axes, methods: list[str], are_rows_named: bool, are_columns_named: bool) -> None:
     """Write the methods beside and above unless another panel shows them."""
     label_rows(axes, methods, are_shown=are_rows_named)
     axes.set_ylim(len(methods) - 0.5, -0.5)

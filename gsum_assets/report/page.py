@@ -14,7 +14,7 @@ from gsum_assets.evaluation.curves import of_kind
 from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.plots.figure import to_svg
+from gsum_assets.plots.figure import Figure, to_svg
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, main_metrics, scale_of, shown_value
 from gsum_assets.plots.method_ranking import method_ranking_figure
 from gsum_assets.plots.position_bias import position_bias_figure
@@ -30,7 +30,6 @@ from gsum_resources.store.arrow import pc
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from matplotlib.figure import Figure
 
 _N_LISTED = 12  # contexts of an answer shown by name; further ones are numbered links
 _N_DOCUMENTS = 100  # documents shown by title
@@ -230,7 +229,7 @@ def _verdicts(stored: Stored) -> Verdicts | None:
     )
 
 
-def _plot(figure: "Figure", alt: str) -> Plot:
+def _plot(figure: Figure, alt: str) -> Plot:
     """Return a figure as an image, in which no scripts run and ids cannot clash."""
     svg = base64.b64encode(to_svg(figure).encode()).decode()
     return Plot(f"data:image/svg+xml;base64,{svg}", alt)

@@ -18,43 +18,6 @@ _DOCUMENTS_FILE = "documents.jsonl"
 _WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE})
 
 
-@dataclass
-class Contents:
-    """A benchmark's documents and queries, and notes on the import."""
-
-    documents: list[Document] = field(default_factory=list)
-    queries: list[Query] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """A benchmark that can be imported.
-
-    Attributes
-    ----------
-    expects : description of the expected source, for messages.
-    read : function that reads a folder or file.
-    settings : further tables of `corpus.toml`, as TOML.
-    """
-
-    title: str
-    kind: Kind
-    expects: str
-    read: Callable[[Path], Contents]
-    settings: str = ""
-
-
-@dataclass(frozen=True)
-class ImportReport:
-    """Counts and notes of an import."""
-
-    corpus: str
-    n_documents: int
-    n_queries: int
-    notes: list[str]
-
-
 def query(
     query_id: str,
     text: str,
@@ -85,6 +48,47 @@ def query(
         options=list(options),
         relevant_spans=list(spans),
     )
+
+
+@dataclass
+class Contents:
+    """A benchmark's documents and queries, and notes on the import."""
+
+    documents: list[Document] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def ask(self, query_id: str, text: str, references: Iterable[str], **options: Any) -> None:
+        """Add a query; `options` are those of `query`."""
+        self.queries.append(query(query_id, text, references, **options))
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark that can be imported.
+
+    Attributes
+    ----------
+    expects : description of the expected source, for messages.
+    read : function that reads a folder or file.
+    settings : further tables of `corpus.toml`, as TOML.
+    """
+
+    title: str
+    kind: Kind
+    expects: str
+    read: Callable[[Path], Contents]
+    settings: str = ""
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """Counts and notes of an import."""
+
+    corpus: str
+    n_documents: int
+    n_queries: int
+    notes: list[str]
 
 
 def slug(name: str) -> str:

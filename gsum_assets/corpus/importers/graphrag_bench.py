@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import find_file, missing, read_json, read_rows
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Span
@@ -64,16 +64,14 @@ def read_graphrag_bench(source: Path) -> Contents:
         pieces = [piece for piece in pieces if piece.strip()]
         spans = [span for piece in pieces if (span := _located(piece, guides, texts[guide]))]
         n_pieces, n_found = n_pieces + len(pieces), n_found + len(spans)
-        contents.queries.append(
-            query(
-                row["id"],
-                row["question"],
-                [row["answer"]],
-                split=split_of_guide(texts[guide]),
-                kind=slug(row["question_type"]).lower(),
-                relevant=[span.document_id for span in spans],
-                spans=spans,
-            )
+        contents.ask(
+            row["id"],
+            row["question"],
+            [row["answer"]],
+            split=split_of_guide(texts[guide]),
+            kind=slug(row["question_type"]).lower(),
+            relevant=[span.document_id for span in spans],
+            spans=spans,
         )
     if n_pieces:
         contents.notes.append(f"{n_found} of {n_pieces} pieces of evidence are found in the guides")

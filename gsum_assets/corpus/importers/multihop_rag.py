@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
 from gsum_assets.corpus.importers.source import find_file, missing, read_rows
 from gsum_assets.corpus.load import Document
 
@@ -40,16 +40,14 @@ def read_multihop_rag(source: Path) -> Contents:
             )
             n_unknown += article_id is None
             relevant.extend([article_id] if article_id else [])
-        contents.queries.append(
-            query(
-                f"multihop-{number:04d}",
-                row["query"],
-                [row["answer"]],
-                split="test",
-                kind="specific",
-                relevant=relevant,
-                form="short",
-            )
+        contents.ask(
+            f"multihop-{number:04d}",
+            row["query"],
+            [row["answer"]],
+            split="test",
+            kind="specific",
+            relevant=relevant,
+            form="short",
         )
     if n_unknown:
         contents.notes.append(f"{n_unknown} pieces of evidence name no article of the corpus")

@@ -4,7 +4,7 @@ import hashlib
 import tarfile
 from pathlib import Path
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
     find_file,
     missing,
@@ -14,7 +14,6 @@ from gsum_assets.corpus.importers.source import (
     split_files,
 )
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.queries import Query
 from gsum_assets.pipeline.corpus_settings import CorpusError
 
 _STORY_FILES = "a folder with documents/{train,dev,test}.jsonl and queries.jsonl"
@@ -49,18 +48,15 @@ def read_odsum_story(source: Path) -> Contents:
             for question in story["questions"]:
                 for response in question["responses"]:
                     stories[response["uid"]] = (split, ids)
-    queries, n_unlinked = _story_queries(file, stories)
-    notes = [f"{n_empty} of {n_sections} sections are empty and left out"]
-    if n_unlinked:
-        notes.append(f"{n_unlinked} queries share no response with a story and are left out")
-    return Contents([documents[key] for key in sorted(documents)], queries, notes)
+    contents = Contents([documents[key] for key in sorted(documents)])
+    contents.notes.append(f"{n_empty} of {n_sections} sections are empty and left out")
+    _ask(contents, file, stories)
+    return contents
 
 
-def _story_queries(
-    file: Path, stories: dict[str, tuple[str, list[str]]]
-) -> tuple[list[Query], int]:
-    """Return the queries with their stories' sections, and the number without a story."""
-    queries, n_unlinked = [], 0
+def _ask(contents: Contents, file: Path, stories: dict[str, tuple[str, list[str]]]) -> None:
+    """Add the queries with their stories' sections, and a note on those without a story."""
+    n_unlinked = 0
     for line, questions in read_values(file):
         if not isinstance(questions, list):
             raise CorpusError(f"{file} line {line}: expected a story's list of questions")
@@ -72,17 +68,17 @@ def _story_queries(
                 continue
             split, relevant = linked[0]
             number = int(question["question_number"])
-            queries.append(
-                query(
-                    f"odsum-story-{line:03d}-{number}",
-                    question["question_text"],
-                    [response["response_text"] for response in responses],
-                    split=split,
-                    kind="general" if number == 1 else "specific",
-                    relevant=relevant,
-                )
+            contents.ask(
+                f"odsum-story-{line:03d}-{number}",
+                question["question_text"],
+                [response["response_text"] for response in responses],
+                split=split,
+                kind="general" if number == 1 else "specific",
+                relevant=relevant,
             )
-    return queries, n_unlinked
+    if n_unlinked:
+        note = f"{n_unlinked} queries share no response with a story and are left out"
+        contents.notes.append(note)
 
 
 def read_odsum_meeting(source: Path) -> Contents:
@@ -103,15 +99,13 @@ def read_odsum_meeting(source: Path) -> Contents:
     if not isinstance(rows, dict):
         raise CorpusError(f"{file}: expected an object of numbered queries")
     for number, row in rows.items():
-        contents.queries.append(
-            query(
-                f"odsum-meeting-{int(number):03d}",
-                row["query"],
-                [row["answer"]],
-                split="dev",
-                kind="specific",
-                relevant=[name for name in map(slug, row["meetings_list"]) if name not in empty],
-            )
+        contents.ask(
+            f"odsum-meeting-{int(number):03d}",
+            row["query"],
+            [row["answer"]],
+            split="dev",
+            kind="specific",
+            relevant=[name for name in map(slug, row["meetings_list"]) if name not in empty],
         )
     contents.notes.append("the source has no splits; all queries are imported as dev")
     if empty:

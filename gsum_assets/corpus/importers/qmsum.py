@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
 from gsum_assets.corpus.importers.source import read_rows, split_files
 from gsum_assets.corpus.importers.transcript import transcript
 from gsum_assets.corpus.load import Document
-from gsum_assets.corpus.queries import Query, Span
+from gsum_assets.corpus.queries import Span
 
 _KEYS = ("meeting_transcripts", "general_query_list", "specific_query_list", "topic_list")
 _FOLDERS = ("jsonl", "ALL/jsonl", "data/ALL/jsonl")
@@ -29,41 +29,38 @@ def read_qmsum(source: Path) -> Contents:
             more = f" and {len(topics) - 1} more" if len(topics) > 1 else ""
             title = f"Meeting on {topics[0]}{more}" if topics else ""
             contents.documents.append(Document(document_id, title, text))
-            contents.queries.extend(_queries(meeting, document_id, topics, split, turn_spans))
+            _ask(contents, meeting, document_id, topics, split, turn_spans)
     contents.notes.append(f"{n_dropped} turns without words left out")
     return contents
 
 
-def _queries(
+def _ask(
+    contents: Contents,
     meeting: dict[str, Any],
     document_id: str,
     topics: list[str],
     split: str,
     turn_spans: list[tuple[int, int]],
-) -> list[Query]:
-    """Return the questions of a meeting.
+) -> None:
+    """Add the questions of a meeting.
 
     General questions are searched for together with the topic list (protocol of gor). For specific
     ones the annotators marked the turns with the answer.
     """
-    queries = []
     for kind in ("general", "specific"):
         for number, item in enumerate(meeting[f"{kind}_query_list"], start=1):
             text = item["query"].strip()
             searched = f"{text} {'; '.join(topics)}" if kind == "general" else text
-            queries.append(
-                query(
-                    f"{document_id}-{kind}-{number}",
-                    text,
-                    [item["answer"]],
-                    split=split,
-                    kind=kind,
-                    document_id=document_id,
-                    retrieval_text=searched,
-                    spans=_evidence(item, document_id, turn_spans),
-                )
+            contents.ask(
+                f"{document_id}-{kind}-{number}",
+                text,
+                [item["answer"]],
+                split=split,
+                kind=kind,
+                document_id=document_id,
+                retrieval_text=searched,
+                spans=_evidence(item, document_id, turn_spans),
             )
-    return queries
 
 
 def _evidence(

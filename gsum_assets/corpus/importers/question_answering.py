@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
     find_file,
     missing,
@@ -48,17 +48,15 @@ def read_quality(source: Path) -> Contents:
                 )
                 options = [option.strip() for option in question["options"]]
                 gold = question.get("gold_label")  # from 1
-                contents.queries.append(
-                    query(
-                        query_id,
-                        question["question"],
-                        [options[int(gold) - 1]] if gold else [],
-                        split=split,
-                        kind="specific",
-                        document_id=document_id,
-                        form="choice",
-                        options=options,
-                    )
+                contents.ask(
+                    query_id,
+                    question["question"],
+                    [options[int(gold) - 1]] if gold else [],
+                    split=split,
+                    kind="specific",
+                    document_id=document_id,
+                    form="choice",
+                    options=options,
                 )
     contents.documents = list(documents.values())
     return contents
@@ -87,17 +85,15 @@ def read_musique(source: Path) -> Contents:
                 if paragraph.get("is_supporting")
             ]
             answers = [row["answer"], *row.get("answer_aliases", [])] if "answer" in row else []
-            contents.queries.append(
-                query(
-                    f"{document_id}-q",
-                    row["question"],
-                    dict.fromkeys(answers),
-                    split=split,
-                    kind="specific",
-                    document_id=document_id,
-                    form="short",
-                    spans=evidence,
-                )
+            contents.ask(
+                f"{document_id}-q",
+                row["question"],
+                dict.fromkeys(answers),
+                split=split,
+                kind="specific",
+                document_id=document_id,
+                form="short",
+                spans=evidence,
             )
     if n_unanswerable:
         contents.notes.append(f"{n_unanswerable} unanswerable questions left out")
@@ -131,16 +127,14 @@ def read_narrativeqa(source: Path) -> Contents:
     for number, row in read_rows(files[1], ("document_id", "set", "question", "answer1")):
         if row["document_id"] in document_ids:
             answers = [row["answer1"], row.get("answer2") or ""]
-            contents.queries.append(
-                query(
-                    f"{row['document_id'][:12]}-{number}",
-                    row["question"],
-                    dict.fromkeys(answers),
-                    split=split_of(row["set"]) or "test",
-                    kind="specific",
-                    document_id=row["document_id"],
-                    form="short",
-                )
+            contents.ask(
+                f"{row['document_id'][:12]}-{number}",
+                row["question"],
+                dict.fromkeys(answers),
+                split=split_of(row["set"]) or "test",
+                kind="specific",
+                document_id=row["document_id"],
+                form="short",
             )
     kind = "full stories" if stories else "Wikipedia summaries (no tmp/*.content was found)"
     contents.notes.append(f"documents are {kind}")

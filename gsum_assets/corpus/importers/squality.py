@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import read_rows, split_files
 from gsum_assets.corpus.load import Document
 
@@ -19,15 +19,13 @@ def read_squality(source: Path) -> Contents:
             contents.documents.append(Document(document_id, story_title(text), text))
             for question in story["questions"]:
                 number = int(question["question_number"])
-                contents.queries.append(
-                    query(
-                        f"{document_id}-{number}",
-                        question["question_text"],
-                        [response["response_text"] for response in question["responses"]],
-                        split=split,
-                        kind="general" if number == 1 else "specific",
-                        document_id=document_id,
-                    )
+                contents.ask(
+                    f"{document_id}-{number}",
+                    question["question_text"],
+                    [response["response_text"] for response in question["responses"]],
+                    split=split,
+                    kind="general" if number == 1 else "specific",
+                    document_id=document_id,
                 )
     return contents
 

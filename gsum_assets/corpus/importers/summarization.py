@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, query, slug
+from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
     find_file,
     missing,
@@ -30,9 +30,7 @@ def _add(
     """Add a document and its only question."""
     contents.documents.append(document)
     document_id = document.document_id
-    contents.queries.append(
-        query(f"{document_id}-summary", text, references, split=split, document_id=document_id)
-    )
+    contents.ask(f"{document_id}-summary", text, references, split=split, document_id=document_id)
 
 
 def read_wcep(source: Path) -> Contents:
