@@ -18,13 +18,17 @@ from gsum_assets.evidence.learn import examples_of
 from gsum_assets.evidence.network import Model
 from gsum_assets.evidence.rank import DENSE, NAMES
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings
-from gsum_assets.evidence.training import Example, Judge, Recipe, cross_validated, train
+from gsum_assets.evidence.training import Example, Recipe, folds_of, train
 from gsum_assets.evidence.weights import save_models
 from gsum_assets.retrieval.words import Words
 
 ALL = NAMES[True]
 K = 6
 Train = Callable[[Sequence[Example], Sequence[str], Recipe], Model]
+Judge = Callable[[Example], np.ndarray]
+"""Probability of each passage of a question, `(n,)`."""
+Learn = Callable[[Sequence[Example]], Judge]
+"""Learns from questions to judge others."""
 
 
 class Learner(NamedTuple):
@@ -67,6 +71,20 @@ def examples(meetings: Meetings) -> list[Example]:
     """Return the questions with marked evidence, with all features and edges."""
     n = CandidateSettings().n
     return examples_of(meetings.lessons, meetings.collection, meetings.sentences, Words(), n)
+
+
+def cross_validated(
+    examples: Sequence[Example], learn: Learn, n_folds: int = 5
+) -> list[np.ndarray]:
+    """Return probabilities of each example's passages by models that never saw its group."""
+    fold_of = folds_of([example.group for example in examples], n_folds)
+    probabilities: list[np.ndarray] = [np.empty(0)] * len(examples)
+    for fold in range(n_folds):
+        judge = learn([e for e in examples if fold_of[e.group] != fold])
+        for i, example in enumerate(examples):
+            if fold_of[example.group] == fold:
+                probabilities[i] = judge(example)
+    return probabilities
 
 
 def measure(meetings: Meetings, recipe: Recipe) -> Iterator[Measurement]:

@@ -59,12 +59,6 @@ class Example:
     is_evidence: np.ndarray
 
 
-Judge = Callable[[Example], np.ndarray]
-"""Probability of each passage of a question, `(n,)`."""
-Learn = Callable[[Sequence[Example]], Judge]
-"""Learns from questions to judge others."""
-
-
 def train(examples: Sequence[Example], names: Sequence[str], recipe: Recipe) -> Network:
     """Return networks trained from `n_seeds` seeds."""
     rows = np.concatenate([example.features for example in examples])
@@ -148,32 +142,6 @@ def side_by_side(
         torch.from_numpy(marks.astype(np.float32)),
         torch.from_numpy(np.repeat(np.arange(len(scaled)), np.diff(starts))),
     )
-
-
-def cross_validated(
-    examples: Sequence[Example], learn: Learn, n_folds: int = 5
-) -> list[np.ndarray]:
-    """Return probabilities of each example's passages by models that never saw its group."""
-    fold_of = folds_of([example.group for example in examples], n_folds)
-    probabilities: list[np.ndarray] = [np.empty(0)] * len(examples)
-    for fold in range(n_folds):
-        judge = learn([e for e in examples if fold_of[e.group] != fold])
-        for i, example in enumerate(examples):
-            if fold_of[example.group] == fold:
-                probabilities[i] = judge(example)
-    return probabilities
-
-
-def learn_network(names: Sequence[str], recipe: Recipe) -> Learn:
-    """Return the training of networks that read these features, as a function."""
-
-    def learn(examples: Sequence[Example]) -> Judge:
-        network = train(examples, names, recipe)
-        return lambda example: network.probabilities(
-            network.scaled(example.features), example.edges
-        )
-
-    return learn
 
 
 def folds_of(groups: Sequence[str], n_folds: int, seed: int = 0) -> Mapping[str, int]:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.evidence.training import LEARNERS, ranking_metrics
+from benchmarks.evidence.training import LEARNERS, cross_validated, ranking_metrics
 from gsum_assets.evidence.features import OWN
-from gsum_assets.evidence.training import Example, Recipe, cross_validated
+from gsum_assets.evidence.training import Example, Recipe
 
 
 def test_ranking_metrics_by_hand() -> None:

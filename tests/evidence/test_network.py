@@ -5,18 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.evidence.training import Learner, cross_validated
 from gsum_assets.evidence.encoders import EvidenceNetwork
 from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.graph_features import GRAPH
 from gsum_assets.evidence.network import N_KINDS, Network, edges_of, messages
 from gsum_assets.evidence.rank import NAMES
-from gsum_assets.evidence.training import (
-    Example,
-    Recipe,
-    cross_validated,
-    learn_network,
-    train,
-)
+from gsum_assets.evidence.training import Example, Recipe, train
 from gsum_assets.evidence.weights import load_model, load_network, packaged, save_models
 from tests.evidence.toys import index_of, random_network, random_units, sentences
 
@@ -99,7 +94,9 @@ def questions(n: int) -> list[Example]:
 
 
 def test_training_learns_what_only_neighbours_show() -> None:
-    learnt = cross_validated(questions(40), learn_network(["x"], QUICK), n_folds=2)
+    learnt = cross_validated(
+        questions(40), lambda seen: Learner(train, ["x"], edges=True).judge(seen, QUICK), n_folds=2
+    )
     hits = [
         p.argmax() == e.is_evidence.argmax() for p, e in zip(learnt, questions(40), strict=True)
     ]
