@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from gsum_assets.evaluation.question_prompts import PROMPTS
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
+from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.text.vocabulary import content_stems
 
@@ -28,10 +29,8 @@ _WORDS_EACH = 60  # for a persona with its description; tasks and questions are 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class QuestionsSettings(BaseModel):
+class QuestionsSettings(SettingsTable):
     """Table `[questions]` of `corpus.toml`: questions written about the corpus as a whole."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     description: str = Field(
         default="", description="contents of the corpus, in a few sentences written by a person"

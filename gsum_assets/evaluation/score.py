@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.reading import reading_rows
@@ -15,6 +15,7 @@ from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
 from gsum_assets.pipeline.method import Read
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.arrow import pc
 
 Row = tuple[str, str, float]  # query id, metric, value
@@ -22,10 +23,8 @@ BertScorer = Callable[[Sequence[tuple[str, Sequence[str]]]], np.ndarray]
 """Function from answers with their references to BERTScore F1, `(n_answers,)`."""
 
 
-class ScoreSettings(BaseModel):
+class ScoreSettings(SettingsTable):
     """Table `[scores]` of `corpus.toml`: what is measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cut_offs: list[int] = Field(
         default=[1, 3, 6, 8, 10],

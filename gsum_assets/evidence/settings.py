@@ -1,13 +1,11 @@
 """The table `[evidence]` of `corpus.toml`."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from gsum_resources.settings.table import SettingsTable
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CandidateSettings(_Settings):
+class CandidateSettings(SettingsTable):
     """Table `[evidence.candidates]`: the passages that get a probability."""
 
     n: int = Field(
@@ -18,7 +16,7 @@ class CandidateSettings(_Settings):
     )
 
 
-class ContextSettings(_Settings):
+class ContextSettings(SettingsTable):
     """Table `[evidence.contexts]`: the context of an answer."""
 
     k_max: int = Field(default=12, ge=1, description="most passages in a context (ours)")
@@ -36,7 +34,7 @@ class ContextSettings(_Settings):
     )
 
 
-class TrainingSettings(_Settings):
+class TrainingSettings(SettingsTable):
     """Table `[evidence.training]`: training of `evidence-finetuned` on the corpus."""
 
     epochs: int = Field(
@@ -69,7 +67,7 @@ class TrainingSettings(_Settings):
     )
 
 
-class EvidenceSettings(_Settings):
+class EvidenceSettings(SettingsTable):
     """Table `[evidence]`; a change in one of its tables affects only the assets that read it."""
 
     candidates: CandidateSettings = CandidateSettings()

@@ -7,21 +7,17 @@ questions of ODSum-Story's train stories; `docs/graph-augmented.md` has the meas
 from typing import Any, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
 
+from gsum_resources.settings.table import SettingsTable
+
 Clustering = Literal["chosen", "leiden", "dbscan", "hdbscan", "k_means"]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GraphSettings(_Settings):
+class GraphSettings(SettingsTable):
     """Table `[gae.graph]`: edges and features of passages."""
 
     neighbours: bool = Field(default=True, description="join neighbouring chunks (3.1.1)")
@@ -35,7 +31,7 @@ class GraphSettings(_Settings):
     beta: float = Field(default=0.5, ge=0, description="weight of embeddings (equation 3)")
 
 
-class TrainingSettings(_Settings):
+class TrainingSettings(SettingsTable):
     """Table `[gae.training]`: the auto-encoder."""
 
     layers: int = Field(
@@ -85,7 +81,7 @@ class TrainingSettings(_Settings):
         return values
 
 
-class ClusterSettings(_Settings):
+class ClusterSettings(SettingsTable):
     """Table `[gae.clusters]`: clustering of passages."""
 
     method: Clustering = Field(
@@ -113,7 +109,7 @@ class ClusterSettings(_Settings):
     seed: int = Field(default=0, description="seed of Leiden, K-Means and resampling")
 
 
-class RerankSettings(_Settings):
+class RerankSettings(SettingsTable):
     """Table `[gae.rerank]`: re-ranking by clusters."""
 
     candidates_per_k: int = Field(
@@ -125,7 +121,7 @@ class RerankSettings(_Settings):
     )
 
 
-class RefineSettings(_Settings):
+class RefineSettings(SettingsTable):
     """Table `[gae.refine]`: reflection and refinement (3.2, B)."""
 
     topic_weight: float = Field(
@@ -147,13 +143,13 @@ class RefineSettings(_Settings):
     )
 
 
-class ContextSettings(_Settings):
+class ContextSettings(SettingsTable):
     """Table `[gae.contexts]`: the context of an answer."""
 
     k: int = Field(default=10, ge=1, description="K, passages in a context (C.3)")
 
 
-class GaeSettings(_Settings):
+class GaeSettings(SettingsTable):
     """Table `[gae]`; a change in one of its tables affects only the assets that read it."""
 
     graph: GraphSettings = GraphSettings()

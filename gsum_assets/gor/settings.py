@@ -10,19 +10,16 @@ import json
 from operator import not_
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.content_hash import hash_texts
 
 EncoderName = Literal["gat", "gcn", "sgc", "gin", "sage", "none"]
 Direction = Literal["both", "to_response", "to_retrieved"]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SimulationSettings(_Settings):
+class SimulationSettings(SettingsTable):
     """Table `[gor.simulation]`: simulated questions about each document, and their answers."""
 
     n_queries: int = Field(default=30, ge=1, description="distinct questions per document (4.1)")
@@ -36,7 +33,7 @@ class SimulationSettings(_Settings):
     )
 
 
-class RankingSettings(_Settings):
+class RankingSettings(SettingsTable):
     """Table `[gor.ranking]`: BERTScore of every node with a question's source chunk."""
 
     layer: int | None = Field(
@@ -46,7 +43,7 @@ class RankingSettings(_Settings):
     )
 
 
-class EncoderSettings(_Settings):
+class EncoderSettings(SettingsTable):
     """Table `[gor.training.encoder]`: the graph neural network."""
 
     name: EncoderName = Field(default="gat", description="architecture (A.7); 'none': no network")
@@ -88,7 +85,7 @@ class EncoderSettings(_Settings):
     )
 
 
-class LossSettings(_Settings):
+class LossSettings(SettingsTable):
     """Table `[gor.training.loss]`: the training loss (3.4)."""
 
     temperature: float = Field(default=0.05, gt=0, description="tau (equation 5); not published")
@@ -110,7 +107,7 @@ class LossSettings(_Settings):
         return self
 
 
-class TrainingSettings(_Settings):
+class TrainingSettings(SettingsTable):
     """Table `[gor.training]`: all settings that a checkpoint depends on."""
 
     encoder: EncoderSettings = EncoderSettings()
@@ -133,7 +130,7 @@ class TrainingSettings(_Settings):
         return hash_texts([json.dumps(self.model_dump(), sort_keys=True)], 8)
 
 
-class ContextSettings(_Settings):
+class ContextSettings(SettingsTable):
     """Table `[gor.contexts]`: the context of an answer."""
 
     k: int | None = Field(
@@ -148,7 +145,7 @@ class ContextSettings(_Settings):
     )
 
 
-class GorSettings(_Settings):
+class GorSettings(SettingsTable):
     """Table `[gor]`; a change in one of its tables affects only the assets that read it."""
 
     simulation: SimulationSettings = SimulationSettings()

@@ -7,16 +7,14 @@ pipeline's own tokenizer.
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from gsum_resources.settings.table import SettingsTable
 
 OTHER = "other"  # type of entities that have none of the configured types
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ExtractionSettings(_Settings):
+class ExtractionSettings(SettingsTable):
     """Table `[graphrag.extraction]`: extraction from chunks."""
 
     entity_types: list[str] = Field(
@@ -39,7 +37,7 @@ class ExtractionSettings(_Settings):
         return types
 
 
-class MergingSettings(_Settings):
+class MergingSettings(SettingsTable):
     """Table `[graphrag.merging]`: merging of mentions into entities and relationships."""
 
     aliases: bool = Field(
@@ -67,7 +65,7 @@ class MergingSettings(_Settings):
         return [tuple(pair) if isinstance(pair, list) else pair for pair in apart]
 
 
-class CommunitySettings(_Settings):
+class CommunitySettings(SettingsTable):
     """Table `[graphrag.communities]`: hierarchical communities (2.4)."""
 
     max_size: int = Field(
@@ -88,7 +86,7 @@ class CommunitySettings(_Settings):
     )
 
 
-class ReportSettings(_Settings):
+class ReportSettings(SettingsTable):
     """Table `[graphrag.reports]`: reports on communities (2.5)."""
 
     prompt_tokens: int = Field(
@@ -98,7 +96,7 @@ class ReportSettings(_Settings):
     max_findings: int = Field(default=6, ge=1, description="most findings of a report (ours)")
 
 
-class AnswerSettings(_Settings):
+class AnswerSettings(SettingsTable):
     """Table `[graphrag.answers]`: global and local answers (2.6)."""
 
     prompt_tokens: int = Field(
@@ -119,7 +117,7 @@ class AnswerSettings(_Settings):
     )
 
 
-class GraphRagSettings(_Settings):
+class GraphRagSettings(SettingsTable):
     """Table `[graphrag]`; a change in one of its tables affects only the assets that read it."""
 
     extraction: ExtractionSettings = ExtractionSettings()

@@ -4,14 +4,12 @@ Sections are those of the JERR paper unless another one is named; values that it
 ours. Lengths are in word pieces of the pipeline's own tokenizer, or in words where stated.
 """
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from gsum_resources.settings.table import SettingsTable
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ChunkingSettings(_Settings):
+class ChunkingSettings(SettingsTable):
     """Table `[jerr.chunking]`: line chunks (3.2)."""
 
     max_tokens: int = Field(
@@ -29,7 +27,7 @@ class ChunkingSettings(_Settings):
         return tuple(sorted({self.max_tokens, *self.ablations}))
 
 
-class IndexSettings(_Settings):
+class IndexSettings(SettingsTable):
     """Table `[jerr.index]`: synopses and their extraction (3.2, 3.3)."""
 
     synopsis_words: int = Field(
@@ -44,7 +42,7 @@ class IndexSettings(_Settings):
     )
 
 
-class SearchSettings(_Settings):
+class SearchSettings(SettingsTable):
     """Table `[jerr.search]`: Monte Carlo tree search (3.4, appendix B)."""
 
     n_nodes: int = Field(default=5, ge=1, description="best nodes that are read (4.1, 4.3)")
@@ -74,7 +72,7 @@ class SearchSettings(_Settings):
     seed: int = Field(default=0, description="seed of simulations")
 
 
-class AnswerSettings(_Settings):
+class AnswerSettings(SettingsTable):
     """Table `[jerr.answers]`: look-ups and the context of an answer (3.4)."""
 
     prompt_tokens: int = Field(default=16_000, ge=500, description="longest prompt (ours)")
@@ -83,7 +81,7 @@ class AnswerSettings(_Settings):
     )
 
 
-class PageSettings(_Settings):
+class PageSettings(SettingsTable):
     """Table `[jerr.pages]`: the pages of ReadAgent (arXiv 2402.09727, 3.1)."""
 
     min_words: int = Field(default=280, ge=1, description="shortest page, words")
@@ -99,14 +97,14 @@ class PageSettings(_Settings):
         return self
 
 
-class LongSettings(_Settings):
+class LongSettings(SettingsTable):
     """Table `[jerr.long]`: the long units of LongRAG (arXiv 2406.15319, 3.1)."""
 
     unit_tokens: int = Field(default=4000, ge=100, description="longest unit, word pieces")
     n_units: int = Field(default=4, ge=1, description="units in a context (its table 2: 4)")
 
 
-class JerrSettings(_Settings):
+class JerrSettings(SettingsTable):
     """Table `[jerr]`; a change in one of its tables affects only the assets that read it."""
 
     chunking: ChunkingSettings = ChunkingSettings()

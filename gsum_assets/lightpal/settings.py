@@ -6,18 +6,15 @@ ODSum-Story's train stories; `docs/lightpal.md` has the measurements.
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from gsum_assets.graphs.approximate import LARGE
+from gsum_resources.settings.table import SettingsTable
 
 Initial = Literal["bm25", "tfidf", "dense", "hybrid", "rrf"]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GraphSettings(_Settings):
+class GraphSettings(SettingsTable):
     """Table `[lightpal.graph]`: edges between passages."""
 
     n_candidates: int = Field(
@@ -28,7 +25,7 @@ class GraphSettings(_Settings):
     )
 
 
-class NeighbourSettings(_Settings):
+class NeighbourSettings(SettingsTable):
     """Table `[lightpal.neighbours]`: how the most similar passages are found.
 
     A table of its own, so that a new key here does not put the candidates of older versions, which
@@ -43,7 +40,7 @@ class NeighbourSettings(_Settings):
     )
 
 
-class RetrievalSettings(_Settings):
+class RetrievalSettings(SettingsTable):
     """Table `[lightpal.retrieval]`: the published retrieval."""
 
     initial: Initial = Field(
@@ -65,7 +62,7 @@ class RetrievalSettings(_Settings):
     )
 
 
-class PromptRankSettings(_Settings):
+class PromptRankSettings(SettingsTable):
     """Table `[lightpal.promptrank]`: the baseline PromptRank (Khalifa et al., 2023)."""
 
     n_first: int = Field(default=20, ge=1, description="most initial passages at which paths start")
@@ -73,7 +70,7 @@ class PromptRankSettings(_Settings):
     hops: int = Field(default=2, ge=1, description="passages on the longest path")
 
 
-class WalkSettings(_Settings):
+class WalkSettings(SettingsTable):
     """Table `[lightpal.walk]`: our method `passage_walk`."""
 
     n_teleport: int = Field(default=30, ge=1, description="passages to which the walk teleports")
@@ -85,7 +82,7 @@ class WalkSettings(_Settings):
     n_probes: int = Field(default=300, ge=2, description="held-out passages that estimate trust")
 
 
-class ContextSettings(_Settings):
+class ContextSettings(SettingsTable):
     """Table `[lightpal.contexts]`: the context of an answer."""
 
     k: int | None = Field(
@@ -95,7 +92,7 @@ class ContextSettings(_Settings):
     )
 
 
-class LightpalSettings(_Settings):
+class LightpalSettings(SettingsTable):
     """Table `[lightpal]`; a change in one of its tables affects only the assets that read it."""
 
     graph: GraphSettings = GraphSettings()

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -20,6 +19,7 @@ from pydantic import (
 
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.settings.paths import read_if_exists, unreadable
+from gsum_resources.settings.table import SettingsTable
 
 SETTINGS_FILE = "corpus.toml"
 
@@ -56,10 +56,8 @@ def corpus_name_problem(corpus: str) -> str | None:
     return "use letters, digits, '.', '_' and '-', at most 100, beginning with a letter or digit"
 
 
-class ChunkingSettings(BaseModel):
+class ChunkingSettings(SettingsTable):
     """Table `[chunking]`: how a document is cut into passages; lengths in word pieces."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     chunker: Literal["tokens", "lines"] = Field(
         default="tokens", description="sliding window or lines"
@@ -98,10 +96,8 @@ class ChunkingSettings(BaseModel):
         return self
 
 
-class DocumentSettings(BaseModel):
+class DocumentSettings(SettingsTable):
     """Table `[documents]`: limits of documents. A change here changes content hashes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_bytes: int = Field(default=50_000_000, ge=1, description="largest document, bytes of UTF-8")
     text_column: str | list[str] | None = Field(
@@ -125,21 +121,17 @@ class DocumentSettings(BaseModel):
         return ColumnNames(texts, self.title_column or "", self.id_column or "")
 
 
-class AnswerSettings(BaseModel):
+class AnswerSettings(SettingsTable):
     """Table `[answer]`: how questions are answered, whatever the method."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_words: int = Field(default=130, ge=10, description="length of an answer, words")
 
 
-class CorpusSettings(BaseModel):
+class CorpusSettings(SettingsTable):
     """A corpus's `corpus.toml`; every key may be left out.
 
     Tables of evaluation and of methods are not validated here, but where they are read.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     title: str = Field(default="", description="shown in the UI; empty: the folder's name")
     language: str = Field(default="en", min_length=2, description="BCP 47 code")

@@ -1,14 +1,14 @@
 """The table `[retrieval]` of `corpus.toml`."""
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from gsum_resources.settings.table import SettingsTable
 
 DEFAULT_K = 6
 
 
-class RetrievalSettings(BaseModel):
+class RetrievalSettings(SettingsTable):
     """Settings of the baselines."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     k: int | list[int] = Field(
         DEFAULT_K,

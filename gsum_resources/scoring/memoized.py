@@ -82,7 +82,7 @@ class MemoizedScorer:
         candidates: Sequence[Sequence[str]],
         on_row: OnRow | None = None,
     ) -> list[np.ndarray]:
-        """Return scores in nats per token, float64 `(n_candidates,)` per context; NaN if missing."""
+        """Return scores in nats per token, `(n_candidates,)` per context; NaN if missing."""
         keys = self._keys(contexts, candidates)
         values = self._memo.get(key for row in keys for key in row)
         pending = self._pending(contexts, candidates, keys, values)

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 from zoneinfo import available_timezones
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.settings.paths import read_if_exists
+from gsum_resources.settings.table import SettingsTable
 
 SETTINGS_FILE = "gsum.toml"
 PREFIX = "GSUM_"
@@ -31,7 +32,7 @@ class SettingsError(ValueError):
     """A setting that cannot be used; the message names the setting, its value and the remedy."""
 
 
-class EndpointSettings(BaseModel):
+class EndpointSettings(SettingsTable):
     """A server that speaks the OpenAI protocol, and its limits.
 
     Attributes
@@ -39,7 +40,6 @@ class EndpointSettings(BaseModel):
     table : name of the table in `gsum.toml`, for messages.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     table: ClassVar[str]
 
     base_url: str = Field(
@@ -179,10 +179,8 @@ class AnswerSettings(LlmSettings):
     table: ClassVar[str] = "models.answers"
 
 
-class WorkSettings(BaseModel):
+class WorkSettings(SettingsTable):
     """The tables `[models.*]`: models for kinds of work; None: the model of [llm]."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     extraction: ExtractionSettings | None = None
     reports: ReportSettings | None = None
@@ -231,10 +229,8 @@ class ScorerSettings(ModelSettings):
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
 
-class AutomationSettings(BaseModel):
+class AutomationSettings(SettingsTable):
     """Table `[automation]`: when unattended work begins."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     nightly: str = Field(default="0 2 * * *", description="cron line of the nightly re-index")
     retrain: str = Field(default="0 4 * * 0", description="cron line of training every model again")
@@ -274,10 +270,8 @@ class AutomationSettings(BaseModel):
         return name
 
 
-class StateSettings(BaseModel):
+class StateSettings(SettingsTable):
     """Table `[state]`: the database of replies, calls, requests and other state."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str = Field(
         default="",
@@ -286,10 +280,8 @@ class StateSettings(BaseModel):
     )
 
 
-class EngineSettings(BaseModel):
+class EngineSettings(SettingsTable):
     """Table `[engine]`: where the blocks of heavy steps are computed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["local", "ray"] = Field(
         default="local",
@@ -346,10 +338,8 @@ def resources_of(text: str) -> dict[str, float]:
     return amounts
 
 
-class Settings(BaseModel):
+class Settings(SettingsTable):
     """All settings in `gsum.toml`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     llm: LlmSettings = LlmSettings()
     models: WorkSettings = WorkSettings()

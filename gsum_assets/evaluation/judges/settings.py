@@ -1,14 +1,13 @@
 """The table `[judges]` of `corpus.toml`: what is judged, and how often."""
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from gsum_assets.corpus.queries import QuestionKind
+from gsum_resources.settings.table import SettingsTable
 
 
-class JudgesSettings(BaseModel):
+class JudgesSettings(SettingsTable):
     """Table `[judges]`; every verdict is a call of the judging model, so the default is none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     methods: list[str] = Field(
         default_factory=list, description="methods whose answers are judged; empty: none"
