@@ -21,6 +21,11 @@ from gsum_assets.pipeline.columns import (
 from gsum_resources.store.table import Rule, counts_up, lacks
 
 _MENTIONED = ("graphrag.entity_mentions", "chunk_id, name_key")
+_MENTIONING = (
+    texts("chunk_ids", "chunks that mention it"),
+    texts("document_ids", "documents that mention it"),
+)
+_PROBLEMS = texts("problems", "what was left out of a malformed reply, and why", label=True)
 
 TABLES = (
     document_table(
@@ -33,7 +38,7 @@ TABLES = (
         integer("n_entities", "mentions of entities in it"),
         integer("n_relationships", "mentions of relationships in it"),
         integer("n_claims", "claims in it"),
-        texts("problems", "what was left out of a malformed reply, and why", label=True),
+        _PROBLEMS,
         *SPENT,
     ),
     document_table(
@@ -149,8 +154,7 @@ TABLES = (
         integer("n_descriptions", "number of distinct descriptions merged"),
         integer("n_mentions", "number of chunks that mention it"),
         integer("degree", "number of its relationships"),
-        texts("chunk_ids", "chunks that mention it"),
-        texts("document_ids", "documents that mention it"),
+        *_MENTIONING,
         *SPENT,
     ),
     corpus_table(
@@ -165,8 +169,7 @@ TABLES = (
         number("weight", "number of chunks that mention it"),
         number("strength", "mean over its mentions, 1 to 10"),
         integer("combined_degree", "sum of both ends' degrees"),
-        texts("chunk_ids", "chunks that mention it"),
-        texts("document_ids", "documents that mention it"),
+        *_MENTIONING,
         *SPENT,
     ),
     corpus_table(
@@ -201,7 +204,7 @@ TABLES = (
         integer("n_read", "number of passages in the prompt"),
         integer("n_substituted", "number of these that are reports of child communities"),
         integer("prompt_tokens", "length of the prompt, word pieces"),
-        texts("problems", "what was left out of a malformed reply, and why", label=True),
+        _PROBLEMS,
         *SPENT,
         check(
             "every_community_reported",

@@ -25,6 +25,10 @@ _REQUEST_AGAIN = (
     "`gsum run {corpus}` requests them again; if that fails, choose another model in "
     "gsum.toml, [llm]"
 )
+_OF_SYNOPSES = (
+    texts("chunk_ids", "line chunks of these synopses"),
+    texts("document_ids", "documents of these"),
+)
 
 TABLES = (
     document_table(
@@ -154,8 +158,7 @@ TABLES = (
         integer("place", "index in topological order, from 0"),
         integer("n_mentions", "synopses that have it as an element"),
         texts("facts", "atomic facts of these synopses that name it"),
-        texts("chunk_ids", "line chunks of these synopses"),
-        texts("document_ids", "documents of these"),
+        *_OF_SYNOPSES,
         check(
             "stand_for_elements",
             "Every written form of an element is merged into an existing node; near duplicates "
@@ -191,8 +194,7 @@ TABLES = (
         text("relation", "most frequent name of the relation"),
         texts("relations", "all names of the relation"),
         integer("weight", "number of synopses with the relation"),
-        texts("chunk_ids", "line chunks of these synopses"),
-        texts("document_ids", "documents of these"),
+        *_OF_SYNOPSES,
     ),
     corpus_table(
         "jerr.left_out_edges",
@@ -203,8 +205,7 @@ TABLES = (
         label("target_id", "target node"),
         text("relation", "most frequent name of the relation"),
         integer("weight", "number of synopses with the relation"),
-        texts("chunk_ids", "line chunks of these synopses"),
-        texts("document_ids", "documents of these"),
+        *_OF_SYNOPSES,
         texts("cycle_ids", "nodes of the cycle: source, target, and back by edges"),
         text("cycle", "the cycle as text: names and relations"),
     ),

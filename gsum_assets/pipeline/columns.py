@@ -72,6 +72,7 @@ LEVEL = label("level", "'document' or 'node', a chunk")
 SIZE = integer("max_tokens", "longest line chunk of this index, word pieces")
 PASSAGE_ID = text("passage_id", "the passage, document_id or chunk_id by level")
 METHOD = label("method", "the method")
+SPLIT = label("split", "train, dev or test; all: together")
 SAMPLE = integer("sample", "always 0: one context per question")
 RANK = integer("rank", "from 1, best first")
 SCORE = number("score", "the method's own score, higher is better")
@@ -81,6 +82,12 @@ LINE = integer(
     measured=True,  # inserting a line above changes it, but not the document
 )
 
+MEAN = (
+    number("mean", "mean over the questions"),
+    number("low", "lower end of the mean's 95% interval"),
+    number("high", "upper end of the mean's 95% interval"),
+    integer("n", "number of questions"),
+)
 SPENT = (
     label("model", "language model that wrote it; empty: none was called"),
     integer("calls", "number of language model calls"),
