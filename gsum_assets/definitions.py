@@ -43,12 +43,12 @@ from gsum_resources.dagster_io.instance import (
     refuse_temporary_instance,
 )
 from gsum_resources.dagster_io.models_io import ModelsIO
-from gsum_resources.dagster_io.settings_io import SettingsIO, section_version
+from gsum_resources.dagster_io.settings_io import SettingsIO
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.state.leases import Leases
-from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore
 

@@ -49,7 +49,7 @@ class Cost(NamedTuple):
     calls : requests that the language model answered, by asset.
     embeddings : texts embedded.
     pairs : pairs of passages scored.
-    written : materialized partitions, rows in them, and rows in the files written, by asset.
+    written : partitions written, and rows in them, by asset.
     seconds : wall and processor time by step, and between steps.
     changed : rows with another content than any row before, by table.
     n_stored : rows in the tables of the indexes afterwards.
@@ -59,20 +59,15 @@ class Cost(NamedTuple):
     calls: Counter[str]
     embeddings: int
     pairs: int
-    written: dict[str, tuple[int, int, int]]
+    written: dict[str, tuple[int, int]]
     seconds: dict[str, tuple[float, float]]
     changed: dict[str, int]
     n_stored: int
 
     @property
     def n_rows(self) -> int:
-        """Rows in the partitions that were materialized."""
-        return sum(rows for _, rows, _ in self.written.values())
-
-    @property
-    def n_written(self) -> int:
-        """Rows in the files that were written: of a large table, those that changed."""
-        return sum(rows for *_, rows in self.written.values())
+        """Rows in the partitions that were written."""
+        return sum(rows for _, rows in self.written.values())
 
     @property
     def n_calls(self) -> int:
@@ -129,7 +124,6 @@ def measure(
             "s",
             "processor, s",
             "peak, MiB",
-            "rows materialized",
             "rows written",
             "changed",
             "calls",
@@ -154,7 +148,6 @@ def _row(name: str, cost: Cost) -> list[str]:
         f"{cost.usage.cpu_s:,.0f}",
         f"{cost.usage.peak_mib:,.0f}",
         of_all(cost.n_rows),
-        of_all(cost.n_written),
         of_all(sum(cost.changed.values())),
         f"{cost.n_calls:,}",
         f"{cost.embeddings:,}",
@@ -171,9 +164,9 @@ def _described(name: str, cost: Cost) -> str:
     for step, (wall, processor) in sorted(cost.seconds.items(), key=lambda pair: -pair[1][0]):
         lines.append(f"  {wall:8.1f} s, of the processor {processor:8.1f}  {step}")
     lines += [f"  {n:5} calls  {asset}" for asset, n in cost.calls.most_common()]
-    for asset, (n, rows, n_written) in cost.written.items():
+    for asset, (n, rows) in cost.written.items():
         changed = cost.changed[table_of(asset.split("/")).name]
-        figures = f"{rows:9,} rows, {n_written:9,} written, {changed:9,} changed"
+        figures = f"{rows:9,} rows, {changed:9,} changed"
         lines.append(f"  {n:4} partitions {figures}  {asset}")
     return "\n".join(lines)
 
@@ -234,11 +227,11 @@ def _run(root: Path, methods: Sequence[str], is_hashed: bool) -> Cost:
     usage = run_measured(command, environment, Path.cwd(), root / "run.log")
     after, rows_after = _requests(store), _rows_of(store)
     made: dict[str, Any] = json.loads((root / _MADE).read_text())
-    written: dict[str, tuple[int, int, int]] = {}
+    written: dict[str, tuple[int, int]] = {}
     for asset, *figures in made["rows"]:
-        known = written.get(asset, (0, 0, 0))
-        n_partitions, n_rows, n_written = map(sum, zip(known, figures, strict=True))
-        written[asset] = n_partitions, n_rows, n_written
+        known = written.get(asset, (0, 0))
+        n_partitions, n_rows = map(sum, zip(known, figures, strict=True))
+        written[asset] = n_partitions, n_rows
     seconds = {step: (spent["wall_s"], spent["cpu_s"]) for step, spent in made["steps"].items()}
     return Cost(
         usage,
@@ -317,8 +310,7 @@ def _index(methods: Sequence[str], is_hashed: bool) -> None:
             table = table_of(asset.split("/"))
             footers = list(pipeline.store.footers(table, written.partitions).values())
             n_rows = sum(footer.rows for footer in footers)
-            n_written = sum(footer.written for footer in footers)
-            rows.append((asset, len(written.partitions), n_rows, n_written))
+            rows.append((asset, len(written.partitions), n_rows))
     recorded = {"rows": rows, "steps": meter.report()}
     (home.root / _MADE).write_text(json.dumps(recorded))
 

@@ -336,7 +336,7 @@ def _refresh(packaged: bool, methods: Sequence[str]) -> None:
         for asset in result.assets:
             table = table_of(asset.split("/"))
             footers = (pipeline.store.provenance(table, p) for p in result.partitions)
-            n = sum(footer.written for footer in footers if footer)
+            n = sum(footer.rows for footer in footers if footer)
             rows[asset] = rows.get(asset, 0) + n
     recorded = {"steps": meter.report(), "rows": rows, "partitions": report.n_partitions}
     recorded["calls"] = dict(called() - calls_before)

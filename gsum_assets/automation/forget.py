@@ -127,7 +127,6 @@ class Forgetting:
             for corpus, state in affected.items()
         }
         for corpus, documents in affected.items():
-            self.store.compact(corpus)  # a base keeps rows that changes have replaced
             forget_arrays(self.store, corpus)
             if not documents.documents:
                 self._remove_ledgers(corpus)

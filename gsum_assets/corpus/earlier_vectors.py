@@ -11,13 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.pipeline.method import Inputs
-from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.input_key import InputKey
-from gsum_resources.store.lazy import lazy_rows
-from gsum_resources.store.lineage import code_version_of
-
-_MODEL = "embedding_model"
 
 
 def with_earlier(
@@ -40,7 +34,8 @@ def with_earlier(
     pa.Table
         Rows in the order of `chunks`.
     """
-    earlier = _valid_rows(inputs, name, chunks["chunk_id"])
+    stored = inputs.earlier(name, models=["embedding_model"])
+    earlier = stored.rows_with("chunk_id", chunks["chunk_id"].to_pylist())
     if not earlier.num_rows:
         return compute(chunks)
     is_known = pc.is_in(chunks["chunk_id"], value_set=pc.unique(earlier["chunk_id"]))
@@ -54,26 +49,5 @@ def with_earlier(
     earlier = earlier.cast(schema)  # the names of a file's nested fields count in content hashes
     if fresh.num_rows:
         earlier = pa.concat_tables([earlier, fresh])
-    places = pc.index_in(earlier["chunk_id"], chunks["chunk_id"].combine_chunks())
-    return earlier.take(np.argsort(places.to_numpy(), kind="stable"))
-
-
-def _valid_rows(inputs: Inputs, name: str, chunk_ids: pa.ChunkedArray) -> pa.Table:
-    """Return the stored rows of some chunks that a step with the same code and model wrote."""
-    table, store = TABLES[name], inputs.store
-    if store is None:
-        return table.empty()
-    code = code_version_of(table, inputs.code_version)
-    key, identity = str(InputKey("model", _MODEL)), inputs.model(_MODEL).identity
-    partitions = [
-        partition
-        for partition in store.partitions(table, inputs.corpus)
-        if not inputs.buckets or partition.bucket in inputs.buckets
-    ]
-    valid = [
-        partition
-        for partition, footer in store.footers(table, partitions).items()
-        if footer.code_version == code and footer.inputs.get(key) == identity
-    ]
-    rows = lazy_rows(store, table, valid).rows_with("chunk_id", chunk_ids.to_pylist())
-    return rows.select(table.schema.names)
+    positions = pc.index_in(earlier["chunk_id"], chunks["chunk_id"].combine_chunks())
+    return earlier.take(np.argsort(positions.to_numpy(), kind="stable"))

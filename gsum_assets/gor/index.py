@@ -28,8 +28,11 @@ from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.checkpoints import learnt_hash
+from gsum_resources.store.earlier import path_beside
+from gsum_resources.store.parquet_store import Partition
 
 _LOG_EVERY = 10  # epochs
+_STATE = "training.safetensors"
 _NO_QUESTIONS = (
     "no document to learn from has simulated questions, for reasons that the log of "
     "gor/simulated_queries has"
@@ -165,7 +168,8 @@ def _trained(
 ) -> tuple[pa.Table, pa.Table]:
     """Return model and training log; an interrupted training continues from its last state."""
     store = inputs.warehouse
-    state = f"{store.root}/_training/{inputs.corpus}.{inputs.variant}.safetensors"
+    partition = Partition(inputs.corpus, method=inputs.variant)
+    state = path_beside(store, TABLES["gor.model"], partition, _STATE)
     show = inputs.progress("epochs")
 
     def on_epoch(epoch: Epoch) -> None:

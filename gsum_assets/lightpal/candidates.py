@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gsum_assets.graphs.nearest import Neighbours, OnProgress
 from gsum_assets.graphs.nearest_again import Renewed, Whole, nearest_again
-from gsum_assets.lightpal.earlier import Carried, Earlier
+from gsum_assets.lightpal.earlier import Carried
 from gsum_assets.lightpal.lists import Numbered, hashes_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -20,7 +20,7 @@ def candidates(
     collection: Collection,
     n: int,
     on_progress: OnProgress = lambda done, all: None,
-    earlier: Earlier | None = None,
+    carried: Carried | None = None,
     engine: Engine = LOCAL,
     whole: Whole | None = None,
 ) -> pa.Table:
@@ -29,8 +29,8 @@ def candidates(
     Parameters
     ----------
     collection : with embeddings; the similarity of documents is that of their closest chunks.
-    earlier : result of the previous run; it affects only the running time.
-    engine : compares all passages; changes to an earlier result are computed in this process.
+    carried : lists of the previous run, which others keep; they affect only the running time.
+    engine : compares all passages; changes to earlier lists are computed in this process.
     whole : compares all passages instead, see `nearest_again`.
 
     Returns
@@ -38,7 +38,6 @@ def candidates(
     pa.Table
         Rows by level and passage, in the order of the collection; candidates best first.
     """
-    carried = earlier.carried(collection) if earlier else None
     pair_of_levels = compared(collection, n, on_progress, carried, engine, whole)
     return rows_of(collection, *pair_of_levels, carried)
 
@@ -51,12 +50,7 @@ def compared(
     engine: Engine = LOCAL,
     whole: Whole | None = None,
 ) -> tuple[Renewed, Renewed]:
-    """Return the new lists of chunks and of documents; parameters as of `candidates`.
-
-    Parameters
-    ----------
-    carried : lists that were found earlier, which others keep.
-    """
+    """Return the new lists of chunks and of documents; parameters as of `candidates`."""
     if not collection.chunk_ids:
         none = Neighbours(np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
         nothing = Renewed(np.empty(0, np.int64), none)
@@ -78,9 +72,9 @@ def rows_of(
     """
     of_documents = of_chunks = None
     if carried:
-        before, numbers = carried
-        of_documents = _Lists(numbers["document"], before.of_groups.similarities)
-        of_chunks = _Lists(numbers["node"], before.of_vectors.similarities)
+        before = carried.before
+        of_documents = _Lists(carried.numbers["document"], before.of_groups.similarities)
+        of_chunks = _Lists(carried.numbers["node"], before.of_vectors.similarities)
     return pa.concat_tables(
         [
             _rows("document", collection.document_ids, documents, of_documents),

@@ -1,29 +1,25 @@
 """Candidates of the previous run, so that unchanged passages are not compared again.
 
-Next to the table's file there is a list of its documents with a digest of the compared chunks of
-each. If the list is missing or belongs to another file, all passages are compared.
+Their basis has a digest of the compared chunks of each document.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphs.nearest_again import Before, Lists
 from gsum_assets.lightpal.lists import Numbered, matrix_of, of_level
-from gsum_assets.lightpal.notes import read_note, write_note
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.engine.threads import in_threads
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.content_hash import content_hash
+from gsum_resources.store.earlier import Earlier, read_basis
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
-_TABLE = TABLES["lightpal.candidates"]
-_LIST = "compared.json"
 _COLUMNS = ("level", "passage_id", "passage_number", "candidates", "similarities")
+_RECALL = b"recall"
 _NUMBERS_AT_ONCE = 2**16  # lists that are searched for removed passages at once
 
 
@@ -35,87 +31,62 @@ class Carried(NamedTuple):
     before : the lists with indices of the passages of now.
     numbers : by level the numbers of the listed passages, int64 `(n, width)`; rows of passages that
         had no list are arbitrary.
+    recall : measured recall of approximate neighbours; None: they are exact.
     """
 
     before: Before
     numbers: Mapping[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """Candidates, and digests of the documents that they were computed from.
-
-    Attributes
-    ----------
-    rows : `level`, `passage_id`, `passage_number`, `candidates` and `similarities`.
-    digests : digest of every document that had a chunk.
-    recall : measured recall of approximate neighbours; None: they are exact.
-    """
-
-    rows: pa.Table
-    digests: Mapping[str, str]
     recall: float | None = None
 
-    def carried(self, collection: Collection) -> Carried | None:
-        """Return the candidates that are still valid for `collection`; None if there are none."""
-        if not self.rows.num_rows:
-            return None
-        now = collection.digests
-        is_fresh = np.array([self.digests.get(name) != digest for name, digest in now.items()])
-        lengths = np.diff(collection.starts)
-        documents = _lists(self.rows, "document", collection.document_ids, is_fresh)
-        chunks = _lists(self.rows, "node", collection.chunk_ids, np.repeat(is_fresh, lengths))
-        if documents is None or chunks is None:
-            return None
-        (of_documents, document_numbers), (of_chunks, chunk_numbers) = documents, chunks
-        return Carried(
-            Before(of_chunks, of_documents, np.flatnonzero(is_fresh)),
-            {"document": document_numbers, "node": chunk_numbers},
-        )
 
-
-def read_earlier(store: ParquetStore, corpus: str) -> Earlier | None:
-    """Return the stored candidates of a corpus; None if they cannot be reused."""
-    partition = Partition(corpus)
-    record = _read_note(store, corpus)
-    if record is None:
+def carried_lists(earlier: Earlier, collection: Collection) -> Carried | None:
+    """Return the stored candidates that are still valid for `collection`; None without any."""
+    stored = earlier.with_basis(_COLUMNS)
+    if stored is None:
         return None
-    rows, hashes = store.read(_TABLE, [partition], _COLUMNS)
-    is_known = hashes.get(partition) == record["rows"] and "candidates" in rows.column_names
-    if not is_known:  # or of an older gsum
+    rows, basis = stored
+    is_fresh = ~is_as_before(basis, collection.digests)
+    lengths = np.diff(collection.starts)
+    documents = _lists(rows, "document", collection.document_ids, is_fresh)
+    chunks = _lists(rows, "node", collection.chunk_ids, np.repeat(is_fresh, lengths))
+    if documents is None or chunks is None:
         return None
-    return Earlier(rows, record["documents"], record.get("recall"))
+    (of_documents, document_numbers), (of_chunks, chunk_numbers) = documents, chunks
+    return Carried(
+        Before(of_chunks, of_documents, np.flatnonzero(is_fresh)),
+        {"document": document_numbers, "node": chunk_numbers},
+        _recall_of(basis),
+    )
 
 
-def note(
-    store: ParquetStore,
-    corpus: str,
-    rows: pa.Table,
-    collection: Collection,
-    recall: float | None = None,
-) -> None:
-    """Store the digests of the documents from which `rows`, to be stored next, were computed.
+def basis_of(digests: Mapping[str, str], recall: float | None = None) -> pa.Table:
+    """Return the basis of rows that depend on the documents with these digests.
 
     Parameters
     ----------
     recall : measured recall of approximate neighbours; None: they are exact.
     """
-    record = {"rows": content_hash(rows, _TABLE.measured), "documents": collection.digests}
-    if recall is not None:
-        record["recall"] = recall
-    write_note(store, _TABLE, corpus, _LIST, record)
+    basis = pa.table({"document_id": list(digests), "digest": list(digests.values())})
+    return basis if recall is None else basis.replace_schema_metadata({_RECALL: repr(recall)})
+
+
+def is_as_before(basis: pa.Table, digests: Mapping[str, str]) -> np.ndarray:
+    """Return whether each document has the digest that it has in a basis, `(n_documents,)`."""
+    before = dict(zip(*(column.to_pylist() for column in basis.columns), strict=True))
+    return np.array([before.get(name) == digest for name, digest in digests.items()], bool)
 
 
 def read_recall(store: ParquetStore, corpus: str) -> float | None:
     """Return the measured recall of the stored candidates; None if they are exact."""
-    return (_read_note(store, corpus) or {}).get("recall")
+    table = TABLES["lightpal.candidates"]
+    footer = store.provenance(table, Partition(corpus))
+    basis = read_basis(store, table, corpus, footer.content_hash) if footer else None
+    return _recall_of(basis) if basis else None
 
 
-def _read_note(store: ParquetStore, corpus: str) -> dict[str, Any] | None:
-    """Return what was noted of the stored candidates; None if nothing was."""
-    known = store.provenance(_TABLE, Partition(corpus))
-    record = read_note(store, _TABLE, corpus, _LIST)
-    return record if known and record and record["rows"] == known.content_hash else None
+def _recall_of(basis: pa.Table) -> float | None:
+    recall = basis.schema.metadata.get(_RECALL)
+    return None if recall is None else float(recall)
 
 
 def _lists(

@@ -1,26 +1,20 @@
 """Edges of the previous run, so that those of lists that have not changed are not chosen again.
 
-The edges of a passage depend on its candidates, their similarities and their scores alone. Of a
-large corpus a hash of these is kept for each passage among the arrays of the corpus.
+The edges of a passage depend on its candidates, their similarities and their scores alone. The
+basis of the edges of a large corpus has a hash of these for each passage.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.lightpal.lists import CandidateLists, Lists, hashes_of, indices_of
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.lightpal.lists import CandidateLists, Lists, hashes_of, indices_of, of_level
 from gsum_resources.engine.threads import in_threads
-from gsum_resources.store.array_cache import ArrayCache
-from gsum_resources.store.arrow import pc
-from gsum_resources.store.content_hash import content_hash, hash_texts
-from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.arrow import pc, repeated
+from gsum_resources.store.earlier import Earlier
 
-_TABLE = TABLES["lightpal.passage_edges"]
-_KEPT_AS = "edge_lists"
 _KINDS = ("graph", "level", "scope")
 _PASSAGES_AT_ONCE = 2**15
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -84,43 +78,29 @@ def _hashes(lists: CandidateLists, scores: np.ndarray) -> np.ndarray:
     return hashes
 
 
-def keep_hashes(cache: ArrayCache, edges: pa.Table, how: str, lists: Lists, hashes: Hashes) -> None:
-    """Keep what `edges`, to be stored next, were chosen from.
-
-    Parameters
-    ----------
-    how : settings and code by which they were chosen.
-    """
-    version = _version(content_hash(edges, _TABLE.measured), how)
-    arrays = chain(
-        ((f"{level}_numbers", near.passages.numbers) for level, near in lists.items()),
-        ((f"{level}_hashes", hashes[level]) for level in lists),
+def edges_basis(lists: Lists, hashes: Hashes) -> pa.Table:
+    """Return the basis of edges that are chosen from `lists`."""
+    return pa.concat_tables(
+        pa.table(
+            {
+                "level": repeated(level, len(near.ids)),
+                "passage_number": near.passages.numbers,
+                "lists_hash": hashes[level],
+            }
+        )
+        for level, near in lists.items()
     )
-    cache.write(_KEPT_AS, version, dict(arrays))
-    cache.keep_only(_KEPT_AS, [version])
 
 
-def read_earlier_edges(
-    cache: ArrayCache, store: ParquetStore, corpus: str, how: str
-) -> EarlierEdges | None:
-    """Return the stored edges of a corpus; None if it is not known what they were chosen from."""
-    partition = Partition(corpus)
-    provenance = store.provenance(_TABLE, partition)
-    if provenance is None:
+def earlier_edges(earlier: Earlier) -> EarlierEdges | None:
+    """Return the stored edges; None if it is not known what they were chosen from."""
+    stored = earlier.with_basis(as_dictionaries=_KINDS)
+    if stored is None:
         return None
-    arrays = cache.read(_KEPT_AS, _version(provenance.content_hash, how))
-    if arrays is None:
-        return None
-    rows, hashes = store.read(_TABLE, [partition], as_dictionaries=_KINDS)
-    if hashes[partition] != provenance.content_hash:  # written meanwhile
-        return None
-    levels = [name.removesuffix("_numbers") for name in arrays if name.endswith("_numbers")]
+    rows, basis = stored
+    levels = {level: of_level(basis, level) for level in basis["level"].unique().to_pylist()}
     return EarlierEdges(
         rows,
-        {level: arrays[f"{level}_numbers"] for level in levels},
-        {level: arrays[f"{level}_hashes"] for level in levels},
+        {level: of_rows["passage_number"].to_numpy() for level, of_rows in levels.items()},
+        {level: of_rows["lists_hash"].to_numpy() for level, of_rows in levels.items()},
     )
-
-
-def _version(rows: str, how: str) -> str:
-    return hash_texts([rows, how])

@@ -1,7 +1,6 @@
 """Context scores of the previous run, so that lists that have not changed are not scored again.
 
-Next to the table's file there is its content hash, the scorer and a digest of every document's
-text. The id of a chunk is a hash of its text.
+Their basis has a digest of every document's text. The id of a chunk is a hash of its text.
 """
 
 from collections.abc import Mapping
@@ -9,53 +8,37 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.lightpal.earlier import is_as_before
 from gsum_assets.lightpal.lists import CandidateLists, Lists, matrix_of, of_level
-from gsum_assets.lightpal.notes import read_note, write_note
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.store.content_hash import content_hash, hash_texts
-from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.store.earlier import Earlier
 
-_TABLE = TABLES["lightpal.context_scores"]
 _COLUMNS = ("level", "passage_id", "candidates_hash", "scores")
-_NOTE = "scored.json"
 _PASSAGES_AT_ONCE = 2**14  # copied at once
 
 
-def note_scores(
-    store: ParquetStore, corpus: str, rows: pa.Table, collection: Collection, scorer: str
-) -> None:
-    """Store what `rows`, to be stored next, were computed from.
-
-    Parameters
-    ----------
-    rows : rows of `lightpal.context_scores`.
-    scorer : identity of the scorer.
-    """
-    record = {
-        "rows": content_hash(rows, _TABLE.measured),
-        "scorer": scorer,
-        "documents": _digests(collection),
-    }
-    write_note(store, _TABLE, corpus, _NOTE, record)
-
-
 def known_scores(
-    store: ParquetStore, corpus: str, lists: Lists, collection: Collection, scorer: str
+    earlier: Earlier, lists: Lists, collection: Collection
 ) -> Mapping[str, np.ndarray]:
     """Return the stored scores that are still valid, float64 `(n, k)` by level; NaN: none."""
-    record = read_note(store, _TABLE, corpus, _NOTE)
-    if record is None or record["scorer"] != scorer:
+    stored = earlier.with_basis(_COLUMNS)
+    if stored is None:
         return {}
-    rows, hashes = store.read(_TABLE, [Partition(corpus)], _COLUMNS)
-    if hashes.get(Partition(corpus)) != record.get("rows"):
-        return {}  # of another file, or of an older gsum
-    before, now = record["documents"], _digests(collection)
-    same = np.array([before.get(name) == digest for name, digest in now.items()], bool)
-    is_same = {"document": same, "node": np.ones(len(collection.chunk_ids), bool)}
+    rows, basis = stored
+    is_same = {
+        "document": is_as_before(basis, text_digests_of(collection)),
+        "node": np.ones(len(collection.chunk_ids), bool),
+    }
     return {
         level: _known(of_level(rows, level), near, is_same[level]) for level, near in lists.items()
     }
+
+
+def text_digests_of(collection: Collection) -> dict[str, str]:
+    """Return a digest of the text of each document, from those of its chunks if they are known."""
+    digests = collection.text_digests or [hash_texts([text]) for text in collection.document_texts]
+    return dict(zip(collection.document_ids, digests, strict=True))
 
 
 def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.ndarray:
@@ -79,9 +62,3 @@ def _known(rows: pa.Table, lists: CandidateLists, is_same: np.ndarray) -> np.nda
         block = valid[first : first + _PASSAGES_AT_ONCE]
         scores_of_now[owners[block]] = scores[block]
     return scores_of_now
-
-
-def _digests(collection: Collection) -> dict[str, str]:
-    """Return a digest of the text of each document, from those of its chunks if they are known."""
-    digests = collection.text_digests or [hash_texts([text]) for text in collection.document_texts]
-    return dict(zip(collection.document_ids, digests, strict=True))

@@ -3,9 +3,9 @@
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
 from gsum_assets.lightpal.context_scores import scores_of
-from gsum_assets.lightpal.earlier import note, read_earlier
-from gsum_assets.lightpal.earlier_edges import hashes_of_lists, keep_hashes, read_earlier_edges
-from gsum_assets.lightpal.earlier_scores import known_scores, note_scores
+from gsum_assets.lightpal.earlier import basis_of, carried_lists
+from gsum_assets.lightpal.earlier_edges import earlier_edges, edges_basis, hashes_of_lists
+from gsum_assets.lightpal.earlier_scores import known_scores, text_digests_of
 from gsum_assets.lightpal.lists import lists_of, scores_of_lists
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
@@ -37,13 +37,13 @@ def _graph_settings(inputs: Inputs) -> GraphSettings:
 def _candidates(inputs: Inputs) -> Result:
     collection = collection_of(inputs)
     n = _graph_settings(inputs).n_candidates
-    earlier = read_earlier(inputs.warehouse, inputs.corpus)
+    earlier = inputs.earlier("lightpal.candidates", settings=["lightpal.neighbours"])
     progress = inputs.progress("chunks compared")
     settings = NeighbourSettings.model_validate(inputs.settings("lightpal.neighbours"))
     whole = approximation(len(collection.chunk_ids), settings.exact_up_to, inputs.log)
-    carried = earlier.carried(collection) if earlier else None
+    carried = carried_lists(earlier, collection)
     chunks, documents = compared(collection, n, progress, carried, inputs.engine, whole)
-    measured = earlier.recall if earlier else None
+    measured = carried.recall if carried else None
     if len(chunks.items) == len(collection.chunk_ids):  # all are new; a few are compared exactly
         measured = None
         if whole is not None and collection.embeddings is not None:
@@ -52,7 +52,7 @@ def _candidates(inputs: Inputs) -> Result:
     if measured is not None:
         shown = {"neighbours": "approximate", "recall": round(measured, 4)}
     rows = rows_of(collection, chunks, documents, carried)
-    note(inputs.warehouse, inputs.corpus, rows, collection, measured)
+    earlier.write_basis(rows, basis_of(collection.digests, measured))
     return Result(rows, shown=lambda: {"candidates": shown})
 
 
@@ -60,10 +60,9 @@ def _context_scores(inputs: Inputs) -> Result:
     scorer = inputs.model("passage_scorer")
     collection = collection_of(inputs, with_vectors=False)
     lists = lists_of(inputs.tables["candidates"].columns(_LISTS), collection)
-    stored = inputs.warehouse, inputs.corpus
-    earlier_scores = known_scores(*stored, lists, collection, scorer.identity)
-    rows = scores_of(lists, collection, scorer, earlier_scores)
-    note_scores(*stored, rows, collection, scorer.identity)
+    earlier = inputs.earlier("lightpal.context_scores", models=["passage_scorer"])
+    rows = scores_of(lists, collection, scorer, known_scores(earlier, lists, collection))
+    earlier.write_basis(rows, basis_of(text_digests_of(collection)))
     n_pairs = sum(near.numbers.size for near in lists.values())
     counts = {"pairs_scored": scorer.n_scored, "pairs": n_pairs}
     return Result(rows, shown=lambda: {"context_scores": counts})
@@ -75,15 +74,15 @@ def _passage_edges(inputs: Inputs) -> Result:
         inputs.tables["candidates"].columns([*_LISTS, "similarities"]), collection, "similarities"
     )
     scores = scores_of_lists(inputs.tables["context_scores"].columns(_SCORES), similar)
-    n_edges, cache = _graph_settings(inputs).n_edges, inputs.array_cache
-    if cache is None or len(collection.chunk_ids) < MAPPED_FROM:
+    n_edges = _graph_settings(inputs).n_edges
+    if len(collection.chunk_ids) < MAPPED_FROM:
         edges = edges_among(similar, scores, collection, n_edges)
     else:  # the edges of passages with the same lists are kept
-        version = f"{n_edges} {inputs.code_version}"
         hashes = hashes_of_lists(similar, scores)
-        earlier = read_earlier_edges(cache, inputs.warehouse, inputs.corpus, version)
-        edges = edges_among(similar, scores, collection, n_edges, earlier, hashes)
-        keep_hashes(cache, edges, version, similar, hashes)
+        earlier = inputs.earlier("lightpal.passage_edges", settings=["lightpal.graph"])
+        chosen = earlier_edges(earlier)
+        edges = edges_among(similar, scores, collection, n_edges, chosen, hashes)
+        earlier.write_basis(edges, edges_basis(similar, hashes))
 
     def shown() -> dict:
         if not edges.num_rows:

@@ -21,7 +21,8 @@ from gsum_resources.engine.blocks import LOCAL, Engine
 from gsum_resources.messages.progress import Report, reporter
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.earlier import Earlier
+from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -118,6 +119,25 @@ class Inputs:
     def memo(self, kind: str, identity: str) -> Memo:
         """Return the results computed earlier by a model of this identity."""
         return Memo(self.warehouse, kind, identity)
+
+    def earlier(
+        self, table: str, models: Sequence[str] = (), settings: Sequence[str] = ()
+    ) -> Earlier:
+        """Return the rows of a table of the step that an earlier run of it wrote.
+
+        Parameters
+        ----------
+        models, settings : models and sections of `corpus.toml` on which every row depends.
+        """
+        versions = {InputKey("model", name): self.model(name).identity for name in models}
+        for name in settings:
+            version = section_version(self.settings(name))
+            versions[InputKey("settings", name, self.corpus)] = version
+        depends_on = {str(key): version for key, version in versions.items()}
+        table_of_step = TABLES[table]
+        return Earlier(
+            self.store, table_of_step, self.corpus, self.buckets, self.code_version, depends_on
+        )
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table of the corpus, and note it as an input."""

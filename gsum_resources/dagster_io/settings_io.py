@@ -1,23 +1,16 @@
 """Dagster IO manager of `corpus.toml`: lineage records only the sections that an asset reads."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import dagster as dg
 
 from gsum_resources.dagster_io.warehouse_io import step_of
-from gsum_resources.store.content_hash import hash_texts
-from gsum_resources.store.input_key import InputKey
+from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lineage import Reads, Step
 
 SectionReader = Callable[[str, str], Any]
 """Returns the JSON-serializable value of a section of a corpus; section "" is all of them."""
-
-
-def section_version(value: object) -> str:
-    """Return the version of a section's value."""
-    return hash_texts([json.dumps(value, sort_keys=True, default=str)])
 
 
 class SettingsReader:

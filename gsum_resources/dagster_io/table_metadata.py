@@ -90,8 +90,6 @@ def of_file(
     }
     if sample.num_rows:
         metadata["preview"] = dg.MetadataValue.md(_preview(table, sample))
-    if written.written < written.rows:  # the others are in the base
-        metadata["rows_written"] = written.written
     missing = {"failed_requests": written.failed, "filtered_requests": written.filtered}
     return metadata | {name: n for name, n in missing.items() if n}
 

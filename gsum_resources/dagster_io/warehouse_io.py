@@ -14,7 +14,8 @@ from gsum_resources.settings.home import Home
 from gsum_resources.store.catalogue import View, build_catalogue
 from gsum_resources.store.lazy import Lazy, lazy_rows
 from gsum_resources.store.lineage import Lineage, LineageError, Reads, Step, code_version_of
-from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance, StoreError
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.partition import StoreError
 from gsum_resources.store.table import Table
 
 # metadata of an AssetIn

@@ -1,9 +1,7 @@
 """The DuckDB file: one view per table of the warehouse, written to a temporary file and renamed.
 
-A view of a table that may have changes merges them with their bases, whether there are any or not,
-so that it need not be redefined when they come or go. It gives the rows of a base first, then the
-new ones. DuckDB opens a file several times in a query, which fails if the file is replaced in
-between, and should then be repeated; the store's own readers never fail so.
+DuckDB opens a file several times in a query, which fails if the file is replaced in between, and
+should then be repeated; the store's own readers never fail so.
 """
 
 import io
@@ -24,17 +22,13 @@ from fsspec import AbstractFileSystem
 from fsspec.utils import glob_translate
 
 from gsum_resources.store.content_hash import hash_texts
-from gsum_resources.store.parquet_store import CHANGES_NAME, FILE_NAME, FOOTER_KEY, ParquetStore
-from gsum_resources.store.row_changes import GONE, ROW
+from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.store.table import Table
 
 _CODE_VERSION = (
-    "3"  # raise it with every change of a view's SQL, so that existing files are rebuilt
+    "4"  # raise it with every change of a view's SQL, so that existing files are rebuilt
 )
 _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
-_CHANGES_OF_BASE = f"""footers AS changes
-    ON changes.footer->>'base' = base.footer->>'file'
-    AND changes.file = replace(base.file, '/{FILE_NAME}', '/{CHANGES_NAME}')"""
 
 
 @dataclass(frozen=True)
@@ -163,7 +157,7 @@ def _define_views(
     for table in tables:
         has_files = table.name in seen
         if has_files and table.name not in _APPENDED:
-            filled.append(_pattern(store, table, table.has_changes))
+            filled.append(_pattern(store, table))
         if known.get(table.name) == has_files:
             continue
         view = View(table.name, table.row, _select(store, table) if has_files else _empty(table))
@@ -295,10 +289,10 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {view.row}')}")
 
 
-def _pattern(store: ParquetStore, table: Table, with_changes: bool = False) -> str:
+def _pattern(store: ParquetStore, table: Table) -> str:
     levels = "/".join(f"{name}=*" for name in table.dimensions)
-    is_any = with_changes or table.name in _APPENDED
-    return f"{store.root}/{table.name}/{levels}/{'*.parquet' if is_any else FILE_NAME}"
+    file = "*.parquet" if table.name in _APPENDED else FILE_NAME
+    return f"{store.root}/{table.name}/{levels}/{file}"
 
 
 def _source(store: ParquetStore, pattern: str) -> str:
@@ -317,46 +311,10 @@ def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
     columns : the columns to select; "": the declared ones.
     """
     names = ", ".join(f'"{name}"' for name in (*table.dimensions, *table.schema.names))
-    if table.has_changes and table.name not in _APPENDED:
-        merged = f"({_merged(store, table)})"
-        added = f"* EXCLUDE (file_row_number, filename, {ROW}, {GONE})"
-        return f"SELECT {added if columns == '*' else names} FROM {merged}"
-    return f"SELECT {columns or names} FROM {_files(store, table)}"
-
-
-def _files(store: ParquetStore, table: Table, with_changes: bool = False, *options: str) -> str:
-    """Return the SQL of all rows in a table's files."""
     types = ", ".join(f"'{name}': VARCHAR" for name in table.dimensions)
-    source = _source(store, _pattern(store, table, with_changes))
-    how = ["hive_partitioning", f"hive_types = {{{types}}}", "union_by_name", *options]
-    named = ", ".join(option if "=" in option else f"{option} = true" for option in how)
-    return f"read_parquet({source}, {named})"
-
-
-def _merged(store: ParquetStore, table: Table) -> str:
-    """Return the SQL of the rows of a table about whole corpora, its changes merged.
-
-    There is at most one file of changes for each corpus. Its columns `_row` and `_gone` are named
-    apart from the files, since no file may have them.
-    """
-    source = _source(store, _pattern(store, table, with_changes=True))
-    return f"""
-        WITH footers AS ({_footers(source)}),
-        changes AS (
-            SELECT NULL::BIGINT AS {ROW}, NULL::BIGINT[] AS {GONE}, '' AS filename WHERE false
-            UNION ALL BY NAME
-            SELECT * FROM {_files(store, table, True, "filename")}
-            WHERE filename LIKE '%/{CHANGES_NAME}'
-              AND filename IN (SELECT changes.file FROM footers AS base JOIN {_CHANGES_OF_BASE})
-        ),
-        gone AS (SELECT corpus, unnest({GONE}) AS row FROM changes)
-        SELECT * FROM {_files(store, table, False, "file_row_number")} AS base
-        WHERE NOT EXISTS (
-            FROM gone WHERE gone.row = base.file_row_number AND gone.corpus = base.corpus
-        )
-        UNION ALL BY NAME
-        SELECT * FROM changes WHERE {ROW} IS NOT NULL
-    """
+    how = f"hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true"
+    source = _source(store, _pattern(store, table))
+    return f"SELECT {columns or names} FROM read_parquet({source}, {how})"
 
 
 def _empty(table: Table) -> str:
@@ -384,7 +342,7 @@ def duckdb_type(kind: pa.DataType) -> str:
 
 
 def _provenance(store: ParquetStore, patterns: list[str]) -> str:
-    """Return the SQL of the view with one row per partition: the fields of its newest footer."""
+    """Return the SQL of the view with one row per partition: the fields of its footer."""
     text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
     if not patterns:
@@ -395,22 +353,12 @@ def _provenance(store: ParquetStore, patterns: list[str]) -> str:
         )
     files = ", ".join(_source(store, pattern) for pattern in patterns)
     return f"""
-        WITH footers AS ({_footers(f"[{files}]")})
         SELECT file, {columns}, (footer->>'rows')::BIGINT AS row_count,
                coalesce((footer->>'failed')::BIGINT, 0) AS failed,
                nullif(footer->>'time', '')::TIMESTAMPTZ AS written,
                (footer->'inputs')::MAP(VARCHAR, VARCHAR) AS inputs
-        FROM (SELECT base.file, coalesce(changes.footer, base.footer) AS footer
-              FROM footers AS base LEFT JOIN {_CHANGES_OF_BASE}
-              WHERE base.file LIKE '%/{FILE_NAME}')
-    """
-
-
-def _footers(source: str) -> str:
-    """Return the SQL of the provenance in the footer of each file."""
-    return f"""
-        SELECT file_name AS file, decode(value)::JSON AS footer
-        FROM parquet_kv_metadata({source}) WHERE decode(key) = '{FOOTER_KEY.decode()}'
+        FROM (SELECT file_name AS file, decode(value)::JSON AS footer
+              FROM parquet_kv_metadata([{files}]) WHERE decode(key) = '{FOOTER_KEY.decode()}')
     """
 
 

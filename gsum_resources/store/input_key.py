@@ -1,6 +1,9 @@
 """Keys of the inputs that a file depends on, as its footer stores them."""
 
+import json
 from dataclasses import dataclass
+
+from gsum_resources.store.content_hash import hash_texts
 
 _DIMENSIONS = ("corpus", "bucket", "method", "family")
 
@@ -48,3 +51,8 @@ class InputKey:
         values = dict(segment.split("=", 1) for segment in segments if "=" in segment)
         known = {dimension: values.get(dimension) for dimension in _DIMENSIONS}
         return cls(kind, name, **known, asset=asset if kind == "model" else "")
+
+
+def section_version(value: object) -> str:
+    """Return the version of a section of `corpus.toml`, from its JSON-serializable value."""
+    return hash_texts([json.dumps(value, sort_keys=True, default=str)])

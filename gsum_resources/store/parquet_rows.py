@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gsum_resources.store.arrow import decoded, decoded_schema, is_dictionary, pc, repeated
-from gsum_resources.store.content_hash import hash_of_columns
 from gsum_resources.store.partition import DIMENSIONS, Partition, StoreError
 from gsum_resources.store.table import Table
 
@@ -125,11 +124,6 @@ def rows_of(file: pq.ParquetFile, columns: list[str] | None) -> pa.Table:
         return file.read(columns=columns)
     groups = (file.read_row_group(i, columns) for i in range(file.num_row_groups))
     return pa.concat_tables(groups)
-
-
-def hash_of(file: pq.ParquetFile, columns: list[str]) -> str:
-    """Return the content hash of some columns of a file, with one of them in memory at a time."""
-    return hash_of_columns((name, rows_of(file, [name]).column(name)) for name in columns)
 
 
 def with_dimensions(table: Table, partition: Partition, rows: pa.Table, encode: bool) -> pa.Table:

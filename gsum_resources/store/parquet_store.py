@@ -3,12 +3,6 @@
 A file's path is `<root>/<table>/corpus=<c>/[bucket=<b>/][method=<m>/]data.parquet`. Its footer
 contains the provenance of its content, so that the store alone shows whether it is current, on any
 machine.
-
-A table about a whole corpus may have a second file, `changes.parquet`: the rows that differ from
-`data.parquet`, its base (see `row_changes`). Its footer contains the provenance of the merged rows
-and names the base that it belongs to; changes of another base are ignored, so that a base is
-replaced first and its old changes are removed afterwards. Readers read the changes first: if the
-base is replaced meanwhile, they get its new rows.
 """
 
 import fcntl
@@ -33,37 +27,18 @@ from gsum_resources.store.parquet_rows import (
     column_options,
     concatenate,
     conform,
-    hash_of,
     rows_of,
     with_dimensions,
     write_rows,
 )
 from gsum_resources.store.partition import (
-    CHANGES_NAME,
     FILE_NAME,
     FOOTER_KEY,
     Listing,
     Partition,
     Provenance,
-    Stamp,
-    StoreError,
-    belongs,
-    changes_path,
-    footer_of,
     provenance_of,
     stamp_of,
-)
-from gsum_resources.store.row_changes import (
-    GONE,
-    LEAST_ROWS,
-    MOST_BYTES,
-    MOST_ROWS,
-    NONE,
-    ROW,
-    changes_of,
-    difference,
-    has_columns_of,
-    merged,
 )
 from gsum_resources.store.table import Table
 
@@ -105,7 +80,7 @@ class ParquetStore:
         self._footers: dict[str, tuple[Any, Provenance]] = {}
 
     def path(self, table: Table, partition: Partition) -> str:
-        """Return the path of a partition's file, beside which changes may be."""
+        """Return the path of a partition's file."""
         return f"{self.root}/{table.name}/{partition.path}/{FILE_NAME}"
 
     def write(
@@ -113,10 +88,7 @@ class ParquetStore:
     ) -> Provenance:
         """Validate `rows` against the schema and replace the partition's rows in one step.
 
-        Of a large table about a whole corpus only changes are written, if they are few. Rows that
-        differ only in measured columns are no changes: they keep their earlier measurement.
-
-        Returns the provenance, completed with content hash and row counts.
+        Returns the provenance, completed with content hash and number of rows.
 
         Raises
         ------
@@ -124,72 +96,14 @@ class ParquetStore:
             If a column is missing, unknown, of a wrong type, or null where this is not allowed.
         """
         rows = conform(table, rows, provenance.asset)
-        version, n = content_hash(rows, table.measured), rows.num_rows
-        provenance = replace(provenance, content_hash=version, rows=n, written=n)
-        path = self.path(table, partition)
-        is_large = table.has_changes and n >= LEAST_ROWS
-        changes = self._changes(table, path, rows, version) if is_large else None
-        if changes:
-            base, changed = changes
-            n_changed = changed.num_rows - changed[ROW].null_count
-            provenance = replace(provenance, written=n_changed)
-            self._write_rows(changes_path(path), changed, provenance, base=base)
-            return provenance
-        self._write_rows(path, rows, provenance, file=uuid.uuid4().hex)
-        if is_large or (table.has_changes and self.is_local):  # elsewhere each removal is a request
-            self._remove(changes_path(path))
+        version = content_hash(rows, table.measured)
+        provenance = replace(provenance, content_hash=version, rows=rows.num_rows)
+        footer = asdict(provenance) | {"settings_hash": provenance.settings_hash}
+        rows = rows.replace_schema_metadata({FOOTER_KEY: json.dumps(footer, sort_keys=True)})
+        self.write_file(
+            self.path(table, partition), rows, **column_options(decoded_schema(rows.schema))
+        )
         return provenance
-
-    def _changes(
-        self, table: Table, path: str, rows: pa.Table, version: str
-    ) -> tuple[str, pa.Table] | None:
-        """Return the id of the base at `path` and the changes that make it `rows`.
-
-        None if there is no such base, or if it should be replaced: the changes are not few, or the
-        comparison would cost more than it saves.
-        """
-        compared = [name for name in rows.column_names if name not in table.measured]
-        texts = [f.name for f in table.schema if pa.types.is_string(f.type)]
-        try:
-            with self.open_file(path) as source:
-                file = pq.ParquetFile(source, read_dictionary=texts, **self._by_ranges)
-                footer = footer_of(file.metadata.metadata)
-                if "file" not in footer or not has_columns_of(rows.schema, file.schema_arrow):
-                    return None
-                n_rows = max(rows.num_rows, file.metadata.num_rows)
-                if footer["content_hash"] == version == hash_of(file, compared):
-                    found = NONE  # and the base is not damaged
-                elif n_rows > MOST_ROWS or rows.nbytes > MOST_BYTES:
-                    return None
-                else:
-                    found = difference(rows_of(file, compared), rows.select(compared))
-        except (OSError, pa.ArrowException, StoreError):  # none, or a damaged one: replace it
-            return None
-        return (footer["file"], changes_of(rows, found)) if found else None
-
-    def _write_rows(self, path: str, rows: pa.Table, provenance: Provenance, **ids: str) -> None:
-        """Write or replace a file with its provenance and ids in the footer."""
-        content = asdict(provenance) | {"settings_hash": provenance.settings_hash} | ids
-        rows = rows.replace_schema_metadata({FOOTER_KEY: json.dumps(content, sort_keys=True)})
-        self.write_file(path, rows, **column_options(decoded_schema(rows.schema)))
-
-    def compact(self, corpus: str) -> None:
-        """Merge all changes of a corpus into their bases, so that no file has replaced rows.
-
-        To be called while nobody writes tables of the corpus.
-        """
-        for changes in self.fs.glob(f"{self.root}/*/corpus={corpus}/{CHANGES_NAME}"):
-            path = changes.removesuffix(CHANGES_NAME) + FILE_NAME
-            with suppress(FileNotFoundError):
-                base = provenance_of(footer_of(self._metadata(path).metadata))
-                newest = self._newest(path, has_changes=True)
-                if newest != base:
-                    if newest.content_hash == base.content_hash:
-                        continue  # the base has no other rows, and may be large
-                    rows, _ = self._read_rows(path, has_changes=True)
-                    newest = replace(newest, written=newest.rows)
-                    self._write_rows(path, rows, newest, file=uuid.uuid4().hex)
-            self._remove(changes)
 
     def write_file(self, path: str, rows: pa.Table, **how: Any) -> None:
         """Write or replace a Parquet file in one step.
@@ -284,45 +198,23 @@ class ParquetStore:
         """
 
         encode = bool(as_dictionaries)
+        how: dict[str, Any] = {"read_dictionary": list(as_dictionaries) or None, **self._by_ranges}
 
         def read_partition(partition: Partition) -> tuple[Partition, str, pa.Table] | None:
             path = self.path(table, partition)
             try:
-                rows, provenance = self._read_rows(
-                    path, table.has_changes, columns, as_dictionaries
-                )
+                with self.open_file(path) as source:
+                    file = pq.ParquetFile(source, **how)
+                    version = provenance_of(file.metadata.metadata).content_hash
+                    rows = rows_of(file, list(columns) if columns else None)
             except FileNotFoundError:
                 return None
-            rows = with_dimensions(table, partition, rows, encode)
-            return partition, provenance.content_hash, rows
+            return partition, version, with_dimensions(table, partition, rows, encode)
 
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
             found = [result for result in pool.map(read_partition, partitions) if result]
         hashes = {partition: version for partition, version, _ in found}
         return concatenate(table, [rows for *_, rows in found], columns), hashes
-
-    def _read_rows(
-        self,
-        path: str,
-        has_changes: bool,
-        columns: Sequence[str] | None = None,
-        as_dictionaries: Sequence[str] = (),
-    ) -> tuple[pa.Table, Provenance]:
-        """Return the rows at `path`, merged with their changes, and their provenance."""
-        how: dict[str, Any] = {"read_dictionary": list(as_dictionaries) or None, **self._by_ranges}
-        footer, changes = {}, None
-        if has_changes:
-            with suppress(FileNotFoundError), self.open_file(changes_path(path)) as source:
-                file = pq.ParquetFile(source, **how)
-                footer = footer_of(file.metadata.metadata)
-                changes = rows_of(file, [*columns, ROW, GONE] if columns else None)
-        with self.open_file(path) as source:
-            file = pq.ParquetFile(source, **how)
-            of_base = footer_of(file.metadata.metadata)
-            rows = rows_of(file, list(columns) if columns else None)
-        if changes is None or not belongs(footer, of_base):
-            return rows, provenance_of(of_base)
-        return merged(rows, changes), provenance_of(footer)
 
     @contextmanager
     def open_file(self, path: str) -> Iterator[Any]:
@@ -410,36 +302,25 @@ class ParquetStore:
 
         Parameters
         ----------
-        stamp : the files' stamp from a listing of this moment; None: it is requested if that costs
-            less than the footers.
+        stamp : the file's stamp from a listing of this moment; None: it is requested if that costs
+            less than the footer.
         """
         path = self.path(table, partition)
-        has_changes = table.has_changes
         try:
             if stamp is None and not self.lists_at_once:
-                stamp = self._stamp(path, has_changes)
+                stamp = self._stamp(path)
             known = self._footers.get(path)
             if known and stamp is not None and known[0] == stamp:
                 return known[1]
-            has_changes &= not isinstance(stamp, Stamp) or stamp.changes is not None
-            found = self._newest(path, has_changes)
+            provenance = provenance_of(self._metadata(path).metadata)
         except FileNotFoundError:
             return None
         if stamp is not None:
-            self._footers[path] = (stamp, found)
-        return found
-
-    def _newest(self, path: str, has_changes: bool) -> Provenance:
-        """Return the provenance of the changes of the file at `path`, or else that of the file."""
-        changes: Mapping[str, Any] = {}
-        if has_changes:
-            with suppress(FileNotFoundError):
-                changes = footer_of(self._metadata(changes_path(path)).metadata)
-        footer = footer_of(self._metadata(path).metadata)
-        return provenance_of(changes if belongs(changes, footer) else footer)
+            self._footers[path] = (stamp, provenance)
+        return provenance
 
     def metadata(self, table: Table, partition: Partition) -> pq.FileMetaData:
-        """Return the Parquet metadata of a partition's base, whose columns its changes have."""
+        """Return the Parquet metadata of a partition's file."""
         return self._metadata(self.path(table, partition))
 
     def _metadata(self, path: str) -> pq.FileMetaData:
@@ -454,43 +335,31 @@ class ParquetStore:
         return pq.ParquetFile(pa.BufferReader(tail)).metadata
 
     def delete(self, table: Table, partition: Partition) -> None:
-        """Remove a partition's files; no error where there are none."""
-        path = self.path(table, partition)
-        self._remove(path)  # first: its changes alone are no table
-        if table.has_changes:
-            self._remove(changes_path(path))
+        """Remove a partition's file; no error where there is none."""
+        with suppress(FileNotFoundError):
+            self.fs.rm_file(self.path(table, partition))
 
     def size(self, table: Table, partition: Partition) -> int:
-        """Return the bytes of a partition's files."""
-        path = self.path(table, partition)
-        n_bytes = int(self.fs.size(path))
-        if table.has_changes:
-            with suppress(FileNotFoundError):
-                n_bytes += int(self.fs.size(changes_path(path)))
-        return n_bytes
-
-    def _remove(self, path: str) -> None:
-        with suppress(FileNotFoundError):
-            self.fs.rm_file(path)
+        """Return the bytes of a partition's file."""
+        return int(self.fs.size(self.path(table, partition)))
 
     def sweep(self, older_than_s: float = 3600) -> None:
-        """Remove temporary files of killed writers; younger ones may still be in use."""
+        """Remove temporary files of killed writers; younger ones may still be in use.
+
+        Files of changed rows, which an older gsum stored beside tables, are removed, too. No reader
+        uses them: such a table counts as what it was before the changes.
+        """
         if not self.is_local:
             return  # an object store's put leaves no temporary files
+        for path in self.fs.glob(f"{self.root}/*/corpus=*/changes.parquet"):
+            self.fs.rm_file(path)
         for path in self.fs.glob(f"{self.root}/**/*{_TEMPORARY_SUFFIX}"):
             with suppress(FileNotFoundError):
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116
                     self.fs.rm_file(path)
 
-    def _stamp(self, path: str, has_changes: bool) -> Stamp:
-        """Return a value that changes whenever the file at `path` or its changes do."""
-        changes = None
-        if has_changes:
-            with suppress(FileNotFoundError):
-                changes = self._stamp_of_file(changes_path(path))
-        return Stamp(self._stamp_of_file(path), changes)
-
-    def _stamp_of_file(self, path: str) -> object:
+    def _stamp(self, path: str) -> object:
+        """Return a value that changes whenever the file at `path` does."""
         if self.is_local:
             stat = os.stat(path)  # noqa: PTH116
             return stat.st_mtime_ns, stat.st_size, stat.st_ino

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.table import Table
 
 FOOTER_KEY = b"gsum.provenance"
 FILE_NAME = "data.parquet"
-CHANGES_NAME = "changes.parquet"
 DIMENSIONS = ("corpus", "bucket", "method")
 
 
@@ -61,7 +60,6 @@ class Provenance:
         repeated when the partition is materialized again.
     filtered : number of model requests that a content filter rejected, so that rows are missing for
         good.
-    written : number of rows in the file that was written, fewer than `rows` in a file of changes.
     """
 
     content_hash: str
@@ -72,7 +70,6 @@ class Provenance:
     time: str = ""
     rows: int = 0
     failed: int = 0
-    written: int = 0
     filtered: int = 0
 
     @property
@@ -83,13 +80,6 @@ class Provenance:
             for key in sorted(self.inputs)
             if key.startswith("settings:")
         )
-
-
-class Stamp(NamedTuple):
-    """A value that changes with the content of a partition's files; None: there are no changes."""
-
-    base: object
-    changes: object | None = None
 
 
 class Listing:
@@ -111,14 +101,11 @@ class Listing:
         self.stamps: dict[str, dict[Partition, object]] = {}
         for path, info in found.items():
             table, _, rest = path[len(root) + 1 :].partition("/")
-            is_changes = rest.endswith(f"/{CHANGES_NAME}")
-            if rest.startswith("corpus=") and rest.endswith(".parquet") and not is_changes:
+            if rest.startswith("corpus=") and rest.endswith(".parquet"):
                 self.tables.add(table)
                 if rest.endswith(f"/{FILE_NAME}"):
                     partition = Partition.from_path(rest)
-                    changes = found.get(changes_path(path))
-                    stamp = Stamp(stamp_of(info), stamp_of(changes) if changes else None)
-                    self.stamps.setdefault(table, {})[partition] = stamp
+                    self.stamps.setdefault(table, {})[partition] = stamp_of(info)
 
     def partitions(self, table: Table, corpus: str | None = None) -> dict[Partition, object]:
         """Return the partitions of a table that have a file, in order, with their stamps."""
@@ -137,24 +124,11 @@ def version_of(hashes: Mapping[Partition, str]) -> str:
     return hash_texts(f"{partition.path}={hashes[partition]}" for partition in sorted(hashes))
 
 
-def changes_path(path: str) -> str:
-    """Return the path of the changes of the file at `path`."""
-    return path.removesuffix(FILE_NAME) + CHANGES_NAME
-
-
-def footer_of(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """Return what a file's footer says on its content and origin."""
+def provenance_of(metadata: Mapping[bytes, bytes] | None) -> Provenance:
+    """Return the provenance in the metadata of a file's footer."""
     if not metadata or FOOTER_KEY not in metadata:
         raise StoreError(
             "a file of the warehouse has no provenance: it was not written by gsum; remove it"
         )
-    return json.loads(metadata[FOOTER_KEY])
-
-
-def belongs(changes: Mapping[str, Any], base: Mapping[str, Any]) -> bool:
-    """Return whether changes are those of a base, by the footers of both."""
-    return "base" in changes and changes["base"] == base.get("file")
-
-
-def provenance_of(footer: Mapping[str, Any]) -> Provenance:
+    footer = json.loads(metadata[FOOTER_KEY])
     return Provenance(**{f.name: footer[f.name] for f in fields(Provenance) if f.name in footer})

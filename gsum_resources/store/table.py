@@ -138,15 +138,6 @@ class Table:
         """Names of the measured columns."""
         return frozenset(c.name for c in self.columns if c.measured)
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether changed rows may be stored beside the file: tables about a whole corpus.
-
-        Others follow an edit by their partitions. The texts of documents, which are in these
-        others, are thus replaced as soon as they change.
-        """
-        return self.dimensions == ("corpus",)
-
     def empty(self) -> pa.Table:
         """Return an empty table with the full schema."""
         # `Schema.empty_table` would import pandas, which the definitions do not need

@@ -14,7 +14,6 @@ import pytest
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.settings.paths import path_at
-from gsum_resources.store import parquet_store
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.cluster.servers import object_store
@@ -148,31 +147,13 @@ def test_an_upload_appears_when_it_is_complete(bucket: str, served: Counter[str]
     rows = pa.table([["queries.jsonl"], ["h"]], schema=table.schema)
     store.write(table, Partition("x"), rows, Provenance("", "1"))
     assert served == {"PUT": 2}  # a small file takes one request
-
-
-def test_changed_rows_are_written_alone(
-    bucket: str, served: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet_store, "LEAST_ROWS", 2)
-    store, table, here = ParquetStore(f"{bucket}/changes"), TABLES["source_queries"], Partition("x")
-    files = [f"{i}.jsonl" for i in range(40)]
-    for first in ("old", "new"):
-        rows = pa.table([files, [first, *["h"] * 39]], schema=table.schema)
-        served.clear()
-        written = store.write(table, here, rows, Provenance("", "1", time="2026-01-01T00:00:00Z"))
-        assert served["PUT"] == 1
-    assert written.written == 1
     served.clear()
-    read, _ = store.read(table, [here])
-    assert served == {"GET": 2}
+    read, _ = store.read(table, [Partition("x")])
+    assert served == {"GET": 1}
     assert read.drop_columns("corpus").equals(rows)
     with duckdb.connect() as connection:
         define_views(connection, store, [table])
-        found = connection.sql("select file, content_hash from source_queries").fetchall()
-    assert sorted(found) == sorted(zip(*rows.to_pydict().values(), strict=True))
-    store.compact("x")
-    assert [path.rpartition("/")[2] for path in store.fs.find(store.root)] == ["data.parquet"]
-    assert store.read(table, [here])[0] == read
+        assert connection.sql("select file from source_queries").fetchall() == [("queries.jsonl",)]
 
 
 def stop_half_way(store: ParquetStore, path: str, block: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -20,7 +21,6 @@ from gsum_assets.runner.forget import ForgetReport, forget, models_with
 from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import ModelUnavailableError
-from gsum_resources.store import parquet_store
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.checkpoints import learnt_hash
@@ -209,29 +209,15 @@ def test_check_searches_again_with_a_copy_and_deletes_nothing(
     assert (code, "documents.jsonl: no document 'stranger'" in said) == (1, True)
 
 
-def test_rows_that_changes_replaced_are_removed(
-    indexed: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_an_older_gsum_stored_as_changes_are_removed(indexed: House) -> None:
     (indexed.folder / f"{SECRET}.txt").unlink()
     assert indexed.run().is_complete
-    monkeypatch.setattr(parquet_store, "LEAST_ROWS", 2)
-    table, here = TABLES["graphrag.findings"], Partition(CORPUS)
-    texts = [f"The finding number {i} is about the harbour." for i in range(20)]
-    for first in (TEXT, "Another finding in its place."):
-        rows = [
-            {"community_id": "c", "level": 0, "position": i, "summary": "", "explanation": text}
-            | {"entity_ids": [], "chunk_ids": [], "document_ids": []}
-            for i, text in enumerate([first, *texts])
-        ]
-        written = indexed.store.write(
-            table, here, pa.Table.from_pylist(rows, table.schema), Provenance("", "1")
-        )
-    assert written.written == 1
-    assert leftovers(indexed) == {"state.db", table.name}
+    folder = Path(indexed.store.path(TABLES["queries"], Partition(CORPUS))).parent
+    pq.write_table(pa.table({"text": [TEXT]}), folder / "changes.parquet")
+    assert leftovers(indexed) == {"state.db", "queries"}
     with indexed.instance() as instance:
         assert indexed.pipeline().forgetting.forget_deleted(instance, at_once=True)
     assert leftovers(indexed) == set()
-    assert indexed.store.read(table, [here])[0].drop_columns("corpus").to_pylist() == rows
 
 
 def forgotten_sentences(original: Path) -> int:

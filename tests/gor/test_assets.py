@@ -102,7 +102,7 @@ def versions(house: House, method: str) -> dict[str, Provenance]:
 
 
 def training_states(house: House) -> list[Path]:
-    return list((Path(house.store.root) / "_training").iterdir())
+    return list(Path(house.store.root).glob("gor.model/*/*/training.safetensors"))
 
 
 def weights(house: House, method: str) -> bytes:

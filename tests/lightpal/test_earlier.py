@@ -1,15 +1,18 @@
 """Candidates after a change of the corpus, with and without what was found before."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from gsum_assets.graphs import nearest_again
 from gsum_assets.lightpal.candidates import candidates
-from gsum_assets.lightpal.earlier import note, read_earlier
+from gsum_assets.lightpal.earlier import basis_of, carried_lists, read_recall
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
+from gsum_resources.store.earlier import Earlier
+from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
 TABLE, CORPUS = TABLES["lightpal.candidates"], "tales"
@@ -40,58 +43,43 @@ CHANGES = {
 
 
 @pytest.fixture
-def store(tmp_path) -> ParquetStore:
-    return ParquetStore(str(tmp_path))
+def earlier(tmp_path: Path) -> Earlier:
+    return Earlier(ParquetStore(str(tmp_path)), TABLE, CORPUS)
 
 
-def keep(store: ParquetStore, rows: pa.Table) -> None:
-    store.write(TABLE, Partition(CORPUS), rows, Provenance("", "2"))
+def keep(earlier: Earlier, rows: pa.Table, then: Collection, recall: float | None = None) -> None:
+    """Store rows as a step does."""
+    earlier.write_basis(rows, basis_of(then.digests, recall))
+    written = Provenance("", code_version_of(TABLE, ""))
+    earlier.store.write(TABLE, Partition(CORPUS), rows, written)
 
 
 @pytest.mark.parametrize("n", [5, 100])
 @pytest.mark.parametrize("change", CHANGES)
-def test_equals_a_full_comparison(store, monkeypatch, change, n):
+def test_equals_a_full_comparison(earlier, monkeypatch, change, n):
     then = a_collection(SIZES)
-    rows = candidates(then, n)
-    note(store, CORPUS, rows, then)
-    keep(store, rows)
+    keep(earlier, candidates(then, n), then)
     now = CHANGES[change]
     expected = candidates(now, n)
     if n == 5:  # nothing is compared as at first
         monkeypatch.setattr(nearest_again, "nearest", None)
-    assert candidates(now, n, earlier=read_earlier(store, CORPUS)).equals(expected)
+    assert candidates(now, n, carried=carried_lists(earlier, now)).equals(expected)
 
 
-def test_list_of_another_file_is_ignored(store):
-    then = a_collection(SIZES)
-    rows = candidates(then, 5)
-    assert read_earlier(store, CORPUS) is None
-    note(store, CORPUS, rows, then)
-    assert read_earlier(store, CORPUS) is None  # killed before the table was written
-    keep(store, candidates(then, 4))
-    assert read_earlier(store, CORPUS) is None
-    keep(store, rows)
-    assert read_earlier(store, CORPUS) is not None
-
-
-def test_changed_number_of_candidates(store):
-    then = a_collection(SIZES)
-    rows = candidates(then, 5)
-    note(store, CORPUS, rows, then)
-    keep(store, rows)
-    earlier = read_earlier(store, CORPUS)
+def test_changed_number_of_candidates(earlier):
+    then, now = a_collection(SIZES), CHANGES["added"]
+    assert carried_lists(earlier, now) is None
+    keep(earlier, candidates(then, 5), then)
     for n in (3, 8):
-        assert candidates(CHANGES["added"], n, earlier=earlier).equals(
-            candidates(CHANGES["added"], n)
-        )
+        carried = carried_lists(earlier, now)
+        assert candidates(now, n, carried=carried).equals(candidates(now, n))
 
 
-def test_table_of_an_older_gsum_is_ignored(store):
+def test_recall_of_approximate_lists_is_known(earlier):
     then = a_collection(SIZES)
-    rows = candidates(then, 5)
-    note(store, CORPUS, rows, then)
-    keep(store, rows)
-    path = store.path(TABLE, Partition(CORPUS))
-    file = pq.read_table(path)
-    pq.write_table(file.drop_columns(["candidates", "similarities"]), path)
-    assert read_earlier(store, CORPUS) is None
+    assert read_recall(earlier.store, CORPUS) is None
+    for recall in (0.987654321, None):
+        keep(earlier, candidates(then, 5), then, recall)
+        carried = carried_lists(earlier, then)
+        assert carried
+        assert carried.recall == read_recall(earlier.store, CORPUS) == recall

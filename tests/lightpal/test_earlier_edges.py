@@ -1,6 +1,7 @@
 """Edges after a change of the corpus, with and without those chosen before."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,17 +10,18 @@ import pytest
 from gsum_assets.lightpal import passage_edges as module
 from gsum_assets.lightpal.candidates import candidates
 from gsum_assets.lightpal.context_scores import context_scores
-from gsum_assets.lightpal.earlier_edges import hashes_of_lists, keep_hashes, read_earlier_edges
+from gsum_assets.lightpal.earlier_edges import earlier_edges, edges_basis, hashes_of_lists
 from gsum_assets.lightpal.lists import Lists, lists_of, scores_of_lists
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.scoring.unigram import UnigramScorer
-from gsum_resources.store.array_cache import ArrayCache
+from gsum_resources.store.earlier import Earlier
+from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.lightpal.test_earlier import CHANGES, SIZES, a_collection
 
-TABLE, CORPUS, HOW = TABLES["lightpal.passage_edges"], "tales", "3 edges"
+TABLE, CORPUS = TABLES["lightpal.passage_edges"], "tales"
 THEN = a_collection(SIZES)
 
 
@@ -34,22 +36,23 @@ def chosen(collection: Collection) -> pa.Table:
 
 
 @pytest.fixture
-def store(tmp_path) -> ParquetStore:
-    """A store with the edges of `THEN`."""
-    found = ParquetStore(str(tmp_path))
+def stored(tmp_path: Path) -> Earlier:
+    """The edges of `THEN`."""
+    stored = Earlier(ParquetStore(str(tmp_path)), TABLE, CORPUS)
     lists, scores = listed(THEN)
     rows = edges_among(lists, scores, THEN, 3)
-    keep_hashes(ArrayCache(found, CORPUS), rows, HOW, lists, hashes_of_lists(lists, scores))
-    found.write(TABLE, Partition(CORPUS), rows, Provenance("", "1"))
-    return found
+    stored.write_basis(rows, edges_basis(lists, hashes_of_lists(lists, scores)))
+    written = Provenance("", code_version_of(TABLE, ""))
+    stored.store.write(TABLE, Partition(CORPUS), rows, written)
+    return stored
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_equals_a_new_choice(store, monkeypatch, change):
+def test_equals_a_new_choice(stored, monkeypatch, change):
     now = CHANGES[change]
     expected = chosen(now)
     lists, scores = listed(now)
-    earlier = read_earlier_edges(ArrayCache(store, CORPUS), store, CORPUS, HOW)
+    earlier = earlier_edges(stored)
     assert earlier is not None
     due, of_block = [], module._of_block
     monkeypatch.setattr(
@@ -72,11 +75,3 @@ def test_other_scores_are_another_list():
     after = hashes_of_lists(lists, {**scores, "node": other})
     assert np.flatnonzero(before["node"] != after["node"]).tolist() == [3]
     assert np.array_equal(before["document"], after["document"])
-
-
-def test_edges_of_another_file_or_setting_are_ignored(store):
-    cache = ArrayCache(store, CORPUS)
-    assert read_earlier_edges(cache, store, CORPUS, "5 edges") is None
-    assert read_earlier_edges(cache, store, "poems", HOW) is None
-    store.write(TABLE, Partition(CORPUS), chosen(CHANGES["added"]), Provenance("", "1"))
-    assert read_earlier_edges(cache, store, CORPUS, HOW) is None

@@ -42,7 +42,7 @@ def store() -> Iterator[ParquetStore]:
 def requests(store: ParquetStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The operations that are requested from now on."""
     made: list[str] = []
-    for name in ("find", "glob", "ls", "info", "exists", "cat_file", "open"):
+    for name in ("find", "glob", "ls", "info", "exists", "cat_file", "open", "pipe_file"):
         operation = getattr(store.fs, name)
 
         def counted(*given: Any, name: str = name, operation: Any = operation, **how: Any) -> Any:
@@ -68,6 +68,15 @@ def test_a_snapshot_lists_once_and_reads_each_footer_once(
             CHUNKS.name: 2,
         }
         assert sorted(requests) == ["cat_file"] * n_footers + ["find"]
+
+
+def test_a_table_is_read_and_written_by_one_request(
+    store: ParquetStore, requests: list[str]
+) -> None:
+    requests.clear()
+    store.read(QUERIES, [Partition("tales")])
+    store.write(QUERIES, Partition("tales"), listed_files(QUERIES, 2), Provenance("", "1"))
+    assert requests == ["cat_file", "pipe_file"]
 
 
 def test_a_changed_file_has_a_new_footer(store: ParquetStore) -> None:

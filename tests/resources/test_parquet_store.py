@@ -1,6 +1,7 @@
 """The store gives back what was put in, refuses what does not fit, and never shows half a file."""
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -256,3 +257,38 @@ def test_old_leftovers_of_killed_writers_are_deleted(tmp_path: Path) -> None:
     os.utime(old, (0, 0))
     store.sweep()
     assert sorted(path.name for path in folder.iterdir()) == ["data.parquet", young.name]
+
+
+def test_changes_that_an_older_gsum_stored_beside_a_table_are_ignored(store: ParquetStore) -> None:
+    whole, here = replace(DOCUMENTS, dimensions=("corpus",)), Partition("tales")
+    written = store.write(whole, here, documents("before"), BY)
+    folder = store.path(whole, here).rpartition("/")[0]
+    store.fs.pipe_file(f"{folder}/changes.parquet", b"rows that differ")
+    assert store.read(whole, [here])[0]["text"].to_pylist() == ["before"]
+    assert store.footers(whole, store.stamped(whole)) == {here: written}
+    with duckdb.connect() as connection:
+        define_views(connection, store, [whole])
+        assert connection.sql("select text from documents").fetchall() == [("before",)]
+        assert connection.sql("select row_count from provenance").fetchall() == [(1,)]
+    if store.is_local:
+        store.sweep()
+        assert [path.name for path in Path(folder).iterdir()] == ["data.parquet"]
+
+
+def test_a_reader_sees_whole_versions_while_others_write(tmp_path: Path) -> None:
+    store, n_versions = ParquetStore(str(tmp_path)), 60
+    store.write(DOCUMENTS, HERE, documents("0"), BY)
+
+    def write() -> None:
+        for n in range(1, n_versions):
+            ParquetStore(str(tmp_path)).write(DOCUMENTS, HERE, documents(*[str(n)] * n), BY)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        texts = store.read(DOCUMENTS, [HERE])[0]["text"].to_pylist()
+        assert texts == [texts[0]] * (int(texts[0]) or 1)
+    writer.join()
+    footer = store.provenance(DOCUMENTS, HERE)
+    assert footer
+    assert footer.rows == n_versions - 1
