@@ -156,13 +156,16 @@ def pipeline_for(
         buckets.reread()
         return Snapshot(nodes, new_lineage(), requests, Attempts(instance, leases), buckets.of)
 
+    def snapshot_of_daemon(instance: dg.DagsterInstance) -> Snapshot:
+        return replace(snapshot(instance), scope=leases.first())
+
     steps = {  # the assets that each step writes, by the step's name in the ledger
         asset.node_def.name.replace("__", "/"): sorted(asset.keys)
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition) and asset.is_executable
     }
     forgetting = Forgetting(store, steps, snapshot)
-    assets = with_freshness(with_conditions(assets, Staleness(snapshot), unite=_UNITE))
+    assets = with_freshness(with_conditions(assets, Staleness(snapshot_of_daemon), unite=_UNITE))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
         retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)

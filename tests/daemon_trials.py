@@ -112,7 +112,7 @@ def _trial(house: House, pipeline: Pipeline, corpus: str, method: str) -> Trial:
 def _failures(house: House, pipeline: Pipeline, corpus: str, method: str) -> Iterator[str]:
     """Yield the missing and stale assets that a method needs."""
     with house.instance() as instance:
-        snapshot = replace(pipeline.new_snapshot(instance), scope=frozenset([method]))
+        snapshot = replace(pipeline.new_snapshot(instance), scope={corpus: frozenset([method])})
         for key, partitions in snapshot.left(corpus).items():
             yield f"{key.to_user_string()}: {len(partitions)} partitions missing or out of date"
     rows = {name: house.table(name, corpus) for name in TABLES}

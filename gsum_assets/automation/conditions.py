@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from gsum_assets.automation.daemon import KEEP_CURRENT
 from gsum_assets.automation.processes import WORK
 from gsum_assets.automation.staleness import Snapshot, given_snapshot
 from gsum_resources.dagster_io.warehouse_io import partition_of
@@ -122,7 +123,7 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
     held = StoreCondition(
         staleness,
         "held",
-        "A `gsum run` is refreshing the corpus, and first does what it was started for",
+        "A `gsum run` that began without a daemon computes the corpus",
         Snapshot.is_held,
     )
     in_progress = dg.AutomationCondition.in_progress()
@@ -158,7 +159,7 @@ def automation_sensor(
 ) -> dg.AutomationConditionSensorDefinition:
     """Return the sensor that evaluates the conditions, in the code location."""
     return dg.AutomationConditionSensorDefinition(
-        "keep_current",
+        KEEP_CURRENT,
         target=selection,
         use_user_code_server=True,
         default_status=dg.DefaultSensorStatus.RUNNING,

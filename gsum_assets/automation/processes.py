@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 import dagster as dg
 import psutil
 
+from gsum_assets.automation.daemon import backfills_on, daemon_is_alive, other_launcher
 from gsum_assets.pipeline.finding import count
 from gsum_resources.dagster_io import dagster_private as private
 from gsum_resources.dagster_io.dagster_private import AssetGraph
@@ -16,8 +16,6 @@ from gsum_resources.state.leases import HeldLease, Leases, held
 CORPUS = "gsum/corpus"
 FENCE = "gsum/fence"
 """Tag of a run in the process of a `gsum run`: the fence of its lease."""
-SUBMITTED = "gsum/submitted"
-"""Tag of a run that a `gsum run` submitted to the daemon: the fence of its lease."""
 ORPHANED = "gsum/orphaned"
 """Tag of a killed run of the command line, which the daemon does not count as an attempt."""
 WORK = "gsum/work"
@@ -29,7 +27,6 @@ UNDER_WAY = [
     dg.DagsterRunStatus.CANCELING,
 ]
 _START_S = 180.0  # after this a run without a process counts as lost; as in `dagster.yaml`
-_HEARTBEAT_S = 120.0  # the daemon sends a heartbeat every 30 s
 _WAIT_S = 2.0
 
 
@@ -113,18 +110,12 @@ def end_runs_of_this_process(instance: dg.DagsterInstance, leases: Leases) -> No
         end_runs_of(instance, str(lease.fence))
 
 
-def began_elsewhere(instance: dg.DagsterInstance, lease: HeldLease, since: float) -> bool:
-    """Return whether another process began a run on the corpus since then, Unix time."""
-    # not created since: it may have been in the queue before
-    changed = dg.RunsFilter(updated_after=datetime.fromtimestamp(since, UTC))
-    runs = (run for run in instance.get_runs(changed) if _is_on(run, lease.corpus))
-    return any(_is_foreign(run, lease) for run in runs)
-
-
-def runs_on(instance: dg.DagsterInstance, corpus: str) -> list[dg.DagsterRun]:
-    """Return the runs on a corpus that have not ended."""
-    unfinished = dg.RunsFilter(statuses=[*UNDER_WAY, dg.DagsterRunStatus.QUEUED])
-    return [run for run in instance.get_runs(unfinished) if _is_on(run, corpus)]
+def runs_on(
+    instance: dg.DagsterInstance, corpus: str, chosen: dg.RunsFilter | None = None
+) -> list[dg.DagsterRun]:
+    """Return the runs on a corpus that have not ended, or those that are chosen."""
+    chosen = chosen or dg.RunsFilter(statuses=[*UNDER_WAY, dg.DagsterRunStatus.QUEUED])
+    return [run for run in instance.get_runs(chosen) if _is_on(run, corpus)]
 
 
 def _is_on(run: dg.DagsterRun, corpus: str) -> bool:
@@ -135,99 +126,34 @@ def _is_on(run: dg.DagsterRun, corpus: str) -> bool:
     )
 
 
-def _is_foreign(run: dg.DagsterRun, lease: HeldLease) -> bool:
-    """Return whether another process began the run."""
-    return lease.fence not in (run.tags.get(FENCE), run.tags.get(SUBMITTED))
+def others_at_work(
+    instance: dg.DagsterInstance, graph: AssetGraph, lease: HeldLease
+) -> list[dg.DagsterRun]:
+    """Return the unfinished runs on the corpus that are not of this lease.
 
-
-def others_at_work(instance: dg.DagsterInstance, graph: AssetGraph, lease: HeldLease) -> list[str]:
-    """Return the ids of unfinished runs and backfills of other processes on the corpus.
-
-    If no daemon runs, queued runs and backfills are cancelled instead, since nothing starts them.
+    Workers of a daemon that was killed, and what a person started in the UI. If no daemon runs,
+    queued runs and backfills are cancelled instead, since nothing starts them.
     """
-    runs = [run for run in runs_on(instance, lease.corpus) if _is_foreign(run, lease)]
-    backfills = _backfills_on(instance, graph, lease.corpus)
-    if not daemon_is_alive(instance):
-        stranded = [run for run in runs if run.status == dg.DagsterRunStatus.QUEUED]
-        for run in stranded:
-            instance.report_run_canceled(
-                run, "no daemon is running to start this; `gsum run` does it instead"
-            )
-        for backfill in backfills:
-            instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
-        runs, backfills = [run for run in runs if run not in stranded], []
-    return [*(run.run_id for run in runs), *(backfill.backfill_id for backfill in backfills)]
+    others = [r for r in runs_on(instance, lease.corpus) if r.tags.get(FENCE) != lease.fence]
+    if daemon_is_alive(instance):
+        return others
+    for backfill in backfills_on(instance, graph, lease.corpus):
+        instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
+    queued = [run for run in others if run.status == dg.DagsterRunStatus.QUEUED]
+    for run in queued:
+        instance.report_run_canceled(
+            run, "no daemon is running to start this; `gsum run` does it instead"
+        )
+    return [run for run in others if run not in queued]
 
 
-def set_aside(instance: dg.DagsterInstance, graph: AssetGraph, lease: HeldLease) -> None:
-    """Cancel what the daemon's conditions requested of the corpus and did not start yet.
-
-    The conditions are stateless, and later request what is still due.
-    """
-    for backfill in _backfills_on(instance, graph, lease.corpus):
-        if (backfill.tags or {}).get(WORK):
-            instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
-    queued = dg.RunsFilter(tags={WORK: "make"}, statuses=[dg.DagsterRunStatus.QUEUED])
-    for run in instance.get_runs(queued):
-        if _is_on(run, lease.corpus) and _is_foreign(run, lease):
-            instance.report_run_canceled(run, "a `gsum run` of the corpus goes first")
-
-
-def described(instance: dg.DagsterInstance, work: str) -> str:
-    """Return a description of a run or backfill: `run 1f3a5c7e of the daemon: …`."""
-    run = instance.get_run_by_id(work)
-    if run is None:
-        return f"backfill {work} of the daemon"
-    if FENCE in run.tags or SUBMITTED in run.tags:
-        starter = "another gsum run"
-    else:
-        starter = "the daemon" if {"dagster/sensor_name", WORK} & run.tags.keys() else "the UI"
-    name = f"run {work[:8]} of {starter}"
-    log, kinds = instance.event_log_storage, dg.DagsterEventType
-    wanted = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_MATERIALIZATION}
-    records = log.get_records_for_run(work, of_type=wanted, limit=1000).records
-    events = [record.event_log_entry.get_dagster_event() for record in records]
-    done = sum(event.event_type == kinds.ASSET_MATERIALIZATION for event in events)
-    planned = 0
-    for event in events:
-        if event.event_type == kinds.ASSET_MATERIALIZATION_PLANNED:
-            subset = event.asset_materialization_planned_data.partitions_subset
-            planned += 1 if subset is None else len(subset)
-    assets = list(dict.fromkeys(e.asset_key.to_user_string() for e in events if e.asset_key))
-    if not assets:
-        return name
-    first, more = ", ".join(assets[:2]), f" and {len(assets) - 2} more" if assets[2:] else ""
-    buckets = "dagster/asset_partition_range_start" in run.tags
-    unit = "buckets" if buckets and len(assets) == 1 else "partitions"
-    waits = ", not started yet" if run.status == dg.DagsterRunStatus.QUEUED else ""
-    return f"{name}: {first}{more}, {done} of {planned} {unit}{waits}"
-
-
-def waited_for(instance: dg.DagsterInstance, work: Sequence[str]) -> str:
-    """Describe what must end first: the first run, and the number of others."""
-    more = f" and {count(len(work) - 1, 'run')} more" if len(work) > 1 else ""
-    return described(instance, work[0]) + more
-
-
-def _backfills_on(
-    instance: dg.DagsterInstance, graph: AssetGraph, corpus: str
-) -> list["private.PartitionBackfill"]:
-    """Return the backfills that have not ended and concern a corpus."""
-    requested = private.BulkActionsFilter(statuses=[private.BulkActionStatus.REQUESTED])
-    concerned = []
-    for backfill in instance.get_backfills(requested):
-        if backfill.is_asset_backfill:
-            targets = backfill.get_asset_backfill_data(graph).target_subset
-            keys = [p.partition_key or "" for p in targets.iterate_asset_partitions()]
-            if any(corpus in key.split("|") for key in keys):
-                concerned.append(backfill)
-    return concerned
-
-
-def daemon_is_alive(instance: dg.DagsterInstance) -> bool:
-    """Return whether a daemon runs, by the time of its last heartbeat."""
-    heartbeat = instance.get_daemon_heartbeats().get("QUEUED_RUN_COORDINATOR")
-    return heartbeat is not None and time.time() - heartbeat.timestamp < _HEARTBEAT_S
+def described(runs: Sequence[dg.DagsterRun]) -> str:
+    """Return a description of runs, `run 1f3a5c7e: documents, chunks and 2 more`."""
+    assets = sorted(key.to_user_string() for key in runs[0].asset_selection or ())
+    more = f" and {len(assets) - 2} more" if assets[2:] else ""
+    written = f": {', '.join(assets[:2])}{more}" if assets else ""
+    others = f", and {count(len(runs) - 1, 'run')} more" if len(runs) > 1 else ""
+    return f"run {runs[0].run_id[:8]}{written}{others}"
 
 
 def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
@@ -250,13 +176,6 @@ def _lost_its_worker(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     (record,) = instance.get_run_records(dg.RunsFilter(run_ids=[run.run_id]))
     # not since its creation: it may have waited in the queue for long
     return time.time() - record.update_timestamp.timestamp() > _START_S
-
-
-def other_launcher(instance: dg.DagsterInstance) -> str | None:
-    """Return the name of the run launcher in `dagster.yaml` if it is not Dagster's default."""
-    launcher = instance.run_launcher
-    is_own = instance.is_ephemeral or isinstance(launcher, dg.DefaultRunLauncher)
-    return None if is_own else type(launcher).__name__
 
 
 def ended_runs_with_slots(instance: dg.DagsterInstance) -> list[str]:

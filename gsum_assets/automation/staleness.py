@@ -102,7 +102,8 @@ class Snapshot:
     nodes : the materializable assets.
     attempts : failed attempts.
     n_buckets : returns the number of buckets of a corpus.
-    scope : the variants to consider; what none of them needs is never due. None: all requested.
+    scope : the variants to consider of a corpus; what none of them needs is never due. All that
+        were requested of the other corpora.
     """
 
     nodes: Mapping[dg.AssetKey, Node]
@@ -110,7 +111,7 @@ class Snapshot:
     requests: Requests
     attempts: Attempts
     n_buckets: Callable[[str], int]
-    scope: frozenset[str] | None = None
+    scope: Mapping[str, frozenset[str]] = field(default_factory=dict)
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
 
     def exists(self, partition: Partition) -> bool:
@@ -155,7 +156,8 @@ class Snapshot:
 
     def is_in_scope(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Return whether one of the variants in the scope needs a partition."""
-        return self.scope is None or self.nodes[key].is_wanted(partition, self.scope)
+        scope = self.scope.get(partition.corpus)
+        return scope is None or self.nodes[key].is_wanted(partition, scope)
 
     def is_out_of_date(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Return whether an input of an existing partition in the scope has changed."""
@@ -253,8 +255,7 @@ class Snapshot:
 
     def left(self, corpus: str) -> dict[dg.AssetKey, frozenset[Partition]]:
         """Return the requested partitions that are due or depend on a due one, by asset."""
-        requested = self.requests.of(corpus) or frozenset()
-        wanted = requested if self.scope is None else self.scope
+        wanted = self.scope.get(corpus) or self.requests.of(corpus) or frozenset()
         partitions_of = {
             key: frozenset(p for p in self.unsettled(key, corpus) if node.is_wanted(p, wanted))
             for key, node in self.nodes.items()

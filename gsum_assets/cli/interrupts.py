@@ -22,13 +22,13 @@ _CLEAR_LINE = b"\r\x1b[2K\x1b[?25h"  # of a progress bar, which also hides the c
 class Ending:
     """The end of this process on a signal.
 
-    Parameters
+    Attributes
     ----------
     message : printed to stderr as the last line.
     """
 
     def __init__(self, message: str) -> None:
-        self._message = message
+        self.message = message
         self._tidy_up: Callable[[], None] = lambda: None
         self._began = threading.Event()
         self._once = threading.Lock()
@@ -79,7 +79,7 @@ class Ending:
             self._end(number)
 
     def _end(self, number: int) -> None:
-        self._end_with(self._message, 128 + number)
+        self._end_with(self.message, 128 + number)
 
     def _end_with(self, message: str, status: int) -> None:
         with self._once:
@@ -154,3 +154,11 @@ def forgetting(corpus: str, document: str) -> str:
 def named(corpora: Sequence[str]) -> str:
     """Return the message of an interrupted `gsum run` of these corpora."""
     return f"interrupted; finished tables are kept; `gsum run {' '.join(corpora)}` continues"
+
+
+def following(corpora: Sequence[str]) -> str:
+    """Return the message of an interrupted `gsum run` of these corpora beside a daemon."""
+    return (
+        "interrupted; the daemon goes on with what was requested; "
+        f"`gsum run {' '.join(corpora)}` follows it again"
+    )

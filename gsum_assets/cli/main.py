@@ -129,7 +129,14 @@ def _run(
 ) -> bool:
     """Refresh the corpora; return whether every one is up to date."""
     from gsum_assets.automation.processes import end_runs_of_this_process
-    from gsum_assets.cli.terminal import Console, print_leaderboard, print_next
+    from gsum_assets.cli.interrupts import following, named
+    from gsum_assets.cli.terminal import (
+        FOLLOWS,
+        STOPPED,
+        Console,
+        print_leaderboard,
+        print_next,
+    )
     from gsum_assets.corpus.edit import write_k
     from gsum_assets.corpus.find import find_corpus, name_a_corpus
     from gsum_assets.corpus.intake import stored_intake
@@ -157,6 +164,11 @@ def _run(
                     ending.hold()
                     console.start(assets, partitions)
 
+                def follow(is_followed: bool, console: Console = console) -> None:
+                    ending.message = (following if is_followed else named)(corpora)
+                    console.say(FOLLOWS if is_followed else STOPPED)
+
+                ending.message = named(corpora)
                 watch = start, console.ended, console.wait
                 try:
                     if k:
@@ -170,6 +182,7 @@ def _run(
                         *watch,
                         on_step=console.step,
                         on_lost=ending.fail,
+                        on_daemon=follow,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)
@@ -520,7 +533,10 @@ def ui(arguments: Sequence[str]) -> None:
     with open_instance(home) as instance:
         pipeline_for(home).reconciler.start(instance)
     executable = str(Path(sys.executable).with_name("dagster"))
-    sys.exit(serve([executable, "dev", "-w", str(workspace_file()), *arguments]))
+    status = serve([executable, "dev", "-w", str(workspace_file()), *arguments])
+    with open_instance(home) as instance:
+        instance.wipe_daemon_heartbeats()  # else `gsum run` takes it for alive for two minutes
+    sys.exit(status)
 
 
 def script() -> None:

@@ -22,12 +22,14 @@ from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.forget import ForgetReport
 from gsum_assets.runner.plan import Plan
 from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Line
-from gsum_assets.runner.run import RunReport
+from gsum_assets.runner.report import RunReport
 from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage
 from gsum_resources.models.models_check import CheckedModel
 from gsum_resources.store.parquet_store import Partition
 
+FOLLOWS = "the daemon of this home (`gsum ui`) computes what is due; this command follows its runs"
+STOPPED = "the daemon has stopped; this command computes what is left"
 _PROVENANCE = "one row per partition of a table: its inputs, time and run"
 _PIPED_WIDTH = 132
 _MOST_NAMES = 6

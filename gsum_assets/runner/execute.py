@@ -82,12 +82,12 @@ def execute(
         if event and event.event_type == dg.DagsterEventType.STEP_START and event.step_key:
             on_step(event.step_key.replace("__", "/"))
 
-    names, partitions = targets(pipeline, instance, request, keys)
+    tags = {**request.tags, **_partition_tags(pipeline, instance, request, keys), **tags}
+    names, partitions = targets(pipeline, instance, keys, tags)
     on_start(names, partitions)
     started = time.monotonic()
     run_id = str(uuid.uuid4())
     instance.add_event_listener(run_id, report_step)
-    tags = {**request.tags, **partition_tags(pipeline, instance, request, keys), **tags}
     result = _run(pipeline, instance, keys, tags, run_id)
     seconds = time.monotonic() - started
     return result_of(pipeline, instance, run_id, result.all_events, keys, partitions, seconds)
@@ -115,7 +115,7 @@ def _run(
     )
 
 
-def partition_tags(
+def _partition_tags(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
     request: dg.RunRequest,
@@ -132,13 +132,13 @@ def partition_tags(
 def targets(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
-    request: dg.RunRequest,
     keys: Sequence[dg.AssetKey],
+    tags: Mapping[str, str],
 ) -> tuple[list[str], list[Partition]]:
-    """Return the names of the assets and the partitions of a request."""
+    """Return the names of the assets of a run, and its partitions by its tags."""
     definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
     with dg.partition_loading_context(dynamic_partitions_store=instance):
-        partitions = [partition_of(key) for key in _partition_keys(request, definition)]
+        partitions = [partition_of(key) for key in _partition_keys(tags, definition)]
     return [key.to_user_string() for key in keys], partitions
 
 
@@ -188,18 +188,17 @@ def observe_sources(
 
 
 def _partition_keys(
-    request: dg.RunRequest, definition: dg.PartitionsDefinition | None
+    tags: Mapping[str, str], definition: dg.PartitionsDefinition | None
 ) -> Sequence[str]:
-    """Return the partition keys of a request for one partition or a range."""
+    """Return the partition keys of a run for one partition or a range."""
     if definition is None:
         return []
-    if request.partition_key:
+    if key := tags.get("dagster/partition"):
         if isinstance(definition, dg.MultiPartitionsDefinition):
-            return [definition.get_partition_key_from_str(request.partition_key)]
-        return [request.partition_key]
+            return [definition.get_partition_key_from_str(key)]
+        return [key]
     chosen = dg.PartitionKeyRange(
-        request.tags["dagster/asset_partition_range_start"],
-        request.tags["dagster/asset_partition_range_end"],
+        tags["dagster/asset_partition_range_start"], tags["dagster/asset_partition_range_end"]
     )
     return definition.get_partition_keys_in_range(chosen)
 
@@ -276,4 +275,6 @@ def _cause(run_id: str, events: Sequence[dg.DagsterEvent]) -> tuple[str, dg.Asse
                 cause = cause.cause
             unavailable = _UNAVAILABLE[cause.cls_name] if cause and cause.cls_name else None
             return f"{step}: {message}", unavailable
+        if event.event_type == dg.DagsterEventType.RUN_CANCELED:
+            return f"run {run_id} was canceled", None
     return f"run {run_id} failed outside its steps; see it in the Dagster UI", None

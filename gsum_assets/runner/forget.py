@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from gsum_assets.automation.processes import waited_for
+from gsum_assets.automation.processes import described
 from gsum_assets.automation.retrain import MODEL_KEYS
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
@@ -24,7 +24,8 @@ from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.runner.execute import OnStart, RunResult
-from gsum_assets.runner.run import OnStep, RunReport, refresh
+from gsum_assets.runner.report import OnStep, RunReport
+from gsum_assets.runner.run import refresh
 from gsum_resources.messages.progress import reporter
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.store.checkpoints import learnt_hash
@@ -112,7 +113,7 @@ def forget(
     while pipeline.forgetting.deletions.observe(corpus).deleted:
         forgotten = pipeline.forgetting.forget_deleted(instance, at_once=True)
         if forgotten is None:
-            on_wait(waited_for(instance, [run.run_id for run in instance.get_runs(limit=1)]))
+            on_wait(described(instance.get_runs(limit=1)))
             time.sleep(_WAIT_S)
             continue
         done.n_replies += forgotten.n_replies

@@ -33,7 +33,7 @@ from gsum_assets.runner.plan_lines import (
     embedding_lines,
     model_name,
 )
-from gsum_assets.runner.run import OnStep
+from gsum_assets.runner.report import OnStep
 from gsum_resources.dagster_io.dagster_private import AssetGraph
 from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.settings_io import SettingsReader

@@ -8,9 +8,6 @@ first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# where the daemon's workers load gsum from, for runs that `gsum run` submits
-from dagster._core.code_pointer import CodePointer as CodePointer
-
 # `dg.evaluate_automation_conditions` builds a cursor, which takes two thirds of the time
 from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor as AssetDaemonCursor
 
@@ -44,23 +41,12 @@ from dagster._core.execution.execute_in_process import (
     core_execute_in_process as core_execute_in_process,
 )
 
-# as for CodePointer
-from dagster._core.origin import DEFAULT_DAGSTER_ENTRY_POINT as DEFAULT_DAGSTER_ENTRY_POINT
-from dagster._core.origin import JobPythonOrigin as JobPythonOrigin
-from dagster._core.origin import RepositoryPythonOrigin as RepositoryPythonOrigin
-from dagster._core.remote_origin import (
-    GrpcServerCodeLocationOrigin as GrpcServerCodeLocationOrigin,
-)
-from dagster._core.remote_origin import RemoteRepositoryOrigin as RemoteRepositoryOrigin
-
 if TYPE_CHECKING:
     from dagster._core.definitions.automation_tick_evaluation_context import (
         build_run_requests_with_backfill_policies as build_run_requests_with_backfill_policies,
     )
     from dagster._core.execution.backfill import BulkActionsFilter as BulkActionsFilter
     from dagster._core.execution.backfill import BulkActionStatus as BulkActionStatus
-    from dagster._core.execution.backfill import PartitionBackfill as PartitionBackfill
-    from dagster._core.scheduler.instigation import InstigatorState as InstigatorState
     from dagster._core.storage.event_log.sql_event_log import (
         SqlEventLogStorage as SqlEventLogStorage,
     )
@@ -82,7 +68,6 @@ if TYPE_CHECKING:
         SqliteScheduleStorage as SqliteScheduleStorage,
     )
     from dagster._core.storage.sqlite_storage import DagsterSqliteStorage as DagsterSqliteStorage
-    from dagster._grpc.types import ListRepositoriesResponse as ListRepositoriesResponse
 
 _CORE, _STORAGE = "dagster._core", "dagster._core.storage"
 _LOADED_LATE = {
@@ -94,7 +79,6 @@ _LOADED_LATE = {
     # arguments and results of the public `DagsterInstance.get_backfills`, and their states
     "BulkActionsFilter": f"{_CORE}.execution.backfill",
     "BulkActionStatus": f"{_CORE}.execution.backfill",
-    "PartitionBackfill": f"{_CORE}.execution.backfill",
     # the storage whose engines `event_log.py` keeps open; Dagster names it in configuration only
     "SqliteEventLogStorage": f"{_STORAGE}.event_log.sqlite.sqlite_event_log",
     "SqliteRunStorage": f"{_STORAGE}.runs.sqlite",
@@ -106,9 +90,6 @@ _LOADED_LATE = {
     "SqlScheduleStorage": f"{_STORAGE}.schedules.sql_schedule_storage",
     "LocalComputeLogManager": f"{_STORAGE}.local_compute_log_manager",
     "NoOpComputeLogManager": f"{_STORAGE}.noop_compute_log_manager",
-    # location of the daemon's code, for runs that `gsum run` submits
-    "InstigatorState": f"{_CORE}.scheduler.instigation",
-    "ListRepositoriesResponse": "dagster._grpc.types",
 }
 
 

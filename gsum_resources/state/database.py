@@ -125,6 +125,12 @@ LEASES = sa.Table(  # see `leases.py`
     sa.Column("renewed", sa.Double, nullable=False),  # seconds by `State.now`
     sqlite_autoincrement=True,  # fences grow for ever
 )
+FIRST = sa.Table(  # variants that the process with a lease waits for, while a daemon computes
+    "first_variants",
+    _TABLES,
+    sa.Column("fence", _NUMBER, primary_key=True),
+    sa.Column("variant", sa.Text, primary_key=True),
+)
 MISSING = sa.Table(  # corpora whose folder is missing
     "missing_corpora",
     _TABLES,

@@ -1,17 +1,21 @@
 """Leases: which process may refresh a corpus, decided in the state database.
 
-A `gsum run` takes a lease on its corpus, a row whose number is the *fence*. Fences grow; the lowest
-living one of a corpus has the turn, the others wait. The holder renews its lease every few seconds
-by the clock of the database, so that the clocks of hosts do not matter. A lease that was not
-renewed for `EXPIRED_S`, or whose process has ended on this machine, is deleted by whoever finds it.
-A process that was paused so long finds its row missing, and must not begin further work.
+A `gsum run` that computes takes a lease on its corpus, a row whose number is the *fence*. Fences
+grow; the lowest living one of a corpus has the turn, the others wait. The holder renews its lease
+every few seconds by the clock of the database, so that the clocks of hosts do not matter. A lease
+that was not renewed for `EXPIRED_S`, or whose process has ended on this machine, is deleted by
+whoever finds it. A process that was paused so long finds its row missing, and must not begin
+further work.
+
+A `gsum run` of named methods beside a daemon records them with a lease of its own, so that the
+daemon computes them first as long as the process lives. Such a lease has no turn.
 """
 
 import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +24,7 @@ from pathlib import Path
 import psutil
 import sqlalchemy as sa
 
-from gsum_resources.state.database import LEASES, State, StateAwayError, state_of
+from gsum_resources.state.database import FIRST, LEASES, State, StateAwayError, state_of
 from gsum_resources.store.parquet_store import ParquetStore
 
 RENEW_S = 10.0
@@ -70,11 +74,17 @@ class Holder:
 
 @dataclass(frozen=True)
 class Lease:
-    """A row of `LEASES`."""
+    """A row of `LEASES`.
+
+    Attributes
+    ----------
+    first : variants that its process waits for while a daemon computes; none: it computes itself.
+    """
 
     fence: int
     corpus: str
     holder: Holder
+    first: frozenset[str] = frozenset()
 
 
 class Leases:
@@ -87,15 +97,23 @@ class Leases:
     def _state(self) -> State:
         return state_of(self._store)
 
-    def take(self, corpus: str) -> Lease:
-        """Return a new lease, whose fence is larger than all before it."""
+    def take(self, corpus: str, first: Collection[str] = ()) -> Lease:
+        """Return a new lease, whose fence is larger than all before it.
+
+        Parameters
+        ----------
+        first : variants that a daemon shall compute first; none: this process computes.
+        """
         holder = Holder.this_process()
         # one at a time, so that who gets a larger fence sees the rows of all smaller ones
         with self._state.writing(alone=LEASES) as connection:
             row = {"corpus": corpus, **vars(holder), "renewed": self._state.now(connection)}
             inserted = connection.execute(sa.insert(LEASES).values(row)).inserted_primary_key
-        assert inserted is not None
-        return Lease(inserted[0], corpus, holder)
+            assert inserted is not None
+            if first:
+                rows = [{"fence": inserted[0], "variant": variant} for variant in first]
+                connection.execute(sa.insert(FIRST), rows)
+        return Lease(inserted[0], corpus, holder, frozenset(first))
 
     def renew(self, lease: Lease) -> None:
         """Record that the process of a lease is alive.
@@ -119,6 +137,7 @@ class Leases:
         """Delete a lease."""
         with self._state.writing(durable=False) as connection:
             connection.execute(sa.delete(LEASES).where(LEASES.c.fence == lease.fence))
+            connection.execute(sa.delete(FIRST).where(FIRST.c.fence == lease.fence))
 
     def living(self, corpus: str | None = None) -> list[Lease]:
         """Return the leases of a corpus, or of all, whose processes live, the oldest first.
@@ -144,6 +163,7 @@ class Leases:
             query = query.where(LEASES.c.corpus == corpus)
         with self._state.reading() as connection:
             rows = connection.execute(query).all()
+            variants = connection.execute(sa.select(FIRST)).all() if rows else ()
             now = self._state.now(connection) if rows else 0.0
         me = Holder.this_process() if rows else None
         judged = []
@@ -155,7 +175,8 @@ class Leases:
                 if me and holder.is_beside(me)
                 else 0 <= now - row.renewed < EXPIRED_S
             )
-            judged.append((Lease(row.fence, row.corpus, holder), row.renewed, lives))
+            first = frozenset(variant for fence, variant in variants if fence == row.fence)
+            judged.append((Lease(row.fence, row.corpus, holder, first), row.renewed, lives))
         return judged
 
     def own(self) -> list[Lease]:
@@ -163,9 +184,24 @@ class Leases:
         me = Holder.this_process()
         return [lease for lease in self.living() if lease.holder == me]
 
+    def computing(self, corpus: str) -> list[Lease]:
+        """Return the living leases of processes that compute a corpus, or wait for their turn."""
+        return [lease for lease in self.living(corpus) if not lease.first]
+
     def before(self, lease: Lease) -> list[Lease]:
         """Return the living leases of the same corpus that have the turn before this one."""
-        return [other for other in self.living(lease.corpus) if other.fence < lease.fence]
+        return [other for other in self.computing(lease.corpus) if other.fence < lease.fence]
+
+    def first(self) -> Mapping[str, frozenset[str]]:
+        """Return the variants that a daemon computes first, by corpus, without changing anything.
+
+        Those of several processes are united.
+        """
+        variants: dict[str, frozenset[str]] = {}
+        for lease, _, lives in self._judged():
+            if lives and lease.first:
+                variants[lease.corpus] = variants.get(lease.corpus, frozenset()) | lease.first
+        return variants
 
     def is_held_elsewhere(self, corpus: str) -> bool:
         """Return whether another process has the turn on a corpus, without changing anything.
@@ -173,14 +209,17 @@ class Leases:
         A lease of an ended process counts until it is deleted: a process that was only paused
         learns from its missing row that it must not continue.
         """
-        first = next(iter(self._judged(corpus)), None)
-        return first is not None and first[0].holder != Holder.this_process()
+        computing = (lease for lease, _, _ in self._judged(corpus) if not lease.first)
+        lease = next(computing, None)
+        return lease is not None and lease.holder != Holder.this_process()
 
     def _delete(self, fence: int, renewed: float) -> bool:
         """Delete a lease that was last renewed then; return False if it was renewed since."""
         unchanged = LEASES.c.fence == fence, LEASES.c.renewed == renewed
         with self._state.writing(durable=False) as connection:
             deleted = connection.execute(sa.delete(LEASES).where(*unchanged)).rowcount
+            if deleted:
+                connection.execute(sa.delete(FIRST).where(FIRST.c.fence == fence))
         return deleted > 0
 
 
@@ -233,6 +272,7 @@ def held(
     corpus: str,
     beside: Callable[[], None],
     on_lost: Callable[[str], None] = lambda _: None,
+    first: Collection[str] = (),
 ) -> Iterator[HeldLease]:
     """Take a lease on a corpus, and renew it in a thread until the context ends.
 
@@ -240,8 +280,9 @@ def held(
     ----------
     beside : called after each renewal.
     on_lost : called with a message, in that thread, when another process has taken over.
+    first : see `Leases.take`.
     """
-    lease = HeldLease(leases, leases.take(corpus), on_lost)
+    lease = HeldLease(leases, leases.take(corpus, first), on_lost)
     done = threading.Event()
 
     def renew() -> None:

@@ -48,23 +48,32 @@ class Daemon:
         return sum(1 for _ in self._runs(pipeline, instance))
 
     def _runs(self, pipeline: Pipeline, instance: dg.DagsterInstance) -> Iterator[str]:
-        job = pipeline.definitions.resolve_implicit_global_asset_job_def()
         for _ in range(_MOST_TICKS):
-            requests = self._tick(pipeline, instance, "keep_current").run_requests
-            if not requests:
+            results = self.evaluate(pipeline, instance)
+            if not results:
                 return
-            for request in _each_run(requests, pipeline, instance):
-                result = job.execute_in_process(
-                    instance=instance,
-                    asset_selection=list(request.asset_selection or ()),
-                    partition_key=request.partition_key,
-                    tags=dict(request.tags),
-                    run_config=QUIET,
-                    raise_on_error=True,
-                )
+            for result in results:
                 assert result.success
                 yield result.run_id
         raise AssertionError(f"after {_MOST_TICKS} ticks the daemon still requests runs")
+
+    def evaluate(
+        self, pipeline: Pipeline, instance: dg.DagsterInstance
+    ) -> list[dg.ExecuteInProcessResult]:
+        """Evaluate the conditions once, and execute the runs that are requested."""
+        job = pipeline.definitions.resolve_implicit_global_asset_job_def()
+        requests = self._tick(pipeline, instance, "keep_current").run_requests or ()
+        return [
+            job.execute_in_process(
+                instance=instance,
+                asset_selection=list(request.asset_selection or ()),
+                partition_key=request.partition_key,
+                tags=dict(request.tags),
+                run_config=QUIET,
+                raise_on_error=False,
+            )
+            for request in _each_run(requests, pipeline, instance)
+        ]
 
     def _tick(
         self, pipeline: Pipeline, instance: dg.DagsterInstance, name: str

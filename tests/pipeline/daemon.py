@@ -1,6 +1,7 @@
 """Decisions of the daemon, evaluated in the test's own process."""
 
 import logging
+import time
 
 import dagster as dg
 from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor
@@ -8,7 +9,21 @@ from dagster._core.definitions.declarative_automation.automation_condition_evalu
     AutomationConditionEvaluator,
 )
 from dagster._core.definitions.sensor_definition import SensorExecutionData
+from dagster._core.remote_origin import (
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+    RemoteInstigatorOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    InstigatorType,
+    SensorInstigatorData,
+)
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._daemon.types import DaemonHeartbeat
 
+from gsum_assets.automation.daemon import KEEP_CURRENT
 from gsum_assets.automation.jobs import REINDEX_EVERYTHING
 from gsum_assets.definitions import Pipeline
 from gsum_resources.dagster_io.warehouse_io import partition_of
@@ -16,6 +31,36 @@ from gsum_resources.store.parquet_store import Partition
 
 AssetPartition = tuple[str, Partition]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def beat(instance: dg.DagsterInstance, seconds_ago: float = 0.0) -> None:
+    """Record a heartbeat of a daemon."""
+    sent = time.time() - seconds_ago
+    instance.add_daemon_heartbeat(DaemonHeartbeat(sent, "QUEUED_RUN_COORDINATOR", "id", []))
+
+
+def serve(
+    instance: dg.DagsterInstance, evaluated: float = 0.0, is_switched_off: bool = False
+) -> None:
+    """Record what a daemon records that serves gsum_assets.definitions.
+
+    Parameters
+    ----------
+    evaluated : when it last evaluated the conditions, Unix time.
+    """
+    beat(instance)
+    target = LoadableTargetOrigin(module_name="gsum_assets.definitions")
+    location = ManagedGrpcPythonEnvCodeLocationOrigin(target, "gsum")
+    sensor = RemoteInstigatorOrigin(
+        RemoteRepositoryOrigin(location, "__repository__"), KEEP_CURRENT
+    )
+    data = SensorInstigatorData(min_interval=15, last_tick_success_timestamp=evaluated)
+    status = InstigatorStatus.STOPPED if is_switched_off else InstigatorStatus.DECLARED_IN_CODE
+    state = InstigatorState(sensor, InstigatorType.SENSOR, status, data)
+    if instance.all_instigator_state():
+        instance.update_instigator_state(state)
+    else:
+        instance.add_instigator_state(state)
 
 
 def requested(pipeline: Pipeline, instance: dg.DagsterInstance) -> set[AssetPartition]:

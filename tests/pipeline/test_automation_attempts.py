@@ -37,29 +37,6 @@ def test_failure_is_retried_once_per_request(changeable: House) -> None:
         assert SUMMARIES not in requested(pipeline, instance)
 
 
-def test_daemon_failure_is_retried_by_the_refresh_that_waited(
-    changeable: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changeable.model = FirstWords("changed", refuses="boat")
-    pipeline = changeable.pipeline()
-    failed: list[str] = []
-
-    def at_work(instance: dg.DagsterInstance, *_: object) -> list[str]:
-        if failed:
-            return []
-        failed.append(start(pipeline, instance, SUMMARIES).run_id)
-        changeable.model.refuses = None
-        return failed
-
-    monkeypatch.setattr("gsum_assets.runner.run.others_at_work", at_work)
-    monkeypatch.setattr("gsum_assets.runner.run._WAIT_S", 0.0)
-    with changeable.instance() as instance:
-        report = refresh(pipeline, instance, CORPUS)
-        assert "retrieval/summaries[bm25]" in materialized_by(report)
-        assert report.is_complete
-        assert requested(pipeline, instance) == set()
-
-
 def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses=f"met {BAD}.")
     pipeline = changeable.pipeline()

@@ -14,7 +14,6 @@ import pytest
 import sqlalchemy as sa
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.storage.runs.schema import RunsTable
-from dagster._daemon.types import DaemonHeartbeat
 
 from gsum_assets.automation import processes
 from gsum_assets.automation.attempts import Attempts
@@ -22,7 +21,7 @@ from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
 from gsum_assets.automation.processes import (
     FENCE,
     await_turn,
-    began_elsewhere,
+    described,
     fail_orphaned_runs,
     lease_on,
     others_at_work,
@@ -31,6 +30,7 @@ from gsum_resources.dagster_io.dagster_private import SqliteRunStorage
 from gsum_resources.settings.home import Home
 from gsum_resources.state.database import LEASES
 from gsum_resources.state.leases import Lease, LeaseLostError, Leases, held
+from tests.pipeline.daemon import beat
 from tests.pipeline.homes import house_at
 from tests.pipeline.pooled_run import CORPUS, pooled, run
 
@@ -216,14 +216,31 @@ def test_queued_run_is_waited_for_while_a_daemon_lives(
 ) -> None:
     graph = pooled(None).resolve_asset_graph()
     run_id = queued(instance).run_id
-    alive = DaemonHeartbeat(time.time(), "QUEUED_RUN_COORDINATOR", "id", [])
-    instance.add_daemon_heartbeat(alive)
+    beat(instance)
     with held(leases, CORPUS, lambda: None) as lease, held(leases, "o", lambda: None) as other:
-        assert others_at_work(instance, graph, lease) == [run_id]
+        others = others_at_work(instance, graph, lease)
+        assert [run.run_id for run in others] == [run_id]
+        assert described([*others, *others]) == f"run {run_id[:8]}, and 1 run more"
         assert others_at_work(instance, graph, other) == []
-        instance.add_daemon_heartbeat(alive._replace(timestamp=time.time() - 600))
+        beat(instance, seconds_ago=600)
         assert others_at_work(instance, graph, lease) == []
     assert only_run(instance).status == dg.DagsterRunStatus.CANCELED
+
+
+def test_methods_that_processes_wait_for_go_first_as_long_as_they_live(leases: Leases) -> None:
+    with held(leases, CORPUS, lambda: None, first={"bm25"}) as lease:
+        assert not leases.is_held_elsewhere(CORPUS)
+        elsewhere = leases.take(CORPUS, first={"dense", "rrf"})
+        change(leases, elsewhere, host="elsewhere")
+        assert leases.first() == {CORPUS: {"bm25", "dense", "rrf"}}
+        assert leases.computing(CORPUS) == []
+        mine = leases.take(CORPUS)
+        assert leases.before(mine) == []  # only who computes has a turn
+        assert leases.computing(CORPUS) == [mine]
+        change(leases, elsewhere, renewed=time.monotonic() - 500)
+        assert leases.first() == {CORPUS: {"bm25"}}
+        assert leases.living() == [lease.lease, mine]
+    assert leases.first() == {}
 
 
 def aged(instance: dg.DagsterInstance, run_id: str, column: str, seconds: float) -> None:
@@ -255,14 +272,3 @@ def test_run_that_was_queued_for_long_has_time_to_start(
     aged(instance, run.run_id, "update_timestamp", 200)  # and its process did not come
     fail_orphaned_runs(instance, leases)
     assert only_run(instance).status == dg.DagsterRunStatus.FAILURE
-
-
-def test_run_that_leaves_the_queue_is_noticed(instance: dg.DagsterInstance, leases: Leases) -> None:
-    run = queued(instance)
-    for column in ("create_timestamp", "update_timestamp"):
-        aged(instance, run.run_id, column, 3600)
-    since = time.time() - 60
-    with held(leases, CORPUS, lambda: None) as lease:
-        assert not began_elsewhere(instance, lease, since)
-        start(instance, run)
-        assert began_elsewhere(instance, lease, since)

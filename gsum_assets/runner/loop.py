@@ -1,0 +1,111 @@
+"""Evaluation of the automation conditions in this process until nothing is due, without a daemon.
+
+One process at a time computes a corpus: the one whose lease has the turn.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+
+from gsum_assets.automation.due import due, without_readers_of
+from gsum_assets.automation.processes import CORPUS, FENCE, described, others_at_work
+from gsum_assets.automation.staleness import Snapshot
+from gsum_assets.definitions import Pipeline
+from gsum_assets.runner.execute import EMBEDDING_MODEL, RunResult, execute
+from gsum_assets.runner.report import Left, RefreshError, RunReport, Watch
+from gsum_resources.dagster_io.dagster_private import AssetGraph
+from gsum_resources.protocols.models import ModelUnavailableError
+from gsum_resources.state.leases import HeldLease
+
+_WAIT_S = 2.0
+
+
+@dataclass
+class Loop:
+    """A refresh whose turn it is.
+
+    Attributes
+    ----------
+    report : where results are noted.
+    only, check_models : see `refresh`.
+    """
+
+    pipeline: Pipeline
+    instance: dg.DagsterInstance
+    lease: HeldLease
+    report: RunReport
+    watch: Watch
+    only: Collection[dg.AssetKey] | None
+    check_models: bool
+
+    def materialize(self, new_snapshot: Callable[[], Snapshot]) -> Left:
+        """Materialize what is due until nothing is; return what could not be.
+
+        Only the warehouse decides when this is finished.
+        """
+        corpus = self.lease.corpus
+        graph = self.pipeline.definitions.resolve_asset_graph()
+        while True:
+            # before the snapshot, so that what depends on a run that ends meanwhile is due in it
+            others = others_at_work(self.instance, graph, self.lease)
+            snapshot = new_snapshot()
+            self.watch.expect(snapshot, corpus, self.only)
+            n_results = len(self.report.results)
+            for result in self._round(graph, snapshot):
+                self.report.results.append(result)
+                self.watch.on_end(result)
+            if len(self.report.results) > n_results:
+                continue
+            left = {} if self.only is not None else snapshot.left(corpus)
+            if not left or not others:
+                return left
+            self.watch.on_wait(described(others))
+            time.sleep(_WAIT_S)
+
+    def _round(self, graph: AssetGraph, snapshot: Snapshot) -> Iterator[RunResult]:
+        """Materialize what is due now.
+
+        The fence is checked before each run and each step, so that a process that was paused pays
+        for nothing that another one is paying for. A late write needs no check: it is atomic, and
+        equal to that of the other process.
+        """
+        tags = {CORPUS: self.lease.corpus, FENCE: self.lease.fence}
+        for request in due(graph, self.instance, self.lease.corpus, snapshot, self.only):
+            keys = _possible(graph, request, self.report)
+            if not keys:
+                continue
+            if self.check_models and not self.report.results:
+                try:
+                    self.pipeline.models.check()
+                except ModelUnavailableError as error:
+                    raise RefreshError(str(error)) from error
+            self.lease.check()
+            yield execute(
+                self.pipeline,
+                self.instance,
+                tags,
+                request,
+                keys,
+                self.watch.on_start,
+                self._step,
+            )
+
+    def _step(self, asset: str) -> None:
+        self.lease.check()
+        self.watch.step(asset)
+
+
+def _possible(
+    graph: AssetGraph, request: dg.RunRequest, report: RunReport
+) -> Sequence[dg.AssetKey]:
+    """Return the assets of a request that can be materialized with the available models."""
+    wanted = without_readers_of((), graph, request)
+    unavailable = {result.unavailable for result in report.results if result.unavailable}
+    unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
+    if not unavailable:
+        return wanted
+    possible = without_readers_of(unavailable, graph, request)
+    report.not_materialized |= {key.to_user_string() for key in wanted if key not in possible}
+    return possible
