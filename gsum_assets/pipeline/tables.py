@@ -22,6 +22,7 @@ from gsum_assets.pipeline.columns import (
     SPENT,
     TEXT,
     TEXTS,
+    TIME,
     VECTOR,
     mean_in_interval,
 )
@@ -46,6 +47,10 @@ TABLES: Mapping[str, Table] = {
                     TEXT,
                     "hash of the document's bytes and its settings",
                     label=True,
+                ),
+                Column("added", TIME, "when it was first observed", True, measured=True),
+                Column(
+                    "changed", TIME, "when its present content was first observed", True, True
                 ),
             ),
             DOCUMENT_LEVEL,
@@ -530,7 +535,7 @@ TABLES: Mapping[str, Table] = {
                 Column("tokens_in", pa.int64(), "tokens read by a server; 0: a local model"),
                 Column("latency_s", FLOAT, "seconds", measured=True),
                 Column("cost_usd", FLOAT, "price in US dollars"),
-                Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
+                Column("time", TIME, "when it ended", measured=True),
             ),
             ("corpus",),
         ),
@@ -555,7 +560,7 @@ TABLES: Mapping[str, Table] = {
                 Column(
                     "run_id", TEXT, "run that sent the request; '' outside a run", True, label=True
                 ),
-                Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
+                Column("time", TIME, "when it ended", measured=True),
             ),
             ("corpus",),
         ),
