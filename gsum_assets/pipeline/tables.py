@@ -49,9 +49,7 @@ TABLES: Mapping[str, Table] = {
                     label=True,
                 ),
                 Column("added", TIME, "when it was first observed", True, measured=True),
-                Column(
-                    "changed", TIME, "when its present content was first observed", True, True
-                ),
+                Column("changed", TIME, "when its present content was first observed", True, True),
             ),
             DOCUMENT_LEVEL,
             ("document_id", "file", "line"),

@@ -29,6 +29,16 @@ FROM of_documents LEFT JOIN of_chunks USING (corpus) LEFT JOIN of_queries USING 
 LEFT JOIN of_rejected USING (corpus) LEFT JOIN of_partitions USING (corpus)
 """
 
+_CORPORA_COLUMNS = {
+    "documents": "number of documents",
+    "words": "number of words of all documents",
+    "rejected": "number of documents that could not be read",
+    "passages": "number of chunks",
+    "questions": "number of questions",
+    "methods": "number of methods with results",
+    "last_written": "when a table of the corpus was last written",
+}
+
 _ANSWERS = """
 SELECT s.corpus, s.method, s.query_id, q.text AS question, s.text AS answer,
        q.document_id, s.sample, s.tokens_in, s.tokens_out, s.cost_usd, s.latency_s
@@ -46,6 +56,13 @@ SELECT corpus, asset, time::DATE AS day, model, count(*) AS requests, 0 AS from_
        0 AS failures, sum(tokens_in) AS tokens_in, 0 AS tokens_out, sum(cost_usd) AS cost_usd
 FROM embedding_calls GROUP BY ALL
 """
+
+_COST_COLUMNS = {
+    "day": "day of the requests, in the time zone of the session",
+    "requests": "requests that were sent to a model, or batches of embedded texts",
+    "from_memo": "requests that were answered from the memo, at no cost",
+    "failures": "requests that failed",
+}
 
 _DOCUMENTS_CHANGED = """
 SELECT corpus, document_id, CASE WHEN added >= since THEN 'added' ELSE 'changed' END AS change,
@@ -150,9 +167,14 @@ def _person(tables: Iterable[Table]) -> str:
 def questions(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
     """Return the views and macros over all tables."""
     return (
-        View("corpora", "corpus", _CORPORA),
-        View("answers", "answer of a method to a question", _ANSWERS),
-        View("cost_by_day", "asset, day and model", _COST_BY_DAY),
+        View("corpora", "corpus", _CORPORA, _CORPORA_COLUMNS),
+        View(
+            "answers",
+            "answer of a method to a question",
+            _ANSWERS,
+            {"question": "the question", "answer": "the answer"},
+        ),
+        View("cost_by_day", "asset, day and model", _COST_BY_DAY, _COST_COLUMNS),
         View("gaps", "partition that lacks rows since requests to a model failed", _GAPS),
         Macro(
             "documents_changed",

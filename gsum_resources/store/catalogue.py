@@ -37,6 +37,7 @@ _DIMENSIONS = {
     "bucket": "bucket of documents, the unit in which documents are computed again",
     "method": "name of the method",
 }
+_DECLARED = {"declared": "hash of the declarations of all views"}
 _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
 _CHANGES_OF_BASE = f"""footers AS changes
     ON changes.footer->>'base' = base.footer->>'file'
@@ -52,7 +53,8 @@ class View:
     name : name in SQL, for example `graphrag_compat.entities`.
     row : completes the sentence "One row per …".
     select : SQL query of the view.
-    columns : comments on its columns, by name.
+    columns : comments on its columns, by name; others have the comment of a column of the same
+        name in a table that the query names.
     """
 
     name: str
@@ -135,7 +137,9 @@ def _replace(
             seen = define_views(connection, store, tables, views, known)
             if not store.is_local:
                 connection.execute(_how_to_read(store.url))
-            declarations = View("catalogue", "catalogue", f"SELECT {_quote(declared)} AS declared")
+            declarations = View(
+                "catalogue", "catalogue", f"SELECT {_quote(declared)} AS declared", _DECLARED
+            )
             _create(connection, declarations)
         temporary.replace(path)
     finally:
@@ -231,7 +235,7 @@ def _define_views(
         with suppress(
             duckdb.BinderException
         ):  # a view on such a table is missing until its next run
-            _create(connection, view)
+            _create(connection, _commented(view, tables) if isinstance(view, View) else view)
 
 
 class DeclaredFiles(AbstractFileSystem):
@@ -351,10 +355,21 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View | Macro) -> None:
     else:
         head = f"CREATE OR REPLACE VIEW {name} AS"
         comments = [f"COMMENT ON VIEW {name} IS {row}"]
-        for column, meaning in view.columns.items():
-            comments.append(f'COMMENT ON COLUMN {name}."{column}" IS {_quote(meaning)}')
     connection.execute(f"{head} {view.select}")
+    if isinstance(view, View):
+        for column in connection.sql(f"FROM {name}").columns:
+            if meaning := view.columns.get(column):
+                comments.append(f'COMMENT ON COLUMN {name}."{column}" IS {_quote(meaning)}')
     connection.execute(";".join(comments))
+
+
+def _commented(view: View, tables: Iterable[Table]) -> View:
+    """Return a view with comments on all columns that have one in a table that it reads."""
+    comments = dict(_PROVENANCE.columns) if " provenance" in view.select else {}
+    for table in tables:
+        if re.search(rf"\b{re.escape(table.name)}\b", view.select):
+            comments = {**_comments(table), **comments}
+    return replace(view, columns={**comments, **view.columns})
 
 
 def _comments(table: Table) -> dict[str, str]:
