@@ -106,7 +106,7 @@ def with_output(text: str, home: str) -> str:
             text=True,
             check=True,
         )
-        output = "\n".join(line.rstrip() for line in done.stdout.splitlines())
+        output = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
         return f'$ gsum sql "{console["query"]}"\n{output}\n```'
 
     return SQL.sub(shown, text)

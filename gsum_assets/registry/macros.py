@@ -13,7 +13,7 @@ from gsum_resources.store.table import Table
 
 _CORPORA = """
 WITH of_documents AS (
-    SELECT corpus, count(*) AS documents, sum(n_words) AS words FROM documents GROUP BY corpus
+    SELECT corpus, count(*) AS documents, sum(n_words)::BIGINT AS words FROM documents GROUP BY corpus
 ), of_chunks AS (SELECT corpus, count(*) AS passages FROM chunks GROUP BY corpus),
 of_queries AS (SELECT corpus, count(*) AS questions FROM queries GROUP BY corpus),
 of_rejected AS (
@@ -48,12 +48,12 @@ FROM summaries AS s JOIN queries AS q USING (corpus, query_id)
 _COST_BY_DAY = """
 SELECT corpus, asset, time::DATE AS day, model,
        count(*) FILTER (WHERE NOT cached) AS requests, count(*) FILTER (WHERE cached) AS from_memo,
-       count(error) AS failures, sum(tokens_in) FILTER (WHERE NOT cached) AS tokens_in,
-       sum(tokens_out) FILTER (WHERE NOT cached) AS tokens_out, sum(cost_usd) AS cost_usd
+       count(error) AS failures, sum(tokens_in) FILTER (WHERE NOT cached)::BIGINT AS tokens_in,
+       sum(tokens_out) FILTER (WHERE NOT cached)::BIGINT AS tokens_out, sum(cost_usd) AS cost_usd
 FROM llm_calls GROUP BY ALL
 UNION ALL BY NAME
 SELECT corpus, asset, time::DATE AS day, model, count(*) AS requests, 0 AS from_memo,
-       0 AS failures, sum(tokens_in) AS tokens_in, 0 AS tokens_out, sum(cost_usd) AS cost_usd
+       0 AS failures, sum(tokens_in)::BIGINT AS tokens_in, 0 AS tokens_out, sum(cost_usd) AS cost_usd
 FROM embedding_calls GROUP BY ALL
 """
 
