@@ -13,7 +13,8 @@ from gsum_resources.store.table import Table
 
 _CORPORA = """
 WITH of_documents AS (
-    SELECT corpus, count(*) AS documents, sum(n_words)::BIGINT AS words FROM documents GROUP BY corpus
+    SELECT corpus, count(*) AS documents, sum(n_words)::BIGINT AS words
+    FROM documents GROUP BY corpus
 ), of_chunks AS (SELECT corpus, count(*) AS passages FROM chunks GROUP BY corpus),
 of_queries AS (SELECT corpus, count(*) AS questions FROM queries GROUP BY corpus),
 of_rejected AS (
@@ -53,7 +54,8 @@ SELECT corpus, asset, time::DATE AS day, model,
 FROM llm_calls GROUP BY ALL
 UNION ALL BY NAME
 SELECT corpus, asset, time::DATE AS day, model, count(*) AS requests, 0 AS from_memo,
-       0 AS failures, sum(tokens_in)::BIGINT AS tokens_in, 0 AS tokens_out, sum(cost_usd) AS cost_usd
+       0 AS failures, sum(tokens_in)::BIGINT AS tokens_in, 0 AS tokens_out,
+       sum(cost_usd) AS cost_usd
 FROM embedding_calls GROUP BY ALL
 """
 
