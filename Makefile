@@ -81,6 +81,7 @@ clean:  ## remove the environment and what runs wrote, stored replies too; docum
 
 .venv/.dev: requirements-dev.lock .venv/.smollm2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target .venv/duckdb-1.1 duckdb==1.1.3
 	@touch $@
 
 .venv/.docs: requirements-docs.lock .venv/.runtime

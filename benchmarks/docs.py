@@ -1,15 +1,20 @@
 """Fill the tables of the docs from the result files.
 
-    python -m benchmarks.docs
+    python -m benchmarks.docs [--sql HOME]
 
 A block `<!-- result NAME N -->` … `<!-- /result -->` holds the N-th table of
 `docs/results/NAME.json`, without N all of them, and a line with command, commit and date. Edit
 neither: store the result again (`benchmarks/results.py`) and run this. A command whose script was
 removed says so; it runs at its commit.
+
+`--sql` also repeats every `$ gsum sql "…"` of docs/sql.md on a home and shows what it prints.
 """
 
 import argparse
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +27,7 @@ BLOCK = re.compile(
     r"^<!-- result (?P<name>[\w.-]+)(?: (?P<number>\d+))? -->\n.*?^<!-- /result -->$",
     re.MULTILINE | re.DOTALL,
 )
+SQL = re.compile(r'^\$ gsum sql "(?P<query>[^"]+)"\n.*?^```', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"python -m (?P<module>benchmarks[\w.]*)(?P<arguments>[^`\n#]*)")
 SUBCOMMANDS = {"benchmarks.evidence": ("train",), "benchmarks.growing": MEASUREMENTS}
 _WIDTH = 100
@@ -89,12 +95,33 @@ def _wrapped(text: str) -> str:
     return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
+def with_output(text: str, home: str) -> str:
+    """Return a page with the output of each query that it shows, on a home."""
+
+    def shown(console: re.Match[str]) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "gsum_assets.cli.main", "sql", console["query"]],
+            env={**os.environ, "GSUM_HOME": home, "COLUMNS": "110"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        output = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+        return f'$ gsum sql "{console["query"]}"\n{output}\n```'
+
+    return SQL.sub(shown, text)
+
+
 def main() -> None:
     """Fill every page; print those that changed."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sql", metavar="HOME")
+    home = parser.parse_args().sql
     for page in pages():
         before = page.read_text("utf-8")
         after = filled(before)
+        if home and page.name == "sql.md":
+            after = with_output(after, home)
         if after != before:
             page.write_text(after, "utf-8")
             print(f"filled {page.relative_to(ROOT)}")

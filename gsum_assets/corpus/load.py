@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class SourceDocument:
     file: str
     line: int
     content_hash: str
+    added: datetime | None = None
+    changed: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,36 @@ def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Tabl
     """Write `rows` unless the store has the same content; return their content hash."""
     known = store.provenance(table, partition)
     version = content_hash(rows, table.measured)
-    if known is None or known.content_hash != version:
-        now = datetime.now(UTC).isoformat()
-        store.write(table, partition, rows, Provenance("", "", asset=table.name, time=now))
+    footer = (known.content_hash, known.code_version) if known else None
+    if footer != (version, table.fingerprint):
+        now = datetime.now(UTC)
+        if table is _LISTING:
+            earlier = store.read(table, [partition])[0] if known else table.empty()
+            rows = _dated(rows, earlier, now)
+        provenance = Provenance("", table.fingerprint, asset=table.name, time=now.isoformat())
+        store.write(table, partition, rows, provenance)
     return version
+
+
+def _dated(listed: pa.Table, earlier: pa.Table, now: datetime) -> pa.Table:
+    """Return a listing with the times since when its documents and their contents are known.
+
+    Parameters
+    ----------
+    earlier : the listing before; it may lack the columns of times.
+    """
+    known: dict[str, dict[str, Any]] = {}
+    for row in earlier.to_pylist():
+        known.setdefault(row["document_id"], row)
+    times = []
+    for document_id, hashed in zip(
+        *(listed[name].to_pylist() for name in ("document_id", "content_hash")), strict=True
+    ):
+        row = known.get(document_id, {})
+        added = row.get("added") or now
+        is_same = row.get("content_hash") == hashed
+        times.append((added, row.get("changed") or now if is_same else now))
+    for name, values in zip(("added", "changed"), zip(*times, strict=True), strict=False):
+        column = pa.array(values, listed.schema.field(name).type)
+        listed = listed.set_column(listed.schema.get_field_index(name), name, column)
+    return listed

@@ -28,6 +28,25 @@ WHERE target.passage_number = number
 """
 
 VIEWS = (
-    View("lightpal.pairs", "pair of a passage and one of its candidates", _PAIRS),
-    View("lightpal.edges", "edge of a passage graph", _EDGES),
+    View(
+        "lightpal.pairs",
+        "pair of a passage and one of its candidates",
+        _PAIRS,
+        {
+            "candidate_id": "the other passage",
+            "rank": "rank of the candidate for the passage, from 1",
+            "similarity": "cosine similarity of the two passages",
+            "score": "score of the candidate in the context of the passage",
+        },
+    ),
+    View(
+        "lightpal.edges",
+        "edge of a passage graph; `graph`, `level` and `scope` say of which one",
+        _EDGES,
+        {
+            "target_id": "the passage that the edge leads to",
+            "rank": "rank of the edge among those of its source, from 1",
+            "weight": "weight of the edge",
+        },
+    ),
 )

@@ -17,6 +17,7 @@ INT = pa.int32()
 FLOAT = pa.float64()
 FLOAT32 = pa.float32()
 TEXTS = pa.list_(pa.string())
+TIME = pa.timestamp("us", "UTC")
 VECTOR = pa.list_(pa.float32())  # of one length within a file: stored as fixed-size lists
 
 ROUNDING = 1e-9  # by which a value may exceed a bound

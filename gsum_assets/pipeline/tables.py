@@ -24,6 +24,7 @@ from gsum_assets.pipeline.columns import (
     SPENT,
     SPLIT,
     TEXT,
+    TIME,
     check,
     corpus_table,
     document_table,
@@ -54,6 +55,8 @@ TABLES: Mapping[str, Table] = {
             text("file", "file that contains it, relative to the corpus folder"),
             LINE,
             label("content_hash", "hash of the document's bytes and its settings"),
+            Column("added", TIME, "when it was first observed", True, measured=True),
+            Column("changed", TIME, "when its present content was first observed", True, True),
         ),
         corpus_table(
             "source_queries",
@@ -386,7 +389,7 @@ TABLES: Mapping[str, Table] = {
             Column("tokens_in", pa.int64(), "tokens read by a server; 0: a local model"),
             number("latency_s", "seconds", measured=True),
             number("cost_usd", "price in US dollars"),
-            Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
+            Column("time", TIME, "when it ended", measured=True),
         ),
         corpus_table(
             "llm_calls",
@@ -407,7 +410,7 @@ TABLES: Mapping[str, Table] = {
             number("cost_usd", "price of the call in US dollars"),
             text("error", "why it failed; null where it did not", nullable=True),
             label("run_id", "run that sent the request; '' outside a run", nullable=True),
-            Column("time", pa.timestamp("us", "UTC"), "when it ended", measured=True),
+            Column("time", TIME, "when it ended", measured=True),
         ),
         *(
             corpus_table(

@@ -10,7 +10,7 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,13 @@ from gsum_resources.store.table import Table
 _CODE_VERSION = (
     "4"  # raise it with every change of a view's SQL, so that existing files are rebuilt
 )
+_STORAGE = {"storage_compatibility_version": "v1.0.0"}  # read by every DuckDB since 1.0
+_DIMENSIONS = {
+    "corpus": "name of the corpus, a folder of documents",
+    "bucket": "bucket of documents, the unit in which documents are computed again",
+    "method": "name of the method",
+}
+_DECLARED = {"declared": "hash of the declarations of all views"}
 _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
 
 
@@ -40,15 +47,58 @@ class View:
     name : name in SQL, for example `graphrag_compat.entities`.
     row : completes the sentence "One row per …".
     select : SQL query of the view.
+    columns : comments on its columns, by name; others have the comment of a column of the same
+        name in a table that the query names.
     """
 
     name: str
     row: str
     select: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A query with arguments over tables and views: `from hubs('board')`.
+
+    Attributes
+    ----------
+    name : name in SQL.
+    arguments : names of its arguments, with defaults in SQL: `("of_corpus", "days := 1")`. A name
+        must not be that of a column that the query reads: DuckDB would take the argument.
+    row : completes the sentence "One row per …".
+    select : SQL query, in which arguments stand by their names.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    row: str
+    select: str
+
+
+_PROVENANCE = View(
+    "provenance",
+    "partition of a table: what it was computed from, and when",
+    "",
+    {
+        "table_name": "the table, as SQL names it",
+        **_DIMENSIONS,
+        "file": "its Parquet file",
+        "asset": "the asset that wrote it",
+        "content_hash": "version of its rows: equal rows have equal hashes",
+        "code_version": "version of the code that computed it",
+        "settings_hash": "hash of the settings that were read",
+        "run_id": "the run of Dagster that wrote it",
+        "row_count": "number of rows",
+        "failed": "requests to a model without a valid reply, for which rows are missing",
+        "written": "when it was written",
+        "inputs": "version of each table, setting and model that was read, by key",
+    },
+)
 
 
 def build_catalogue(
-    store: ParquetStore, tables: Iterable[Table], path: Path, views: Iterable[View] = ()
+    store: ParquetStore, tables: Iterable[Table], path: Path, views: Iterable[View | Macro] = ()
 ) -> None:
     """Write the catalogue of `tables` and `views` to `path`, replacing an existing file.
 
@@ -68,7 +118,7 @@ def build_catalogue(
 
 
 def _replace(
-    store: ParquetStore, tables: Sequence[Table], path: Path, views: Sequence[View]
+    store: ParquetStore, tables: Sequence[Table], path: Path, views: Sequence[View | Macro]
 ) -> set[str]:
     """Replace the catalogue; return the names of the tables that had files at that time."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
@@ -81,7 +131,10 @@ def _replace(
             seen = define_views(connection, store, tables, views, known)
             if not store.is_local:
                 connection.execute(_how_to_read(store.url))
-            connection.execute(f"COMMENT ON VIEW provenance IS {_quote(declared)}")
+            declarations = View(
+                "catalogue", "catalogue", f"SELECT {_quote(declared)} AS declared", _DECLARED
+            )
+            _create(connection, declarations)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -97,25 +150,25 @@ def _copied(
     """
     with suppress(FileNotFoundError, duckdb.Error):
         shutil.copyfile(path, temporary)
-        connection = duckdb.connect(str(temporary))
+        connection = duckdb.connect(str(temporary), config=_STORAGE)
         rows = connection.sql(
-            "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE NOT internal"
+            "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal"
         ).fetchall()
-        if any(name == "provenance" and comment == declared for _, name, _, comment in rows):
+        if any(name == "catalogue" and _quote(declared) in sql for _, name, sql in rows):
             return connection, {
                 name if schema == "main" else f"{schema}.{name}": "read_parquet" in sql
-                for schema, name, sql, _ in rows
+                for schema, name, sql in rows
             }
         connection.close()
     temporary.unlink(missing_ok=True)
-    return duckdb.connect(str(temporary)), {}
+    return duckdb.connect(str(temporary), config=_STORAGE), {}
 
 
 def define_views(
     connection: duckdb.DuckDBPyConnection,
     store: ParquetStore,
     tables: Iterable[Table],
-    views: Iterable[View] = (),
+    views: Iterable[View | Macro] = (),
     known: Mapping[str, bool] | None = None,
 ) -> set[str]:
     """Create a view for each table, typed and empty where it has no file, then `views`.
@@ -148,7 +201,7 @@ def _define_views(
     connection: duckdb.DuckDBPyConnection,
     store: ParquetStore,
     tables: Sequence[Table],
-    views: Iterable[View],
+    views: Iterable[View | Macro],
     known: Mapping[str, bool],
     seen: Collection[str],
 ) -> None:
@@ -160,19 +213,23 @@ def _define_views(
             filled.append(_pattern(store, table))
         if known.get(table.name) == has_files:
             continue
-        view = View(table.name, table.row, _select(store, table) if has_files else _empty(table))
+        select = _select(store, table) if has_files else _empty(table)
+        view = View(table.name, table.row, select, _comments(table))
         try:
             _create(connection, view)
         except duckdb.BinderException:  # old files lack a column that was added since
             _create(connection, replace(view, select=_select(store, table, columns="*")))
-    connection.execute(f"CREATE OR REPLACE VIEW provenance AS {_provenance(store, filled)}")
+        if "." in table.name:
+            alias = table.name.replace(".", "_")  # `show tables` lists the schema `main` alone
+            _create(connection, replace(view, name=alias, select=f"FROM {table.name}"))
+    _create(connection, replace(_PROVENANCE, select=_provenance(store, filled)))
     for view in views:
         if view.name in known:
             continue
         with suppress(
             duckdb.BinderException
         ):  # a view on such a table is missing until its next run
-            _create(connection, view)
+            _create(connection, _commented(view, tables) if isinstance(view, View) else view)
 
 
 class DeclaredFiles(AbstractFileSystem):
@@ -280,13 +337,39 @@ def _with_files(store: ParquetStore, tables: Iterable[Table]) -> set[str]:
     return {t.name for t in tables if t.name in folders and store.fs.glob(_pattern(store, t))}
 
 
-def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+def _create(connection: duckdb.DuckDBPyConnection, view: View | Macro) -> None:
+    """Create a view or macro with its comments."""
     identifiers = [f'"{identifier}"' for identifier in view.name.split(".")]
     if len(identifiers) > 1:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifiers[0]}")
-    name = ".".join(identifiers)
-    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {view.select}")
-    connection.execute(f"COMMENT ON VIEW {name} IS {_quote(f'One row per {view.row}')}")
+    name, row = ".".join(identifiers), _quote(f"One row per {view.row}")
+    if isinstance(view, Macro):
+        head = f"CREATE OR REPLACE MACRO {name}({', '.join(view.arguments)}) AS TABLE"
+        comments = [f"COMMENT ON MACRO TABLE {name} IS {row}"]
+    else:
+        head = f"CREATE OR REPLACE VIEW {name} AS"
+        comments = [f"COMMENT ON VIEW {name} IS {row}"]
+    connection.execute(f"{head} {view.select}")
+    if isinstance(view, View):
+        for column in connection.sql(f"FROM {name}").columns:
+            if meaning := view.columns.get(column):
+                comments.append(f'COMMENT ON COLUMN {name}."{column}" IS {_quote(meaning)}')
+    connection.execute(";".join(comments))
+
+
+def _commented(view: View, tables: Iterable[Table]) -> View:
+    """Return a view with comments on all columns that have one in a table that it reads."""
+    comments = dict(_PROVENANCE.columns) if " provenance" in view.select else {}
+    for table in tables:
+        if re.search(rf"\b{re.escape(table.name)}\b", view.select):
+            comments = {**_comments(table), **comments}
+    return replace(view, columns={**comments, **view.columns})
+
+
+def _comments(table: Table) -> dict[str, str]:
+    """Return the comment on each column of a table's view."""
+    of_dimensions = {name: _DIMENSIONS[name] for name in table.dimensions}
+    return {**of_dimensions, **{column.name: column.meaning for column in table.columns}}
 
 
 def _pattern(store: ParquetStore, table: Table) -> str:
@@ -345,20 +428,22 @@ def _provenance(store: ParquetStore, patterns: list[str]) -> str:
     """Return the SQL of the view with one row per partition: the fields of its footer."""
     text_fields = ("asset", "content_hash", "code_version", "settings_hash", "run_id")
     columns = ", ".join(f"footer->>'{name}' AS {name}" for name in text_fields)
-    if not patterns:
-        empty = ", ".join(f"NULL::VARCHAR AS {name}" for name in ("file", *text_fields))
-        return (
-            f"SELECT {empty}, NULL::BIGINT AS row_count, NULL::BIGINT AS failed, "
-            "NULL::TIMESTAMPTZ AS written, NULL::MAP(VARCHAR, VARCHAR) AS inputs WHERE false"
-        )
+    dimensions = ", ".join(
+        f"nullif(regexp_extract(file, '/{name}=([^/]+)/', 1), '') AS {name}" for name in _DIMENSIONS
+    )
     files = ", ".join(_source(store, pattern) for pattern in patterns)
+    footers = f"""
+        SELECT file_name AS file, decode(value)::JSON AS footer
+        FROM parquet_kv_metadata([{files}]) WHERE decode(key) = '{FOOTER_KEY.decode()}'
+    """
+    none = "SELECT NULL::VARCHAR AS file, NULL::JSON AS footer WHERE false"
     return f"""
-        SELECT file, {columns}, (footer->>'rows')::BIGINT AS row_count,
+        SELECT regexp_extract(file, '/([^/=]+)/corpus=', 1) AS table_name, {dimensions},
+               file, {columns}, (footer->>'rows')::BIGINT AS row_count,
                coalesce((footer->>'failed')::BIGINT, 0) AS failed,
                nullif(footer->>'time', '')::TIMESTAMPTZ AS written,
                (footer->'inputs')::MAP(VARCHAR, VARCHAR) AS inputs
-        FROM (SELECT file_name AS file, decode(value)::JSON AS footer
-              FROM parquet_kv_metadata([{files}]) WHERE decode(key) = '{FOOTER_KEY.decode()}')
+        FROM ({footers if patterns else none})
     """
 
 

@@ -1,0 +1,204 @@
+"""An analyst's questions as views and SQL macros: `from why('leaderboard', 'board')`.
+
+An argument is named apart from all columns, since DuckDB takes an argument for a column of its
+name.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from gsum_resources.store.catalogue import Macro, View
+from gsum_resources.store.table import Table
+
+_CORPORA = """
+WITH of_documents AS (
+    SELECT corpus, count(*) AS documents, sum(n_words)::BIGINT AS words
+    FROM documents GROUP BY corpus
+), of_chunks AS (SELECT corpus, count(*) AS passages FROM chunks GROUP BY corpus),
+of_queries AS (SELECT corpus, count(*) AS questions FROM queries GROUP BY corpus),
+of_rejected AS (
+    SELECT corpus, count(*) AS rejected FROM rejected_documents
+    WHERE NOT is_other_type GROUP BY corpus
+), of_partitions AS (
+    SELECT corpus, count(DISTINCT method) AS methods, max(written) AS last_written
+    FROM provenance GROUP BY corpus
+)
+SELECT corpus, documents, words, coalesce(rejected, 0) AS rejected, passages,
+       coalesce(questions, 0) AS questions, methods, last_written
+FROM of_documents LEFT JOIN of_chunks USING (corpus) LEFT JOIN of_queries USING (corpus)
+LEFT JOIN of_rejected USING (corpus) LEFT JOIN of_partitions USING (corpus)
+"""
+
+_CORPORA_COLUMNS = {
+    "documents": "number of documents",
+    "words": "number of words of all documents",
+    "rejected": "number of documents that could not be read",
+    "passages": "number of chunks",
+    "questions": "number of questions",
+    "methods": "number of methods with results",
+    "last_written": "when a table of the corpus was last written",
+}
+
+_ANSWERS = """
+SELECT s.corpus, s.method, s.query_id, q.text AS question, s.text AS answer,
+       q.document_id, s.sample, s.tokens_in, s.tokens_out, s.cost_usd, s.latency_s
+FROM summaries AS s JOIN queries AS q USING (corpus, query_id)
+"""
+
+_COST_BY_DAY = """
+SELECT corpus, asset, time::DATE AS day, model,
+       count(*) FILTER (WHERE NOT cached) AS requests, count(*) FILTER (WHERE cached) AS from_memo,
+       count(error) AS failures, sum(tokens_in) FILTER (WHERE NOT cached)::BIGINT AS tokens_in,
+       sum(tokens_out) FILTER (WHERE NOT cached)::BIGINT AS tokens_out, sum(cost_usd) AS cost_usd
+FROM llm_calls GROUP BY ALL
+UNION ALL BY NAME
+SELECT corpus, asset, time::DATE AS day, model, count(*) AS requests, 0 AS from_memo,
+       0 AS failures, sum(tokens_in)::BIGINT AS tokens_in, 0 AS tokens_out,
+       sum(cost_usd) AS cost_usd
+FROM embedding_calls GROUP BY ALL
+"""
+
+_COST_COLUMNS = {
+    "day": "day of the requests, in the time zone of the session",
+    "requests": "requests that were sent to a model, or batches of embedded texts",
+    "from_memo": "requests that were answered from the memo, at no cost",
+    "failures": "requests that failed",
+}
+
+_DOCUMENTS_CHANGED = """
+SELECT corpus, document_id, CASE WHEN added >= since THEN 'added' ELSE 'changed' END AS change,
+       changed, file
+FROM source_documents WHERE changed >= since ORDER BY changed DESC, corpus, document_id
+"""
+
+_WRITTEN_SINCE = """
+SELECT written, table_name, corpus, bucket, method, row_count, failed, run_id
+FROM provenance WHERE written >= since ORDER BY written DESC
+"""
+
+_WHY = """
+WITH RECURSIVE inputs_of AS MATERIALIZED (
+    SELECT table_name, written, code_version, version,
+           split_part(key, ':', 1) AS kind, regexp_extract(key, '^[a-z]+:([^/]+)', 1) AS input
+    FROM (
+        SELECT table_name, written, code_version,
+               unnest(map_keys(inputs)) AS key, unnest(map_values(inputs)) AS version
+        FROM provenance WHERE corpus = in_corpus
+    )
+), ways AS (
+    SELECT of_table AS table_name, 1 AS depth
+    UNION
+    SELECT input, depth + 1 FROM ways JOIN inputs_of USING (table_name)
+    WHERE kind = 'table' AND depth < levels
+), tables AS (SELECT table_name, min(depth) AS depth FROM ways GROUP BY table_name),
+last_written AS (
+    SELECT table_name AS input, max(written) AS input_written FROM provenance
+    WHERE corpus = in_corpus GROUP BY table_name
+)
+SELECT depth, table_name, max(written) AS written, kind, input,
+       CASE count(DISTINCT version) WHEN 1 THEN max(version)
+           ELSE count(DISTINCT version) || ' versions' END AS version,
+       CASE kind WHEN 'table' THEN max(input_written) END AS input_written,
+       max(code_version) AS code_version
+FROM tables JOIN inputs_of USING (table_name) LEFT JOIN last_written USING (input)
+GROUP BY depth, table_name, kind, input
+ORDER BY depth, table_name, kind, input
+"""
+
+_ANSWER = """
+SELECT s.corpus, s.method, 0 AS rank, 'answer' AS kind, NULL AS document_id, NULL AS position,
+       NULL AS score, s.text
+FROM summaries AS s WHERE s.query_id = of_query
+UNION ALL
+SELECT c.corpus, c.method, c.rank, c.node_kind, c.document_id, c.position, c.score, c.text
+FROM contexts AS c WHERE c.query_id = of_query
+ORDER BY corpus, method, rank
+"""
+
+_WON = """
+SELECT query_id, q.text AS question, a.value AS first_score, b.value AS second_score,
+       a.value - b.value AS difference
+FROM scores AS a JOIN scores AS b USING (corpus, query_id, metric)
+JOIN queries AS q USING (corpus, query_id)
+WHERE corpus = in_corpus AND a.method = first_method AND b.method = second_method
+  AND metric = by_metric AND a.k IS NULL AND b.k IS NULL
+ORDER BY difference DESC
+"""
+
+_MOST_READ = """
+SELECT count(DISTINCT query_id) AS questions, count(DISTINCT method) AS methods,
+       k.document_id, k.position, k.chunk_id, any_value(k.text) AS text
+FROM contexts AS c JOIN chunks AS k ON k.corpus = c.corpus AND k.chunk_id = c.node_id
+WHERE c.corpus = in_corpus GROUP BY k.document_id, k.position, k.chunk_id
+ORDER BY questions DESC, methods DESC
+"""
+
+_PASSAGES = """
+SELECT c.document_id, d.title, c.position, c.text, c.chunk_id
+FROM chunks AS c JOIN documents AS d USING (corpus, document_id)
+WHERE corpus = in_corpus AND contains(lower(c.text), lower(words))
+ORDER BY c.document_id, c.position
+"""
+
+_GAPS = """
+SELECT corpus, table_name, method, bucket, failed, written, run_id
+FROM provenance WHERE failed > 0
+"""
+
+
+def _person(tables: Iterable[Table]) -> str:
+    """Return the SQL of all values of text columns that contain a name."""
+
+    def parts() -> Iterator[str]:
+        for table in tables:
+            for column in table.columns:
+                if column.is_text and not column.name.endswith(("_id", "_ids")):
+                    value = f'"{column.name}"'
+                    if not pa.types.is_string(column.type):
+                        value = f"array_to_string({value}, '; ')"
+                    yield (
+                        f"SELECT corpus, '{table.name}' AS table_name, '{column.name}' AS "
+                        f"column_name, {value} AS text FROM {table.name} "
+                        f"WHERE contains(lower({value}), lower(of_name))"
+                    )
+
+    return "\nUNION ALL\n".join(parts())
+
+
+def questions(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
+    """Return the views and macros over all tables."""
+    return (
+        View("corpora", "corpus", _CORPORA, _CORPORA_COLUMNS),
+        View(
+            "answers",
+            "answer of a method to a question",
+            _ANSWERS,
+            {"question": "the question", "answer": "the answer"},
+        ),
+        View("cost_by_day", "asset, day and model", _COST_BY_DAY, _COST_COLUMNS),
+        View("gaps", "partition that lacks rows since requests to a model failed", _GAPS),
+        Macro(
+            "documents_changed",
+            ("since",),
+            "document that was added or changed since then",
+            _DOCUMENTS_CHANGED,
+        ),
+        Macro("written_since", ("since",), "partition that was written since then", _WRITTEN_SINCE),
+        Macro(
+            "why",
+            ("of_table", "in_corpus", "levels := 1"),
+            "input of a table, and of its inputs up to so many levels",
+            _WHY,
+        ),
+        Macro("answer", ("of_query",), "answer to a question, and passage read for it", _ANSWER),
+        Macro(
+            "won",
+            ("in_corpus", "first_method", "second_method", "by_metric := 'rouge1'"),
+            "question, by the difference of two methods",
+            _WON,
+        ),
+        Macro("most_read", ("in_corpus",), "passage, by the questions it is read for", _MOST_READ),
+        Macro("passages_with", ("in_corpus", "words"), "passage that contains words", _PASSAGES),
+        Macro("person", ("of_name",), "text that contains a name, in any table", _person(tables)),
+    )

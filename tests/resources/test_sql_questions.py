@@ -1,0 +1,222 @@
+"""The views and macros of an analyst's questions, on tables of a handful of rows."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import networkx as nx
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus import observe
+from gsum_assets.corpus.load import SourceDocument
+from gsum_assets.corpus.rows import rows_of as document_rows
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.views import views
+from gsum_resources.store.catalogue import Macro, build_catalogue
+from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+
+EDGES = [("ida", "mill", 3.0), ("ida", "ferry", 1.0), ("ida", "bram", 1.0), ("bram", "mill", 2.0)]
+ARGUMENTS = {
+    "documents_changed": "today() - 1",
+    "written_since": "today() - 1",
+    "why": "'leaderboard', 'board'",
+    "answer": "'q1'",
+    "won": "'board', 'gor', 'bm25'",
+    "most_read": "'board'",
+    "passages_with": "'board', 'ferry'",
+    "person": "'Ida Brandt'",
+    "entities_of": "'board', 'minutes'",
+    "hubs": "'board'",
+    "neighbours": "'board', 'ida'",
+}
+OLDEST = Path(sys.prefix) / "duckdb-1.1"  # `make` installs it beside the pinned version
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ParquetStore:
+    return ParquetStore(str(tmp_path / "warehouse"))
+
+
+@pytest.fixture
+def home(store: ParquetStore, tmp_path: Path) -> Path:
+    """A catalogue with a document, its chunk, an entity graph and an answer."""
+    bucket, corpus = Partition("board", "00"), Partition("board")
+    _write(store, "documents", bucket, [{"document_id": "minutes", "text": "Ida Brandt spoke."}])
+    chunk = {"chunk_id": "c1", "document_id": "minutes", "text": "Ida Brandt took the ferry."}
+    _write(store, "chunks", bucket, [chunk])
+    names = sorted({name for source, target, _ in EDGES for name in (source, target)})
+    entities = [
+        {"entity_id": f"e-{name}", "name": name, "chunk_ids": ["c1"], "document_ids": ["minutes"]}
+        | {"degree": sum(name in edge for edge in EDGES)}
+        for name in names
+    ]
+    _write(store, "graphrag.entities", corpus, entities)
+    relationships = [
+        {"relationship_id": f"{s}-{t}", "source_id": f"e-{s}", "target_id": f"e-{t}", "weight": w}
+        for s, t, w in EDGES
+    ]
+    _write(store, "graphrag.relationships", corpus, relationships)
+    _write(store, "queries", corpus, [{"query_id": "q1", "text": "Who took the ferry?"}])
+    _write(
+        store, "summaries", Partition("board", method="gor"), [{"query_id": "q1", "text": "Ida"}]
+    )
+    context = {"query_id": "q1", "rank": 1, "node_id": "c1", "node_kind": "chunk", "text": "Ida"}
+    _write(store, "contexts", Partition("board", method="gor"), [context])
+    inputs = {"table:scores/corpus=board": "v1", "settings:retrieval/corpus=board": "v2"}
+    _write(store, "leaderboard", corpus, [], inputs)
+    _write(
+        store, "scores", Partition("board", method="gor"), [], {"table:queries/corpus=board": "v"}
+    )
+    catalogue = tmp_path / "gsum.duckdb"
+    build_catalogue(store, TABLES.values(), catalogue, views())
+    return catalogue
+
+
+def _write(
+    store: ParquetStore,
+    name: str,
+    partition: Partition,
+    rows: list[dict[str, object]],
+    inputs: dict[str, str] | None = None,
+) -> None:
+    """Write rows, whose other columns are empty or zero."""
+    table = TABLES[name]
+    empty = {"string": "", "list<item: string>": [], "bool": False}
+    full = [
+        {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in table.schema} | row
+        for row in rows
+    ]
+    footer = Provenance(
+        "", "1", asset=name, inputs=inputs or {}, time=datetime.now(UTC).isoformat()
+    )
+    store.write(table, partition, pa.Table.from_pylist(full, table.schema), footer)
+
+
+def _rows(home: Path, query: str) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(home), read_only=True) as connection:
+        return connection.sql(query).fetchall()
+
+
+def test_every_macro_runs_before_any_table_has_a_file(store: ParquetStore, tmp_path: Path) -> None:
+    build_catalogue(store, TABLES.values(), tmp_path / "empty.duckdb", views())
+    macros = {view.name for view in views() if isinstance(view, Macro)}
+    assert macros == set(ARGUMENTS)
+    for name, arguments in ARGUMENTS.items():
+        assert _rows(tmp_path / "empty.duckdb", f"from {name}({arguments})") == []
+
+
+def test_every_table_has_a_name_without_a_dot_and_every_column_a_comment(home: Path) -> None:
+    shown = {name for (name,) in _rows(home, "show tables")}
+    assert {name.replace(".", "_") for name in TABLES} <= shown
+    bare = _rows(
+        home,
+        "select table_name, column_name from duckdb_columns() where not internal "
+        "and comment is null",
+    )
+    assert bare == []
+    assert (
+        _rows(home, "select view_name from duckdb_views() where not internal and comment is null")
+        == []
+    )
+
+
+def test_hubs_have_the_pagerank_of_networkx(home: Path) -> None:
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(EDGES)
+    expected = nx.pagerank(graph, alpha=0.85)
+    ranks = dict(_rows(home, "select name, pagerank from hubs('board')"))
+    assert ranks == pytest.approx(expected, abs=1e-3)
+    assert list(ranks) == sorted(expected, key=lambda name: -expected[name])
+
+
+def test_a_person_is_found_in_every_column_of_text(home: Path) -> None:
+    columns = _rows(home, "select table_name, column_name from person('ida brandt')")
+    assert sorted(columns) == [("chunks", "text"), ("documents", "text")]
+
+
+def test_entities_of_a_document_and_neighbours(home: Path) -> None:
+    entities = _rows(home, "select name, passages, degree from entities_of('board', 'minutes')")
+    assert entities[0] == ("ida", 1, 3)
+    assert len(entities) == 4
+    neighbours = _rows(home, "select name, weight from neighbours('board', 'bram')")
+    assert neighbours == [("mill", 2.0), ("ida", 1.0)]
+
+
+def test_why_goes_back_level_by_level(home: Path) -> None:
+    wanted = "select depth, table_name, kind, input from why('leaderboard', 'board'{})"
+    near = [(1, "leaderboard", "settings", "retrieval"), (1, "leaderboard", "table", "scores")]
+    assert _rows(home, wanted.format("")) == near
+    assert _rows(home, wanted.format(", levels := 9")) == [*near, (2, "scores", "table", "queries")]
+
+
+def test_answer_is_shown_with_what_was_read(home: Path) -> None:
+    assert _rows(home, "select rank, kind, text from answer('q1')") == [
+        (0, "answer", "Ida"),
+        (1, "chunk", "Ida"),
+    ]
+    assert _rows(home, "select question, answer from answers") == [("Who took the ferry?", "Ida")]
+
+
+def test_documents_are_listed_by_when_they_changed(store: ParquetStore, tmp_path: Path) -> None:
+    listing, partition = TABLES["source_documents"], Partition("board", "00")
+    start = datetime.now(UTC)
+    versions = [
+        [("a", "1"), ("b", "1")],
+        [("a", "1"), ("b", "2"), ("c", "1")],  # b changed, c is new
+    ]
+    for documents in versions:
+        rows = [SourceDocument(name, f"{name}.txt", 0, content) for name, content in documents]
+        observe._keep(store, listing, partition, document_rows(listing, rows))
+    rows = store.read(listing, [partition])[0].to_pylist()
+    a, b, c = ((row["added"] - start, row["changed"] - start) for row in rows)
+    assert a[0] == a[1] == b[0] < b[1] == c[0] == c[1]
+    build_catalogue(store, TABLES.values(), tmp_path / "gsum.duckdb", views())
+    since = (start + a[0] + timedelta(microseconds=1)).isoformat()
+    changes = _rows(
+        tmp_path / "gsum.duckdb",
+        f"select document_id, change from documents_changed('{since}') order by 1",
+    )
+    assert changes == [("b", "changed"), ("c", "added")]
+
+
+def test_listing_of_an_earlier_version_gets_its_times_and_keeps_its_hash(
+    store: ParquetStore,
+) -> None:
+    listing, partition = TABLES["source_documents"], Partition("board", "00")
+    rows = document_rows(listing, [SourceDocument("a", "a.txt", 0, "1")])
+    version = observe._keep(store, listing, partition, rows)
+    store.write(listing, partition, rows, Provenance("", ""))  # by code without the times
+    assert observe._keep(store, listing, partition, rows) == version
+    assert store.read(listing, [partition])[0]["changed"].null_count == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not OLDEST.exists(), reason="`make` installs the oldest client")
+def test_the_oldest_client_that_the_docs_name_answers_every_question(home: Path) -> None:
+    """DuckDB 1.1 opens the file of the pinned version, and runs each view and macro."""
+    named = [name for view in views() if not isinstance(view, Macro) for name in [view.name]]
+    queries = [f"from {name}" for name in itertools.chain(TABLES, ["provenance"], named)]
+    queries += [f"from {name}({arguments})" for name, arguments in ARGUMENTS.items()]
+    program = (
+        "import duckdb, json, sys\n"
+        "c = duckdb.connect(sys.argv[1], read_only=True)\n"
+        "print(duckdb.__version__)\n"
+        "for q in json.load(sys.stdin): c.sql(q).fetchall()\n"
+        "print(len(c.sql('from hubs(\\'board\\')').fetchall()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(home)],
+        env={**os.environ, "PYTHONPATH": str(OLDEST)},
+        input=json.dumps(queries),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1.1.3", "4"]
