@@ -43,9 +43,11 @@ def store(tmp_path: Path) -> ParquetStore:
     return ParquetStore(str(tmp_path / "warehouse"))
 
 
-@pytest.fixture
-def home(store: ParquetStore, tmp_path: Path) -> Path:
-    """A catalogue with a document, its chunk, an entity graph and an answer."""
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalogue with a document, its chunk, an entity graph and an answer; only read."""
+    folder = tmp_path_factory.mktemp("home")
+    store = ParquetStore(str(folder / "warehouse"))
     bucket, corpus = Partition("board", "00"), Partition("board")
     _write(store, "documents", bucket, [{"document_id": "minutes", "text": "Ida Brandt spoke."}])
     chunk = {"chunk_id": "c1", "document_id": "minutes", "text": "Ida Brandt took the ferry."}
@@ -73,7 +75,7 @@ def home(store: ParquetStore, tmp_path: Path) -> Path:
     _write(
         store, "scores", Partition("board", method="gor"), [], {"table:queries/corpus=board": "v"}
     )
-    catalogue = tmp_path / "gsum.duckdb"
+    catalogue = folder / "gsum.duckdb"
     build_catalogue(store, TABLES.values(), catalogue, views())
     return catalogue
 
