@@ -16,8 +16,7 @@ from gsum_assets.answering.ask import ask
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
-from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import views
+from gsum_assets.registry.families import FAMILIES, views
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_resources.settings.home import Home as Folders
 from gsum_resources.settings.paths import is_remote

@@ -25,8 +25,13 @@ from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.pipeline.work import work_of
-from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
+from gsum_assets.registry.declared import (
+    CORPUS_STEPS,
+    EVALUATION_STEPS,
+    Declared,
+    of_method,
+    work_of,
+)
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.messages.progress import reporter
 from gsum_resources.models.by_work import Models

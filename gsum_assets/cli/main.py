@@ -475,7 +475,7 @@ def sql(query: str, csv: bool) -> None:
 
     from gsum_assets.cli.terminal import print_tables
     from gsum_assets.pipeline.tables import TABLES
-    from gsum_assets.registry.views import views
+    from gsum_assets.registry.families import views
     from gsum_resources.store.catalogue import define_views
     from gsum_resources.store.parquet_store import ParquetStore
 

@@ -8,6 +8,7 @@ from gsum_assets.evaluation.generate_questions import (
     generate_questions,
     questions_skipped,
 )
+from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 from gsum_assets.pipeline.method import Inputs, Method, Step
@@ -33,6 +34,8 @@ def judging(methods: Sequence[Method]) -> Step:
         pool="llm",
         code_version="3",
         apart=True,
+        unites=True,
+        checks={"judgements": [NO_POSITION_BIAS]},
     )
 
 
@@ -78,4 +81,5 @@ GENERATED_QUESTIONS = Step(
     ("corpus_settings", "language_model"),
     pool="llm",
     code_version="3",
+    work="simulation",
 )

@@ -8,7 +8,12 @@ import pyarrow as pa
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.curves import curves, main_scores, of_kind
-from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
+from gsum_assets.evaluation.leaderboard import (
+    best_methods,
+    leaderboard,
+    ranked_by_kind,
+    to_markdown,
+)
 from gsum_assets.pipeline.method import Inputs, Method, Step
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
 from gsum_assets.pipeline.tables import TABLES
@@ -37,6 +42,9 @@ def uniting(methods: Sequence[Method]) -> Step:
         pool=None,
         code_version="4",
         apart=True,
+        unites=True,
+        results=("leaderboard",),
+        headline=best_methods,
     )
 
 

@@ -17,7 +17,7 @@ from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.evidence.settings import CandidateSettings, TrainingSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network
-from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -103,5 +103,6 @@ INDEX = (
         (*_TRAINING, "corpus_settings", "embedding_model"),
         code_version="3",  # to be raised with new packaged weights, which a model starts from
         untracked=_TRAINING,  # new documents do not retrain the model
+        retraining=Retraining("retrain_evidence", "retrain_evidence_weekly"),
     ),
 )

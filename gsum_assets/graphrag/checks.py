@@ -1,6 +1,5 @@
 """Checks of extraction, and of the graph merged from mentions, in SQL."""
 
-from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 import pyarrow as pa
@@ -9,7 +8,6 @@ from gsum_assets.corpus.document_checks import UNIT_TOLERANCE
 from gsum_assets.graphrag.name_groups import SENSES
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.finding import Finding, count, found
-from gsum_assets.pipeline.rules import as_check
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.table import Rule, TableCheck, lacks
 
@@ -65,7 +63,7 @@ _MERGED = """
     SELECT name_key, entity_id, rule, evidence_chunk_ids FROM "graphrag.aliases"
     WHERE rule <> 'own'
 """
-_NAMES_RESOLVE = TableCheck(
+NAMES_RESOLVE = TableCheck(
     "names_resolve",
     "Every mentioned name has an entity; each entity has one own name, and others with "
     "evidence in existing chunks.",
@@ -100,7 +98,7 @@ _SAID = f"""
     JOIN "graphrag.aliases" a ON a.name_key = alias
 """
 _LISTED = 'SELECT entity_id, name, unnest(chunk_ids) AS chunk_id FROM "graphrag.entities"'
-_STAND_FOR_MENTIONS = TableCheck(
+STAND_FOR_MENTIONS = TableCheck(
     "stand_for_mentions",
     "An entity lists the chunks that mention it, and has a description if one of them describes "
     "it.",
@@ -140,7 +138,7 @@ _MENTIONED = f"""
         JOIN "graphrag.aliases" t ON t.name_key = target
     ) WHERE source_id <> target_id
 """  # two names of one entity are not related
-_JOIN_ENTITIES = TableCheck(
+JOIN_ENTITIES = TableCheck(
     "join_entities",
     "Each joins two entities, and its weight is its number of mentions; an entity's degree is the "
     "number of its relationships.",
@@ -183,7 +181,7 @@ _JOIN_ENTITIES = TableCheck(
 )
 
 _MEMBERS = 'SELECT community_id, unnest(entity_ids) AS entity_id FROM "graphrag.communities"'
-_COVER_ENTITIES = TableCheck(
+COVER_ENTITIES = TableCheck(
     "cover_entities",
     "Each level has every entity once; the children of a community have its entities; a "
     "community lists the relationships with both ends in it.",
@@ -263,7 +261,7 @@ _SUPPORTED = f"""
     FROM ({_CITED}) JOIN ({_ABOUT}) USING (community_id, position)
     SEMI JOIN ({_LISTED}) USING (entity_id, chunk_id)
 """
-_CITE_WHAT_SUPPORTS = TableCheck(
+CITE_WHAT_SUPPORTS = TableCheck(
     "cite_what_supports",
     "Each finding cites existing chunks, each of which mentions one of its entities, and each of "
     "its entities is mentioned by one of them.",
@@ -292,7 +290,7 @@ _EMBEDDED = """
     SELECT 'entity' AS kind, entity_id AS item_id FROM "graphrag.entities"
     UNION ALL SELECT 'report', community_id FROM "graphrag.community_reports"
 """
-_FINITE = TableCheck(
+FINITE = TableCheck(
     "finite",
     "Each entity and each report has one vector, finite and of unit length.",
     "vector",
@@ -312,29 +310,17 @@ _FINITE = TableCheck(
     "kind, item_id",
 )
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "graphrag.extractions": [
-        Check(
-            "no_malformed_replies",
-            "No chunk got a malformed reply.",
-            lambda partition: no_malformed_replies(partition.rows(), partition.corpus),
-            warns=True,
-        )
-    ],
-    "graphrag.entity_mentions": [
-        Check(
-            "names_in_text",
-            "At least half of the names found by a model occur in their chunks.",
-            lambda partition: names_in_text(
-                partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
-            ),
-            warns=True,
-        ),
-    ],
-    "graphrag.aliases": [as_check(_NAMES_RESOLVE)],
-    "graphrag.entities": [as_check(_STAND_FOR_MENTIONS)],
-    "graphrag.relationships": [as_check(_JOIN_ENTITIES)],
-    "graphrag.communities": [as_check(_COVER_ENTITIES)],
-    "graphrag.findings": [as_check(_CITE_WHAT_SUPPORTS)],
-    "graphrag.embeddings": [as_check(_FINITE)],
-}
+NO_MALFORMED_REPLIES = Check(
+    "no_malformed_replies",
+    "No chunk got a malformed reply.",
+    lambda partition: no_malformed_replies(partition.rows(), partition.corpus),
+    warns=True,
+)
+NAMES_IN_TEXT = Check(
+    "names_in_text",
+    "At least half of the names found by a model occur in their chunks.",
+    lambda partition: names_in_text(
+        partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
+    ),
+    warns=True,
+)

@@ -1,5 +1,7 @@
 """Global and local answers from the index, and two baselines."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
@@ -20,6 +22,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import pc
+from gsum_resources.store.table import View
 
 _INDEX = (
     "entities",
@@ -116,6 +119,12 @@ def _read(inputs: Inputs) -> Read:
     return Read(rows, held)
 
 
+def _views() -> Sequence[View]:
+    from gsum_assets.graphrag.compat import VIEWS  # where a catalogue is written or read
+
+    return VIEWS
+
+
 METHOD = Method(
     "graphrag",
     tuple(VARIANTS),
@@ -147,5 +156,6 @@ METHOD = Method(
     settings=GraphRagSettings,
     prompts=PROMPTS,
     read=_read,
+    views=_views,
 )
 """Global answers from four levels of communities, local answers, and two baselines."""

@@ -8,7 +8,6 @@ from gsum_assets.corpus import document_checks as pieces
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.columns import ROUNDING
 from gsum_assets.pipeline.finding import SHOWN, Finding, count
-from gsum_assets.pipeline.rules import as_check
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.table import Rule, TableCheck, counts_up
 
@@ -66,7 +65,7 @@ def _fit(
     return Finding(examined, problem, n_wrong, wrong[:SHOWN])
 
 
-_CLOSE_NO_CYCLE = TableCheck(
+CLOSE_NO_CYCLE = TableCheck(
     "close_no_cycle",
     "Edges join two nodes, follow the topological order, and close no cycle.",
     "edge",
@@ -92,7 +91,7 @@ _STEPS_BACK = """
     SELECT *, cycle_ids[step % len(cycle_ids) + 1] AS next_id
     FROM (SELECT *, unnest(range(2, len(cycle_ids) + 1)) AS step FROM "jerr.left_out_edges")
 """
-_WOULD_CLOSE_CYCLES = TableCheck(
+WOULD_CLOSE_CYCLES = TableCheck(
     "would_close_cycles",
     "The reported cycle of each consists of itself and edges of the graph.",
     "left-out edge",
@@ -128,7 +127,7 @@ _OF_GRAPH = f"""max_tokens = (
         SELECT max_tokens FROM ({_BEST_PATHS}) JOIN "jerr.edges" USING (source_id, target_id)
     ) GROUP BY max_tokens ORDER BY count(*) DESC, max_tokens LIMIT 1
 )"""
-_VISIT_NODES = TableCheck(
+VISIT_NODES = TableCheck(
     "visit_nodes",
     "Visited nodes are in the graph, their places count up from 1, mean rewards are 0 "
     "to 1, and the best path follows edges.",
@@ -158,29 +157,19 @@ _VISIT_NODES = TableCheck(
 
 _SLICE = ["document_id", "start", "end", "text"]
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "jerr.line_chunks": [
-        Check(
-            "cover_documents",
-            "Line chunks of each size are exact slices of their documents, and contain every "
-            "character that is not blank.",
-            lambda partition: line_chunks_cover(
-                partition.rows(columns=["max_tokens", *_SLICE]),
-                partition.rows("documents", ["document_id", "text"]),
-            ),
-        )
-    ],
-    "jerr.pages": [
-        Check(
-            "cover_documents",
-            "Pages are exact slices of their documents, and contain every character that is not "
-            "blank.",
-            lambda partition: pages_cover(
-                partition.rows(columns=_SLICE), partition.rows("documents", ["document_id", "text"])
-            ),
-        )
-    ],
-    "jerr.edges": [as_check(_CLOSE_NO_CYCLE)],
-    "jerr.left_out_edges": [as_check(_WOULD_CLOSE_CYCLES)],
-    "jerr.searches": [as_check(_VISIT_NODES)],
-}
+LINE_CHUNKS_COVER = Check(
+    "cover_documents",
+    "Line chunks of each size are exact slices of their documents, and contain every character "
+    "that is not blank.",
+    lambda partition: line_chunks_cover(
+        partition.rows(columns=["max_tokens", *_SLICE]),
+        partition.rows("documents", ["document_id", "text"]),
+    ),
+)
+PAGES_COVER = Check(
+    "cover_documents",
+    "Pages are exact slices of their documents, and contain every character that is not blank.",
+    lambda partition: pages_cover(
+        partition.rows(columns=_SLICE), partition.rows("documents", ["document_id", "text"])
+    ),
+)

@@ -163,3 +163,21 @@ EVALUATION_STEPS = [
     _as_named(step, "evaluation")
     for step in (GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES))
 ]
+STEPS: Sequence[Declared] = (
+    *CORPUS_STEPS,
+    *EVALUATION_STEPS,
+    *(declared for method in FAMILIES for declared in of_method(method)),
+)
+"""All steps."""
+
+STEP_OF: Mapping[str, Step] = {
+    "/".join(declared.path(table)): declared.step
+    for declared in STEPS
+    for table in declared.step.writes
+}
+"""The step that writes each asset, `gor/record_edges`."""
+
+
+def work_of(asset: str) -> str:
+    """Return the kind of work that the language model of an asset's step does."""
+    return STEP_OF[asset].work if asset in STEP_OF else "answers"

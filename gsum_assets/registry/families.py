@@ -1,4 +1,4 @@
-"""All methods and all prompts. `registered.py` lists the folders of methods."""
+"""All methods, prompts and views. `registered.py` lists the folders of methods."""
 
 from importlib import import_module
 
@@ -8,6 +8,7 @@ from gsum_assets.evaluation.judges import prompts as judges
 from gsum_assets.pipeline.method import Method
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
+from gsum_resources.store.table import View
 
 FAMILIES: tuple[Method, ...] = tuple(import_module(f"{name}.method").METHOD for name in FOLDERS)
 
@@ -18,6 +19,11 @@ PROMPTS: dict[str, Prompts] = {
     **{method.name: method.prompts for method in FAMILIES if method.prompts},
 }
 """All prompts, by family: of answers, judges, questions and methods."""
+
+
+def views() -> tuple[View, ...]:
+    """Return all views of the DuckDB file besides one for each table."""
+    return tuple(view for method in FAMILIES for view in method.views())
 
 
 def method_of(variant: str) -> Method | None:

@@ -21,9 +21,7 @@ from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.pipeline.work import work_of
-from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
-from gsum_assets.registry.families import FAMILIES
+from gsum_assets.registry.declared import STEPS, Declared, work_of
 from gsum_assets.runner.plan_lines import (
     ENOUGH,
     Line,
@@ -160,10 +158,7 @@ class _DryRun:
         observe.graph(warehouse, corpus)
         graph = self.pipeline.definitions.resolve_asset_graph()
         leading = _leading_to_models(graph)
-        of_methods = [declared for method in FAMILIES for declared in of_method(method)]
-        steps = {
-            declared.name: declared for declared in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)
-        }
+        steps = {declared.name: declared for declared in STEPS}
         ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
         snapshot = self._snapshot()
         left = snapshot.left(corpus)

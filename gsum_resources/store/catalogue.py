@@ -12,7 +12,7 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from fsspec.utils import glob_translate
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import CHANGES_NAME, FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.store.row_changes import GONE, ROW
-from gsum_resources.store.table import Table
+from gsum_resources.store.table import Table, View
 
 _CODE_VERSION = (
     "3"  # raise it with every change of a view's SQL, so that existing files are rebuilt
@@ -35,22 +35,6 @@ _APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small
 _CHANGES_OF_BASE = f"""footers AS changes
     ON changes.footer->>'base' = base.footer->>'file'
     AND changes.file = replace(base.file, '/{FILE_NAME}', '/{CHANGES_NAME}')"""
-
-
-@dataclass(frozen=True)
-class View:
-    """A view over tables, or over views that are defined before it.
-
-    Attributes
-    ----------
-    name : name in SQL, for example `graphrag_compat.entities`.
-    row : completes the sentence "One row per …".
-    select : SQL query of the view.
-    """
-
-    name: str
-    row: str
-    select: str
 
 
 def build_catalogue(

@@ -151,3 +151,19 @@ class Table:
         """Return an empty table with the full schema."""
         # `Schema.empty_table` would import pandas, which the definitions do not need
         return pa.table([pa.nulls(0, column.type) for column in self.columns], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class View:
+    """A view over tables, or over views that are defined before it.
+
+    Attributes
+    ----------
+    name : name in SQL, for example `graphrag_compat.entities`.
+    row : completes the sentence "One row per …".
+    select : SQL query of the view.
+    """
+
+    name: str
+    row: str
+    select: str
