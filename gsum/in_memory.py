@@ -196,6 +196,8 @@ class MemoryTables:
         if name == SETTINGS:
             return Sections(self._section)
         table, columns = declared.table(name), declared.step.dictionaries.get(name, ())
+        if name in declared.step.optional:
+            return Lazy.of(table.empty())
         return Lazy(lambda: _with_dictionaries(self.get(table.name), table, columns))
 
     def _model(self, name: str, asset: str) -> Any:

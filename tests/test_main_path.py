@@ -28,6 +28,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.method import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import method_of
+from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.parquet_store import ParquetStore
 
 class Sections:
@@ -39,7 +40,7 @@ def empty(name):
     return rows.append_column("method", pa.array([], pa.string())) if "method" in TABLES[
         name].dimensions else rows
 
-names = ("queries", "documents", "retrieval/scores", "retrieval/summaries")
+names = ("queries", "documents", "retrieval/scores", "retrieval/summaries", *APPENDED)
 tables = {name: empty(name.removeprefix("retrieval/")) for name in names}
 methods = [method_of("bm25")]
 inputs = Inputs({SETTINGS: Sections()}, "tales", store=ParquetStore("FOLDER", state_url="sqlite://"))

@@ -87,6 +87,8 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         read = {**read.pop(INDEX, {}), **read}
         warehouse: WarehouseIO = context.resources.io_manager
         existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
+        for name in step.optional:
+            read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
         results = []
         for inputs, result in declared.make(read, existing, _around(context)):
             _report(context, declared, inputs, result)
@@ -102,6 +104,8 @@ def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
     """Return the inputs of a step, from all partitions that its own depend on."""
     ins = {}
     for name in declared.reads:
+        if name in declared.step.optional:
+            continue  # no dependency
         if name in declared.by_index:
             columns = declared.step.dictionaries
             tables = {

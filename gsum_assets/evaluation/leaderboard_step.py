@@ -16,11 +16,11 @@ from gsum_assets.evaluation.leaderboard import (
 )
 from gsum_assets.pipeline.method import Inputs, Method, Step
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost, quality_read
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED
 
+_FOR_COSTS = ("documents", *APPENDED)  # of the documents only the number
 _PURPOSE = {
     "leaderboard": "Scores of all requested methods: the mean over the questions with its 95% "
     "interval, and whether it differs significantly from the best.",
@@ -38,9 +38,10 @@ def uniting(methods: Sequence[Method]) -> Step:
     return Step(
         partial(_united, scores=scores, answers=answers),
         _PURPOSE,
-        ("queries", "judgements", *scores, *answers),
+        ("queries", "judgements", *scores, *answers, *_FOR_COSTS),
         pool=None,
         code_version="4",
+        optional=_FOR_COSTS,
         apart=True,
         unites=True,
         results=("leaderboard",),
@@ -70,8 +71,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     spent = costs(
         summaries,
         seconds,
-        read_appended(store, TABLES["llm_calls"], corpus),
-        read_appended(store, TABLES["embedding_calls"], corpus),
+        *map(inputs.table, APPENDED),
         {m: shared_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
         # a document may be added without a change of scores, but the costs have the number
         inputs.count("documents"),

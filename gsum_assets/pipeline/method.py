@@ -181,6 +181,8 @@ class Step:
     pool : pool that limits how many such steps run at once; None: no limit.
     code_version : must change when the same inputs give another result.
     untracked : those of `reads` whose changes do not make the result out of date.
+    optional : those of `reads` that it takes as they are, also without rows: it does not wait for
+        them, and their changes do not make the result out of date.
     dictionaries : text columns to read dictionary-encoded, by table.
     apart : whether each table can be requested alone in the UI, though all are computed.
     work : kind of work that its language model does.
@@ -200,6 +202,7 @@ class Step:
     pool: str | None = "compute"
     code_version: str = "1"
     untracked: Collection[str] = ()
+    optional: Collection[str] = ()
     dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     apart: bool = False
     work: Work = "answers"
@@ -281,7 +284,8 @@ class Method:
     def path(self, table: str) -> list[str]:
         """Return the asset path of a table by the name that the method's steps use for it."""
         own_path = [self.name, table]
-        return own_path if table in RESULT_TABLES or ".".join(own_path) in TABLES else [table]
+        is_own = table in RESULT_TABLES or ".".join(own_path) in TABLES
+        return own_path if is_own else table.split("/")
 
     def table(self, name: str) -> Table:
         """Return a table by the name that the method's steps use for it."""

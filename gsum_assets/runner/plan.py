@@ -228,6 +228,8 @@ class _DryRun:
         for name in declared.reads:
             if name in MODELS:
                 read[name] = models.model(step, declared.name, name, self.corpus, _log.debug)
+            elif name in declared.step.optional:
+                read[name] = warehouse.as_it_is(declared.table(name), [self.corpus])
             elif name == SETTINGS:
                 read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
             else:

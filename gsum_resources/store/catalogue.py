@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from fsspec.utils import glob_translate
 
+from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import CHANGES_NAME, FILE_NAME, FOOTER_KEY, ParquetStore
 from gsum_resources.store.row_changes import GONE, ROW
@@ -31,7 +32,6 @@ from gsum_resources.store.table import Table, View
 _CODE_VERSION = (
     "3"  # raise it with every change of a view's SQL, so that existing files are rebuilt
 )
-_APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
 _CHANGES_OF_BASE = f"""footers AS changes
     ON changes.footer->>'base' = base.footer->>'file'
     AND changes.file = replace(base.file, '/{FILE_NAME}', '/{CHANGES_NAME}')"""
@@ -146,7 +146,7 @@ def _define_views(
     filled = []
     for table in tables:
         has_files = table.name in seen
-        if has_files and table.name not in _APPENDED:
+        if has_files and table.name not in APPENDED:
             filled.append(_pattern(store, table, table.has_changes))
         if known.get(table.name) == has_files:
             continue
@@ -281,7 +281,7 @@ def _create(connection: duckdb.DuckDBPyConnection, view: View) -> None:
 
 def _pattern(store: ParquetStore, table: Table, with_changes: bool = False) -> str:
     levels = "/".join(f"{name}=*" for name in table.dimensions)
-    is_any = with_changes or table.name in _APPENDED
+    is_any = with_changes or table.name in APPENDED
     return f"{store.root}/{table.name}/{levels}/{'*.parquet' if is_any else FILE_NAME}"
 
 
@@ -301,7 +301,7 @@ def _select(store: ParquetStore, table: Table, columns: str = "") -> str:
     columns : the columns to select; "": the declared ones.
     """
     names = ", ".join(f'"{name}"' for name in (*table.dimensions, *table.schema.names))
-    if table.has_changes and table.name not in _APPENDED:
+    if table.has_changes and table.name not in APPENDED:
         merged = f"({_merged(store, table)})"
         added = f"* EXCLUDE (file_row_number, filename, {ROW}, {GONE})"
         return f"SELECT {added if columns == '*' else names} FROM {merged}"
