@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
-from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.freshness import confirm_results
 from gsum_assets.automation.jobs import jobs, schedules
@@ -33,8 +32,7 @@ from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
-from gsum_assets.registry.families import FAMILIES, views
-from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.registry.families import FAMILIES, METHODS, views
 from gsum_resources.dagster_io.instance import (
     refuse_run_in_temporary_instance,
     refuse_temporary_instance,
@@ -56,16 +54,6 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
     **{family.name: family.settings for family in FAMILIES if family.settings},
 }
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
-
-# The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
-# cores: 32 s (53 s of CPU) from folder to leaderboard, loading of models and BERTScore included.
-# The index of `gor` alone takes more than 3 minutes of CPU: it must be requested, as all others.
-METHODS = Methods(
-    known=[variant for family in FAMILIES for variant in family.variants],
-    default=[variant for family in FAMILIES for variant in family.default],
-    without_questions=[DEFAULT_METHOD],
-    families={family.name: family.variants for family in FAMILIES},
-)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,20 @@
 
 from importlib import import_module
 
+from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation import prompts as answers
 from gsum_assets.evaluation import question_prompts as questions
 from gsum_assets.evaluation.judges import prompts as judges
 from gsum_assets.pipeline.method import Method
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_resources.store.table import View
 
 FAMILIES: tuple[Method, ...] = tuple(import_module(f"{name}.method").METHOD for name in FOLDERS)
+
+METHODS = Methods(FAMILIES, without_questions=(DEFAULT_METHOD,))
+"""All methods by name."""
 
 PROMPTS: dict[str, Prompts] = {
     "answers": answers.PROMPTS,
@@ -24,8 +29,3 @@ PROMPTS: dict[str, Prompts] = {
 def views() -> tuple[View, ...]:
     """Return all views of the DuckDB file besides one for each table."""
     return tuple(view for method in FAMILIES for view in method.views())
-
-
-def method_of(variant: str) -> Method | None:
-    """Return the method that has this variant, or None."""
-    return next((method for method in FAMILIES if variant in method.variants), None)

@@ -43,11 +43,10 @@ from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.state.database import MEMORY
 from gsum_resources.state.layered import store_over
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.lineage import feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
-_LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
 _JUDGE = dg.AssetKey("judge_model")
 _WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # calls no language model, so a plan skips it
@@ -119,7 +118,7 @@ def plan(
     if not has_state and not store.fs.exists(store.root):
         store = ParquetStore(home.warehouse, MEMORY)  # reading a new home creates no database
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
-    with store_over(store, _LEDGERS) as above:
+    with store_over(store, APPENDED) as above:
         stubs = stub_models(models, above)
         pipeline = pipeline_for(home, stubs, with_checks=False, store=above)
         earlier = Requests(store).of(corpus)

@@ -11,7 +11,8 @@ class JudgesSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     methods: list[str] = Field(
-        default_factory=list, description="methods whose answers are judged; empty: none"
+        default_factory=list,
+        description="methods or families whose answers are judged; empty: none",
     )
     pairwise: bool = Field(
         default=True, description="each two methods side by side (GraphRAG, section 3)"
