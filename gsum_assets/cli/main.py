@@ -376,7 +376,7 @@ def _forget(corpus: str, document: str, retrain: bool, ending: "Ending") -> bool
     help="The file to write.  [default: CORPUS-report.html in the current folder]",
 )
 @click.option("--split", default="all", show_default=True, help="Only questions of this split.")
-@click.option("--methods", help="Methods or families to show, separated by commas.  [default: all]")
+@click.option("--methods", help="Methods to show, separated by commas.  [default: all]")
 @click.option(
     "--questions",
     type=click.IntRange(min=0),
@@ -398,7 +398,9 @@ def report(
     from gsum_resources.store.parquet_store import ParquetStore
 
     home = Home.from_environment()
-    wanted = METHODS.named(_listed(methods), "--methods") if methods else None
+    wanted = _listed(methods) if methods else None
+    for method in wanted or ():
+        METHODS.family_of(method)  # an error for unknown ones
     stored = read_stored(ParquetStore(home.warehouse), home.corpora, corpus, wanted)
     html = render(build(stored, split, questions)).encode()
     path = output or Path(f"{corpus}-report.html")
