@@ -16,19 +16,17 @@ from gsum_assets.answering.ask import ask
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
-from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import views
+from gsum_assets.registry.families import FAMILIES, views
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_resources.settings.home import Home as Folders
 from gsum_resources.settings.paths import is_remote
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_APPENDED = ("llm_calls", "embedding_calls")  # written as many small files a corpus
 _ALL = "all"
 
 
@@ -170,7 +168,7 @@ class Home:
             find_corpus(self._folders.corpora, corpus)
         if strangers := sorted(set(columns or ()) - {*table.schema.names, *table.dimensions}):
             raise unknown(f"column of {name}", strangers[0], table.schema.names)
-        if name in _APPENDED:
+        if name in APPENDED:
             return frame_of(self._appended(table, corpus, columns))
         partitions = self._partitions(table, corpus, method)
         chosen = [n for n in table.schema.names if n in columns] if columns else None
@@ -360,7 +358,7 @@ class Home:
         return TABLES[name]
 
     def _n_files(self, table: Table) -> int:
-        if table.name in _APPENDED:
+        if table.name in APPENDED:
             return len(self._store.fs.glob(f"{self._store.root}/{table.name}/*/*.parquet"))
         return len(self._store.partitions(table))
 

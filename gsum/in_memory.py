@@ -25,8 +25,13 @@ from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.pipeline.work import work_of
-from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
+from gsum_assets.registry.declared import (
+    CORPUS_STEPS,
+    EVALUATION_STEPS,
+    Declared,
+    of_method,
+    work_of,
+)
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.messages.progress import reporter
 from gsum_resources.models.by_work import Models
@@ -191,6 +196,8 @@ class MemoryTables:
         if name == SETTINGS:
             return Sections(self._section)
         table, columns = declared.table(name), declared.step.dictionaries.get(name, ())
+        if name in declared.step.optional:
+            return Lazy.of(table.empty())
         return Lazy(lambda: _with_dictionaries(self.get(table.name), table, columns))
 
     def _model(self, name: str, asset: str) -> Any:

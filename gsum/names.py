@@ -3,8 +3,9 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.method import Method
-from gsum_assets.registry.families import FAMILIES, method_of
+from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_resources.messages.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -56,11 +57,7 @@ def family_named(method: str) -> Method:
     UnknownNameError
         If there is no such method; of a family's name the message lists the methods of it.
     """
-    if family := method_of(method):
-        return family
-    for family in FAMILIES:
-        if family.name == method:
-            raise UnknownNameError(
-                f"'{method}' is a family of methods; choose one of {', '.join(family.variants)}"
-            )
-    raise unknown("method", method, [name for family in FAMILIES for name in family.variants])
+    try:
+        return METHODS.family_of(method)
+    except CorpusError as error:
+        raise UnknownNameError(str(error)) from None

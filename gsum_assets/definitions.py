@@ -10,17 +10,16 @@ from pydantic import BaseModel
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
-from gsum_assets.automation.corpora import Methods
 from gsum_assets.automation.forget import Forgetting
-from gsum_assets.automation.freshness import confirm_results, with_freshness
+from gsum_assets.automation.freshness import confirm_results
 from gsum_assets.automation.jobs import jobs, schedules
 from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
-from gsum_assets.automation.retrain import MODEL_KEYS, retraining
+from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
-from gsum_assets.dagster_assets.build import INDEX, asset_of, assets_of
+from gsum_assets.dagster_assets.build import asset_of, index_asset_of
 from gsum_assets.dagster_assets.check_assets import checks_of
 from gsum_assets.dagster_assets.corpus_assets import corpus_assets
 from gsum_assets.dagster_assets.model_assets import model_assets
@@ -28,16 +27,12 @@ from gsum_assets.dagster_assets.partitions import partitions_of, variant_key
 from gsum_assets.dagster_assets.presentation import presented
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
-from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.columns import RESULT
 from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
 from gsum_assets.pipeline.tables import TABLES, table_of
-from gsum_assets.pipeline.work import work_of
-from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS
-from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import views
-from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
+from gsum_assets.registry.families import FAMILIES, METHODS, views
 from gsum_resources.dagster_io.instance import (
     refuse_run_in_temporary_instance,
     refuse_temporary_instance,
@@ -60,25 +55,6 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
 }
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
 
-_UNITE = (
-    "judgements",
-    "win_rates",
-    "leaderboard",
-    "curves",
-    "comparisons",
-    "costs",
-)  # whatever exists
-_HEADLINES = {"leaderboard": best_methods}  # shown on the overview pages of tables
-# The defaults are measured on 50,237 words of five QMSum train meetings with 34 questions, on 2
-# cores: 32 s (53 s of CPU) from folder to leaderboard, loading of models and BERTScore included.
-# The index of `gor` alone takes more than 3 minutes of CPU: it must be requested, as all others.
-METHODS = Methods(
-    known=[variant for family in FAMILIES for variant in family.variants],
-    default=[variant for family in FAMILIES for variant in family.default],
-    without_questions=[DEFAULT_METHOD],
-    families={family.name: family.variants for family in FAMILIES},
-)
-
 
 @dataclass(frozen=True)
 class Pipeline(Workspace):
@@ -97,9 +73,9 @@ class Pipeline(Workspace):
     definitions: dg.Definitions
 
 
-def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
-    """Return the partition keys of a method's models; variants that train nothing have no row."""
-    table = table_of(model.path)
+def _trained(store: ParquetStore, declared: Declared) -> list[str]:
+    """Return the partition keys of a step's models; variants that train nothing have no row."""
+    table = declared.table(declared.step.table)
     footers = store.footers(table, store.stamped(table))
     return [
         variant_key(partition) if table.dimensions == RESULT else partition.corpus
@@ -143,8 +119,13 @@ def pipeline_for(
     def new_lineage() -> Lineage:
         return Lineage(store, TABLES, present_version, METHODS.families)
 
+    headlines = {
+        declared.table(declared.step.table).name: declared.step.headline
+        for declared in STEPS
+        if declared.step.headline
+    }
     warehouse = WarehouseIO(
-        home, store, TABLES, table_of, bucket_of, buckets.of, views, _HEADLINES, new_lineage
+        home, store, TABLES, table_of, bucket_of, buckets.of, views, headlines, new_lineage
     )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {
@@ -165,11 +146,15 @@ def pipeline_for(
         if isinstance(asset, dg.AssetsDefinition) and asset.is_executable
     }
     forgetting = Forgetting(store, steps, snapshot)
-    assets = with_freshness(with_conditions(assets, Staleness(snapshot_of_daemon), unite=_UNITE))
+    uniting = {key for key, node in nodes.items() if node.unites}
+    assets = with_conditions(assets, Staleness(snapshot_of_daemon), uniting)
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
-        retraining(key, partial(_trained, store, key), automation.retrain, automation.timezone)
-        for key in MODEL_KEYS
+        retraining(
+            declared, partial(_trained, store, declared), automation.retrain, automation.timezone
+        )
+        for declared in STEPS
+        if declared.step.retraining
     ]
     reconciler = Reconciler(
         warehouse,
@@ -245,8 +230,8 @@ def _presented_assets(buckets_per_run: int) -> list[dg.AssetsDefinition | dg.Sou
         [
             *corpus_assets,
             *model_assets,
-            *(asset_of(step, buckets_per_run) for step in (*CORPUS_STEPS, *EVALUATION_STEPS)),
-            *(asset for method in FAMILIES for asset in assets_of(method, buckets_per_run)),
+            *(asset_of(declared, buckets_per_run) for declared in STEPS),
+            *map(index_asset_of, FAMILIES),
         ]
     )
 
@@ -257,8 +242,10 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
     assets = _presented_assets(buckets_per_run)
     families = {family.name: frozenset(family.variants) for family in FAMILIES}
     for_questions = _dependent_on_questions(assets)
-    return {
-        spec.key: Node(
+
+    def node(spec: dg.AssetSpec) -> Node:
+        step = STEP_OF.get(spec.key.to_user_string())
+        return Node(
             key=spec.key,
             table=table_of(spec.key.path),
             code_version=spec.code_version,
@@ -266,10 +253,14 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
             partitions=partial(partitions_of, spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
             variants=families.get(spec.group_name or ""),
-            unites=spec.key.to_user_string() in _UNITE,
+            unites=step is not None and step.unites,
+            is_result=step is not None and spec.key.path[-1] in step.results,
             for_questions=spec.key in for_questions,
-            stands_for_parents=spec.key.path[-1] == INDEX,
+            stands_for_parents=step is None,
         )
+
+    return {
+        spec.key: node(spec)
         for asset in assets
         if isinstance(asset, dg.AssetsDefinition)
         for spec in asset.specs

@@ -10,10 +10,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from gsum_assets.automation.retrain import TRAINED
 from gsum_assets.definitions import FAMILIES, defs
 from gsum_assets.pipeline.tables import TABLES, table_of
-from gsum_assets.pipeline.work import _WORK_OF, work_of
+from gsum_assets.registry.declared import STEP_OF, STEPS, work_of
 from gsum_resources.models.by_work import WORK
 
 ROOT = Path(__file__).parents[1]
@@ -118,22 +117,37 @@ def test_questions_are_embedded_by_one_asset() -> None:
     downstream = graph.get(dg.AssetKey("embedding_model")).child_keys
     reading = {key for key in MADE if dg.AssetKey("queries") in graph.get(key).parent_keys}
     # a network is trained for one embedding model, whose identity it keeps
-    assert (reading & downstream) - {*TRAINED} == {dg.AssetKey("query_embeddings")}
+    trained = {
+        dg.AssetKey(declared.path(table))
+        for declared in STEPS
+        if declared.step.retraining
+        for table in declared.step.writes
+    }
+    assert (reading & downstream) - trained == {dg.AssetKey("query_embeddings")}
     vectors = graph.get(dg.AssetKey("query_embeddings")).child_keys
     assert {dg.AssetKey([family.name, "rankings"]) for family in FAMILIES} < vectors
 
 
-def test_task_tables_name_assets_that_use_the_language_model() -> None:
+def test_kind_of_work_is_that_of_a_language_model() -> None:
     downstream = {
         key.to_user_string() for key in graph.get(dg.AssetKey("language_model")).child_keys
     }
-    assert set(_WORK_OF) <= downstream
-    assert set(_WORK_OF.values()) | {"answers"} == set(WORK)
+    of_other_work = {asset for asset, step in STEP_OF.items() if step.work != "answers"}
+    assert of_other_work <= downstream
+    assert {step.work for step in STEP_OF.values()} == set(WORK)
     index = {
-        name for name in downstream - set(_WORK_OF) if name.endswith(("_mentions", "_reports"))
+        name for name in downstream - of_other_work if name.endswith(("_mentions", "_reports"))
     }
     assert not index
     assert work_of("retrieval/summaries") == "answers"
+
+
+def test_facts_of_a_step_name_its_tables() -> None:
+    for declared in STEPS:
+        step = declared.step
+        assert {*step.checks, *step.results} <= set(step.writes), declared.name
+        named = {*step.untracked, *step.dictionaries}
+        assert named <= {*declared.reads, *declared.by_index}, declared.name
 
 
 def test_every_family_has_its_four_assets() -> None:

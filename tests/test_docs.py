@@ -17,8 +17,7 @@ from gsum_assets.corpus.importers import BENCHMARKS
 from gsum_assets.definitions import METHODS, defs
 from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import FAMILIES
-from gsum_assets.registry.views import views
+from gsum_assets.registry.families import FAMILIES, views
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.catalogue import define_views

@@ -27,7 +27,8 @@ from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
 from gsum_assets.pipeline.method import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import method_of
+from gsum_assets.registry.families import METHODS
+from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.parquet_store import ParquetStore
 
 class Sections:
@@ -39,9 +40,9 @@ def empty(name):
     return rows.append_column("method", pa.array([], pa.string())) if "method" in TABLES[
         name].dimensions else rows
 
-names = ("queries", "documents", "retrieval/scores", "retrieval/summaries")
+names = ("queries", "documents", "retrieval/scores", "retrieval/summaries", *APPENDED)
 tables = {name: empty(name.removeprefix("retrieval/")) for name in names}
-methods = [method_of("bm25")]
+methods = [METHODS.family_of("bm25")]
 inputs = Inputs({SETTINGS: Sections()}, "tales", store=ParquetStore("FOLDER", state_url="sqlite://"))
 written = run([judging(methods), uniting(methods)], inputs.with_tables(tables))
 assert {"judgements", "win_rates", "leaderboard", "costs"} <= set(written)

@@ -21,12 +21,11 @@ import duckdb
 from benchmarks import Measurement, required
 from benchmarks.growing.measured import Usage, run_measured
 from benchmarks.results import parser_of, publish
-from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.evaluation.costs import is_of_index
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_resources.settings.home import Home
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 
 CORPUS = "stories"
@@ -252,7 +251,7 @@ def _rows_of(store: ParquetStore) -> dict[str, Counter[int]]:
     """Return how often each row occurs, by its hash, without measured columns, by table."""
     found = {}
     for name, table in TABLES.items():
-        kept = None if name in LEDGERS else store.read(table, store.partitions(table, CORPUS))[0]
+        kept = None if name in APPENDED else store.read(table, store.partitions(table, CORPUS))[0]
         if kept is not None:
             rows = kept.select([c for c in kept.column_names if c not in table.measured])
             hashes = duckdb.sql("SELECT hash(rows) FROM rows").fetchnumpy()

@@ -17,7 +17,7 @@ from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.method import SETTINGS, Inputs, Method, run
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import FAMILIES, method_of
+from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.variants import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
@@ -89,7 +89,7 @@ def ask(
         If corpus, method or document is unknown, a table that the method reads is missing, or
         the method has no explanation beyond its passages.
     """
-    family = family_of(method)
+    family = METHODS.family_of(method)
     _check_question(family, method, question, explain)
     tables = _stored(workspace, corpus, family, method)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
@@ -237,20 +237,6 @@ def _check_question(family: Method, method: str, question: str, explain: bool) -
         )
     if is_blank(question):
         raise CorpusError("the question is empty; write one")
-
-
-def family_of(method: str) -> Method:
-    """Return the method that a name on the leaderboard is a variant of.
-
-    Raises
-    ------
-    CorpusError
-        If there is none.
-    """
-    if family := method_of(method):
-        return family
-    known = [variant for family in FAMILIES for variant in family.variants]
-    raise CorpusError(f"unknown method '{method}'{did_you_mean(method, known)}")
 
 
 def _stored(workspace: Workspace, corpus: str, family: Method, method: str) -> dict[str, Lazy]:

@@ -140,13 +140,13 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
 def with_conditions(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
     staleness: Staleness,
-    unite: Collection[str],
+    uniting: Collection[dg.AssetKey],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """Return the assets with their conditions; those named in `unite` take what exists."""
+    """Return the assets with their conditions; those in `uniting` take what exists."""
 
     def conditioned(spec: dg.AssetSpec) -> dg.AssetSpec:
-        takes = spec.key.to_user_string() in unite
-        return spec.replace_attributes(automation_condition=keep_current(staleness, takes))
+        condition = keep_current(staleness, takes_what_exists=spec.key in uniting)
+        return spec.replace_attributes(automation_condition=condition)
 
     return [
         asset.map_asset_specs(conditioned) if isinstance(asset, dg.AssetsDefinition) else asset

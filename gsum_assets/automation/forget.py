@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
-from gsum_assets.automation.corpora import LEDGERS
 from gsum_assets.automation.jobs import RECONCILE_CORPORA
 from gsum_assets.automation.processes import UNDER_WAY
 from gsum_assets.automation.staleness import Snapshot
@@ -19,7 +18,7 @@ from gsum_assets.forgetting.replies import Present, forget_names, replies_to_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.ledger import export_calls, forget_replies
 from gsum_resources.state.database import state_of
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.array_cache import forget_arrays
 from gsum_resources.store.parquet_store import ParquetStore
 
@@ -146,7 +145,7 @@ class Forgetting:
         return [folder.rpartition("corpus=")[2] for folder in folders]
 
     def _remove_ledgers(self, corpus: str) -> None:
-        for name in LEDGERS:
+        for name in APPENDED:
             folder = f"{self.store.root}/{name}/corpus={corpus}"
             if self.store.fs.exists(folder):
                 self.store.fs.rm(folder, recursive=True)

@@ -5,38 +5,15 @@ changed, so those that are up to date are confirmed: their last materialization 
 """
 
 import time
-from collections.abc import Callable, Collection
-from datetime import timedelta
+from collections.abc import Callable
 
 import dagster as dg
 
 from gsum_assets.automation.staleness import Snapshot
 
-LATE = dg.FreshnessPolicy.time_window(
-    warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
-)
 _CONFIRM_S = 12 * 3600.0  # age of the last event from which a result is confirmed
 _OBSERVED_S = 3 * 3600.0  # the sources are observed every hour
 _SOURCES = dg.AssetKey("source_documents")
-
-
-def is_result(key: dg.AssetKey) -> bool:
-    """Return whether an asset is the scores of a family, or the leaderboard."""
-    return key.path[-1] in ("scores", "leaderboard")
-
-
-def with_freshness(
-    assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
-) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """Return the assets, the results with a policy that says when they are late."""
-
-    def judged(spec: dg.AssetSpec) -> dg.AssetSpec:
-        return spec.replace_attributes(freshness_policy=LATE) if is_result(spec.key) else spec
-
-    return [
-        asset.map_asset_specs(judged) if isinstance(asset, dg.AssetsDefinition) else asset
-        for asset in assets
-    ]
 
 
 def confirmations(
@@ -56,11 +33,13 @@ def confirmations(
         return []
     known = instance.get_dynamic_partitions("corpora")
     confirmed = []
-    for key in filter(is_result, snapshot.nodes):
+    for key, node in snapshot.nodes.items():
+        if not node.is_result:
+            continue
         event = instance.get_latest_materialization_event(key)
         if event is None or event.asset_materialization is None:
             continue
-        inputs = [parent for parent in snapshot.nodes[key].parents if parent in snapshot.nodes]
+        inputs = [parent for parent in node.parents if parent in snapshot.nodes]
         if now - event.timestamp < _CONFIRM_S or any(snapshot.unsettled(key, c) for c in known):
             continue
         if any(snapshot.stuck(parent, corpus) for parent in inputs for corpus in known):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from gsum_assets.automation.corpora import Methods, forget_tables
+from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.jobs import FORGET_CORPUS, RECONCILE_CORPORA
 from gsum_assets.automation.missing import MissingCorpora
@@ -26,6 +26,7 @@ from gsum_assets.automation.record import follow_warehouse, wipe_corpus
 from gsum_assets.automation.staleness import Node, Requests
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import is_removed
+from gsum_assets.corpus.methods import Methods
 from gsum_assets.dagster_assets.partitions import without_surplus_buckets
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO

@@ -4,30 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import dagster as dg
 
+from gsum_assets.registry.declared import Declared
 from gsum_resources.dagster_io.dagster_private import UnresolvedAssetJobDefinition
-
-TRAINED = (
-    dg.AssetKey(["gor", "model"]),
-    dg.AssetKey(["gor", "training_log"]),
-    dg.AssetKey(["gae", "model"]),
-    dg.AssetKey(["gae", "training_log"]),
-    dg.AssetKey(["evidence", "model"]),
-    dg.AssetKey(["evidence", "training_log"]),
-)
-"""Assets that a training writes; those named `model` are the models."""
-
-MODEL_KEYS = tuple(key for key in TRAINED if key.path[-1] == "model")
-
-_NAMES = {
-    "gor": ("retrain_models", "retrain_weekly"),
-    "gae": ("retrain_gae", "retrain_gae_weekly"),
-    "evidence": ("retrain_evidence", "retrain_evidence_weekly"),
-}
-"""Job and schedule of each method; the assets of a job must have the same partitions."""
 
 
 def retraining(
-    model: dg.AssetKey, present: Callable[[], Sequence[str]], cron: str, timezone: str
+    declared: Declared, present: Callable[[], Sequence[str]], cron: str, timezone: str
 ) -> tuple[UnresolvedAssetJobDefinition, dg.ScheduleDefinition]:
     """Return the job that retrains one model, and the schedule that starts it for every model.
 
@@ -36,20 +18,21 @@ def retraining(
 
     Parameters
     ----------
-    model : one of `MODEL_KEYS`.
+    declared : a step with `retraining`.
     present : returns the partition keys of the existing models of the method.
     cron, timezone : time of the schedule.
     """
-    job_name, schedule_name = _NAMES[model.path[0]]
+    names = declared.step.retraining
+    assert names, f"{declared.name} trains nothing"
     job = dg.define_asset_job(
-        job_name,
-        dg.AssetSelection.assets(*(key for key in TRAINED if key.path[0] == model.path[0])),
+        names.job,
+        dg.AssetSelection.assets(*(declared.path(table) for table in declared.step.writes)),
         description="Retrains the chosen models on all current documents; what depends on them "
         "is then recomputed.",
     )
 
     @dg.schedule(
-        name=schedule_name,
+        name=names.schedule,
         job=job,
         cron_schedule=cron,
         execution_timezone=timezone,

@@ -66,6 +66,7 @@ class Node:
     parents : assets that it depends on.
     variants : variants of its family; None: every corpus has the asset.
     unites : whether it unites all methods that exist, so that it does not wait for failed ones.
+    is_result : whether it is late when it could not be updated for a day.
     for_questions : whether it is computed for questions; a corpus without any does not need it.
     stands_for_parents : whether its readers read its parents' tables and not its own, so that they
         wait for its parents only.
@@ -79,6 +80,7 @@ class Node:
     parents: frozenset[dg.AssetKey]
     variants: frozenset[str] | None = None
     unites: bool = False
+    is_result: bool = False
     for_questions: bool = False
     stands_for_parents: bool = False
 

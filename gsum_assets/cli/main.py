@@ -98,6 +98,11 @@ def init(folder: Path, corpus: str | None) -> None:
     click.echo(f"next: gsum run {created.corpus}")
 
 
+def _listed(names: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
 @main.command()
 @click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
@@ -149,7 +154,7 @@ def _run(
     home = Home.from_environment()
     if not corpora:
         raise click.UsageError(name_a_corpus(home.corpora))
-    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    wanted = _listed(methods) if methods else None
     pipeline = pipeline_for(home)
     failed, refreshed = False, []
     with open_instance(home) as instance:
@@ -233,7 +238,7 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     home = Home.from_environment()
     if not corpora:
         raise click.UsageError(name_a_corpus(home.corpora, "plan"))
-    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    wanted = _listed(methods) if methods else None
     plans = []
     for corpus in corpora:  # an unreadable corpus does not stop the others
         try:
@@ -400,12 +405,15 @@ def report(
     Contains leaderboard, plots, costs and judges, and each score with its answer, references and
     passages.
     """
+    from gsum_assets.registry.families import METHODS
     from gsum_assets.report.page import build, render
     from gsum_assets.report.stored import read_stored
     from gsum_resources.store.parquet_store import ParquetStore
 
     home = Home.from_environment()
-    wanted = [m.strip() for m in methods.split(",") if m.strip()] if methods else None
+    wanted = _listed(methods) if methods else None
+    for method in wanted or ():
+        METHODS.family_of(method)  # an error for unknown ones
     stored = read_stored(ParquetStore(home.warehouse), home.corpora, corpus, wanted)
     html = render(build(stored, split, questions)).encode()
     path = output or Path(f"{corpus}-report.html")
@@ -488,7 +496,7 @@ def sql(query: str, csv: bool) -> None:
 
     from gsum_assets.cli.terminal import print_tables
     from gsum_assets.pipeline.tables import TABLES
-    from gsum_assets.registry.views import views
+    from gsum_assets.registry.families import views
     from gsum_resources.store.catalogue import define_views
     from gsum_resources.store.parquet_store import ParquetStore
 

@@ -17,7 +17,7 @@ from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.views import views
+from gsum_assets.registry.families import views
 from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.forget import ForgetReport
 from gsum_assets.runner.plan import Plan

@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.corpus.intake import others_by_type, real_rejections
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.check_inputs import CheckInputs
 from gsum_assets.pipeline.finding import SHOWN, Finding, count, found, together
 from gsum_resources.store.arrow import pc
 
@@ -151,3 +153,45 @@ def _absent(rows: pa.Table, others: pa.Table, kind: str) -> pa.Table:
     known = pc.is_in(rows[key], value_set=others[key].combine_chunks())
     named = [name for name in (key, "document_id") if name in rows.column_names]
     return rows.select(named).filter(pc.invert(known))
+
+
+def _dimensions(inputs: CheckInputs) -> set[int]:
+    """Return the vector lengths of all buckets that have rows."""
+    return {
+        getattr(footer.schema.to_arrow_schema().field("embedding").type, "list_size", 0)
+        for footer in inputs.footers.values()
+        if footer.num_rows
+    }
+
+
+NONE_REJECTED = Check(
+    "none_rejected",
+    "Every document of the corpus folder could be read.",
+    lambda inputs: none_rejected(inputs.rows(), inputs.corpus),
+    warns=True,
+)
+COVER_DOCUMENTS = Check(
+    "cover_documents",
+    "Each chunk is an exact slice of its document, and every character that is not blank lies in "
+    "a chunk.",
+    lambda inputs: cover_documents(
+        inputs.rows("", ["document_id", "start", "end", "text"]),
+        inputs.rows("documents", ["document_id", "text"]),
+    ),
+    blocking=True,
+)
+CHUNKS_EMBEDDED = Check(
+    "finite",
+    "Each chunk has one vector, finite and of unit length, and all have one dimension.",
+    lambda inputs: finite(
+        inputs.rows(), inputs.rows("chunks", ["chunk_id", "document_id"]), _dimensions(inputs)
+    ),
+    blocking=True,
+)
+QUESTIONS_EMBEDDED = Check(
+    "finite",
+    "Each question has one vector, finite and of unit length.",
+    lambda inputs: finite(
+        inputs.rows(), inputs.rows("queries", ["query_id"]), _dimensions(inputs), "query"
+    ),
+)

@@ -10,6 +10,12 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.conversion.formats import converters_version
 from gsum_assets.corpus.convert import Conversion
+from gsum_assets.corpus.document_checks import (
+    CHUNKS_EMBEDDED,
+    COVER_DOCUMENTS,
+    NONE_REJECTED,
+    QUESTIONS_EMBEDDED,
+)
 from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.corpus.evidence import query_rows
 from gsum_assets.corpus.load import Document, take
@@ -126,6 +132,7 @@ CORPUS = (
         ("source_documents",),
         pool=None,
         code_version=f"4; {converters_version()}",  # another converter may give another text
+        checks={"rejected_documents": [NONE_REJECTED]},
     ),
     Step(
         _chunks,
@@ -133,11 +140,13 @@ CORPUS = (
         ("documents", "corpus_settings"),
         pool=None,
         code_version="2",
+        checks={"chunks": [COVER_DOCUMENTS]},
     ),
     Step(
         _chunk_embeddings,
         {"chunk_embeddings": "The vector of its text: close vectors have similar meaning."},
         ("chunks", "embedding_model"),
+        checks={"chunk_embeddings": [CHUNKS_EMBEDDED]},
     ),
     Step(
         _queries,
@@ -156,5 +165,6 @@ CORPUS = (
             "once, and read by every method that compares vectors."
         },
         ("queries", "embedding_model"),
+        checks={"query_embeddings": [QUESTIONS_EMBEDDED]},
     ),
 )

@@ -1,6 +1,7 @@
 """Dagster assets of steps and methods: keys, partitions, pools, lineage and UI metadata."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import table_of
-from gsum_assets.registry.declared import Declared, index_of, of_method
+from gsum_assets.registry.declared import Declared, index_of
 from gsum_resources.dagster_io.warehouse_io import (
     LAZY,
     UNTRACKED,
@@ -35,12 +36,10 @@ from gsum_resources.store.partition import version_of
 INDEX = "index"
 """Name of the asset that represents a method's index."""
 
-
-def assets_of(method: Method, buckets_per_run: int) -> list[dg.AssetsDefinition]:
-    """Return the assets of a method: its index, one that represents it, rankings to scores."""
-    paths = [method.path(name) for name in index_of(method)]
-    steps = [asset_of(declared, buckets_per_run) for declared in of_method(method)]
-    return [_index_asset(method.name, paths), *steps]
+LATE = dg.FreshnessPolicy.time_window(
+    warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
+)
+"""When a result is late: `automation/freshness.py` confirms those that are up to date."""
 
 
 def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
@@ -58,6 +57,7 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
             group_name=declared.group,
             code_version=step.code_version,
             is_required=not step.apart,
+            freshness_policy=LATE if name in step.results else None,
         )
         for name, purpose in step.writes.items()
     }
@@ -87,6 +87,8 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         read = {**read.pop(INDEX, {}), **read}
         warehouse: WarehouseIO = context.resources.io_manager
         existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
+        for name in step.optional:
+            read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
         results = []
         for inputs, result in declared.make(read, existing, _around(context)):
             _report(context, declared, inputs, result)
@@ -102,6 +104,8 @@ def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
     """Return the inputs of a step, from all partitions that its own depend on."""
     ins = {}
     for name in declared.reads:
+        if name in declared.step.optional:
+            continue  # no dependency
         if name in declared.by_index:
             columns = declared.step.dictionaries
             tables = {
@@ -161,16 +165,17 @@ def _report(
             )
 
 
-def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefinition:
+def index_asset_of(method: Method) -> dg.AssetsDefinition:
     """Return one asset for the index, between its tables and the question steps in the lineage.
 
     The steps read the tables and record which: a new row of `index` makes nothing out of date.
     """
+    paths = [method.path(name) for name in index_of(method)]
     tables = [table_of(path) for path in paths]
 
     @dg.asset(
         name=INDEX,
-        key_prefix=name,
+        key_prefix=method.name,
         partitions_def=corpora,
         deps=[
             dg.AssetDep(
@@ -178,7 +183,7 @@ def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefiniti
             )
             for path, table in zip(paths, tables, strict=True)
         ],
-        group_name=name,
+        group_name=method.name,
         required_resource_keys={"io_manager"},
         code_version="1",
         description="Represents all tables that questions are answered from; each variant reads "
@@ -191,6 +196,6 @@ def _index_asset(name: str, paths: Sequence[Sequence[str]]) -> dg.AssetsDefiniti
             footers = warehouse.footers(step_of(context), table, context.partition_key)
             version = version_of({p: footer.content_hash for p, footer in footers.items()})
             rows.append((table.name, sum(footer.rows for footer in footers.values()), version))
-        return as_table(f"{name}.{INDEX}", rows)
+        return as_table(f"{method.name}.{INDEX}", rows)
 
     return index

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from gsum_assets.evaluation.answer import answer_questions, with_spent
+from gsum_assets.evaluation.result_checks import answer_checks
 from gsum_assets.pipeline.method import Inputs, Method, Step, run
 from gsum_assets.pipeline.result import Result
 
@@ -14,7 +15,14 @@ def answer_steps(method: Method) -> Sequence[Step]:
     purpose = "The answer, and what it cost in calls, tokens and seconds."
     version = "5" if method.weighted else "4"
     make = partial(_summaries, method=method)
-    written = Step(make, {"summaries": purpose}, ["language_model"], "llm", code_version=version)
+    written = Step(
+        make,
+        {"summaries": purpose},
+        ["language_model"],
+        pool="llm",
+        code_version=version,
+        checks={"summaries": answer_checks(method.supported_questions)},
+    )
     return (*method.refinements, written)
 
 

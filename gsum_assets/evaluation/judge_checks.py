@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.finding import SHOWN, Finding, count
 
 
@@ -31,3 +32,11 @@ def no_position_bias(judgements: pa.Table) -> Finding:
         "do not rely on win rates near one half, raise [judges] repeats, or choose another judge"
     )
     return Finding(checked, problem, len(biased), biased[:SHOWN])
+
+
+NO_POSITION_BIAS = Check(
+    "no_position_bias",
+    "The judge does not prefer an answer because of its position.",
+    lambda inputs: no_position_bias(inputs.rows()),
+    warns=True,
+)

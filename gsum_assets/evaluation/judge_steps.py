@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from functools import partial
 
+from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
     questions_skipped,
 )
+from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
-from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
+from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.method import Inputs, Method, Step
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.messages.suggest import did_you_mean
 
 _PURPOSE = {
     "judgements": "Verdicts of a language model: which of two answers is better, shown in both "
@@ -33,6 +34,8 @@ def judging(methods: Sequence[Method]) -> Step:
         pool="llm",
         code_version="3",
         apart=True,
+        unites=True,
+        checks={"judgements": [NO_POSITION_BIAS]},
     )
 
 
@@ -40,10 +43,8 @@ def _judged(
     inputs: Inputs, methods: Sequence[Method], answers: Sequence[str], read: Sequence[str]
 ) -> Result:
     settings = checked_section(JudgesSettings, "judges", inputs.settings("judges"))
-    known = [variant for method in methods for variant in method.variants]
-    if strangers := sorted(set(settings.methods) - set(known)):
-        nearest = did_you_mean(strangers[0], known)
-        raise CorpusError(f"[judges] methods: unknown method '{strangers[0]}'{nearest}")
+    judged = Methods(methods).named(settings.methods, "[judges] methods")
+    settings = settings.model_copy(update={"methods": judged})
     model = inputs.model("judge_model") if settings.methods else None
     skipped = judges_skipped(settings, model.identity if model else "")
     if skipped is not None or model is None:
@@ -78,4 +79,5 @@ GENERATED_QUESTIONS = Step(
     ("corpus_settings", "language_model"),
     pool="llm",
     code_version="3",
+    work="simulation",
 )

@@ -8,14 +8,19 @@ import pyarrow as pa
 from gsum_assets.evaluation.comparisons import comparisons, groups
 from gsum_assets.evaluation.costs import costs, shared_assets
 from gsum_assets.evaluation.curves import curves, main_scores, of_kind
-from gsum_assets.evaluation.leaderboard import leaderboard, ranked_by_kind, to_markdown
+from gsum_assets.evaluation.leaderboard import (
+    best_methods,
+    leaderboard,
+    ranked_by_kind,
+    to_markdown,
+)
 from gsum_assets.pipeline.method import Inputs, Method, Step
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
-from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost, quality_read
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED
 
+_FOR_COSTS = ("documents", *APPENDED)  # of the documents only the number
 _PURPOSE = {
     "leaderboard": "Scores of all requested methods: the mean over the questions with its 95% "
     "interval, and whether it differs significantly from the best.",
@@ -33,10 +38,14 @@ def uniting(methods: Sequence[Method]) -> Step:
     return Step(
         partial(_united, scores=scores, answers=answers),
         _PURPOSE,
-        ("queries", "judgements", *scores, *answers),
+        ("queries", "judgements", *scores, *answers, *_FOR_COSTS),
         pool=None,
         code_version="4",
+        optional=_FOR_COSTS,
         apart=True,
+        unites=True,
+        results=("leaderboard",),
+        headline=best_methods,
     )
 
 
@@ -62,8 +71,7 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     spent = costs(
         summaries,
         seconds,
-        read_appended(store, TABLES["llm_calls"], corpus),
-        read_appended(store, TABLES["embedding_calls"], corpus),
+        *map(inputs.table, APPENDED),
         {m: shared_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
         # a document may be added without a change of scores, but the costs have the number
         inputs.count("documents"),

@@ -1,11 +1,14 @@
 """Checks of answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.attribution import Speakers, Verdict
+from gsum_assets.pipeline.check import Check
+from gsum_assets.pipeline.check_inputs import CheckInputs
 from gsum_assets.pipeline.finding import Finding, count, found
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 from gsum_resources.store.arrow import pc
 from gsum_resources.text.speech import names_speaker
 
@@ -41,3 +44,54 @@ def speakers_are_right(summaries: pa.Table, documents: Callable[[], pa.Table]) -
         n_attributed, "sentence under a speaker's name", "sentences under speakers' names"
     )
     return found(checked, pa.table(columns), "are said by others in the documents")
+
+
+def answer_checks(
+    supported_questions: Callable[[str, pa.Table], pa.Table] | None,
+) -> Sequence[Check]:
+    """Return the checks of a family's answers.
+
+    Parameters
+    ----------
+    supported_questions : selects the questions that a method of it can answer; None: all.
+    """
+
+    def all_answered(inputs: CheckInputs) -> Finding:
+        queries = inputs.rows("queries")
+        if supported_questions is not None:
+            queries = supported_questions(inputs.method, queries)
+        return every_question_answered(queries, inputs.rows(), inputs.corpus)
+
+    return (
+        Check(
+            "every_question_answered",
+            "Each question of `queries` has an answer.",
+            all_answered,
+            warns=True,
+        ),
+        _SPEAKERS_ARE_RIGHT,
+        _MODELS_NAME_SPEAKERS,
+    )
+
+
+def _speakers(inputs: CheckInputs, selected: bool) -> Finding:
+    """Check the names of speakers in answers by `extractive`, or in those by other models."""
+    rows = inputs.rows()
+    is_selected = pc.equal(rows["model"], EXTRACTIVE)
+    return speakers_are_right(
+        rows.filter(is_selected if selected else pc.invert(is_selected)),
+        lambda: inputs.rows("documents", ["text"]),
+    )
+
+
+_SPEAKERS_ARE_RIGHT = Check(
+    "speakers_are_right",
+    "Each sentence that the embedded model selected stands under the name of its speaker.",
+    lambda inputs: _speakers(inputs, selected=True),
+)
+_MODELS_NAME_SPEAKERS = Check(
+    "models_name_speakers",
+    "A language model quotes no sentence under the name of a speaker who did not say it.",
+    lambda inputs: _speakers(inputs, selected=False),
+    warns=True,
+)

@@ -30,6 +30,7 @@ def scores_step(method: Method) -> Step:
         [*named, "language_model"],
         pool=None,
         code_version="6",
+        results=("scores",),
     )
 
 

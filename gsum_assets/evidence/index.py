@@ -17,7 +17,7 @@ from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.evidence.settings import CandidateSettings, TrainingSettings
 from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network
-from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -27,6 +27,9 @@ _TRAINING = (
     *("documents", "chunks", "chunk_embeddings", "sentences"),
     *("queries", "query_embeddings"),
 )
+
+
+_SIMULATED = "gor/simulated_queries"
 
 
 def _sentences(inputs: Inputs) -> pa.Table:
@@ -69,17 +72,14 @@ def _model(inputs: Inputs) -> Result:
 def _simulated(inputs: Inputs, settings: TrainingSettings) -> pa.Table:
     """Return the questions that `gor` simulated about the corpus, if it was requested.
 
-    They are read from the store: as an input of the asset they would make the packaged variants
-    wait for the language model. Their absence is recorded, so that the first ones train a network;
-    later ones do not retrain it.
+    They are optional: the packaged variants need not wait for the language model. Their absence is
+    recorded, so that the first ones train a network; later ones do not retrain it.
     """
-    table = TABLES["gor.simulated_queries"]
     if not settings.simulated:
-        return table.empty()
-    store = inputs.warehouse
-    rows, _ = store.read(table, store.partitions(table, inputs.corpus))
+        return TABLES["gor.simulated_queries"].empty()
+    rows = inputs.table(_SIMULATED)
     if not rows.num_rows:
-        inputs.count(table.name)
+        inputs.count("gor.simulated_queries")
     return rows
 
 
@@ -100,8 +100,10 @@ INDEX = (
             "`evidence-finetuned`; no row for other variants. New documents do not retrain it.",
             "training_log": "Loss and average precision on held-out documents of each epoch.",
         },
-        (*_TRAINING, "corpus_settings", "embedding_model"),
+        (*_TRAINING, _SIMULATED, "corpus_settings", "embedding_model"),
         code_version="3",  # to be raised with new packaged weights, which a model starts from
         untracked=_TRAINING,  # new documents do not retrain the model
+        optional=(_SIMULATED,),
+        retraining=Retraining("retrain_evidence", "retrain_evidence_weekly"),
     ),
 )

@@ -1,6 +1,6 @@
 """Checks of passage graphs, embeddings, clusters and refined passages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -201,45 +201,33 @@ def _remedy(clusterings: pa.Table, which: int) -> str:
 
 _CHUNK_POSITIONS = ["chunk_id", "document_id", "position"]
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "gae.embeddings": [
-        Check(
-            "not_over_smoothed",
-            "Embeddings differ: the mean cosine of two is at most 0.99.",
-            lambda partition: not_over_smoothed(partition.rows()),
-            warns=True,
-        )
-    ],
-    "gae.clusters": [
-        Check(
-            "every_passage_once",
-            "Every clustering has each passage of its level once; clusters are named by a passage.",
-            lambda partition: every_passage_once(
-                partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
-            ),
-        )
-    ],
-    "gae.clusterings": [
-        Check(
-            "not_degenerate",
-            "No chosen clustering has over half of the passages in one cluster, or nearly each in "
-            "a cluster of its own.",
-            lambda partition: not_degenerate(
-                partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
-            ),
-            warns=True,
-        )
-    ],
-    "gae.refined_contexts": [
-        Check(
-            "published_clusters_part",
-            "DBSCAN, which gae-dbscan uses, does not have over half of the passages in one "
-            "cluster, or nearly each in a cluster of its own.",
-            lambda partition: not_degenerate(
-                as_published(partition.rows("gae.clusterings"), partition.method),
-                partition.rows("chunks", _CHUNK_POSITIONS),
-            ),
-            warns=True,
-        )
-    ],
-}
+NOT_OVER_SMOOTHED = Check(
+    "not_over_smoothed",
+    "Embeddings differ: the mean cosine of two is at most 0.99.",
+    lambda partition: not_over_smoothed(partition.rows()),
+    warns=True,
+)
+EVERY_PASSAGE_ONCE = Check(
+    "every_passage_once",
+    "Every clustering has each passage of its level once; clusters are named by a passage.",
+    lambda partition: every_passage_once(
+        partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)
+    ),
+)
+NOT_DEGENERATE = Check(
+    "not_degenerate",
+    "No chosen clustering has over half of the passages in one cluster, or nearly each in a "
+    "cluster of its own.",
+    lambda partition: not_degenerate(partition.rows(), partition.rows("chunks", _CHUNK_POSITIONS)),
+    warns=True,
+)
+PUBLISHED_CLUSTERS_PART = Check(
+    "published_clusters_part",
+    "DBSCAN, which gae-dbscan uses, does not have over half of the passages in one cluster, or "
+    "nearly each in a cluster of its own.",
+    lambda partition: not_degenerate(
+        as_published(partition.rows("gae.clusterings"), partition.method),
+        partition.rows("chunks", _CHUNK_POSITIONS),
+    ),
+    warns=True,
+)

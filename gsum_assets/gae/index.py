@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.gae.checks import EVERY_PASSAGE_ONCE, NOT_DEGENERATE, NOT_OVER_SMOOTHED
 from gsum_assets.gae.clusterings import clusterings, clusters, labels_of
 from gsum_assets.gae.graph_edges import graph_edges
 from gsum_assets.gae.levels import Level, level_vectors, levels
@@ -13,7 +14,7 @@ from gsum_assets.gae.model import OnEpoch, embeddings, load_model, model_rows, t
 from gsum_assets.gae.node_features import node_features
 from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
-from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
@@ -210,6 +211,7 @@ INDEX = (
         (*TEXTS, "chunk_embeddings", "corpus_settings", "embedding_model"),
         code_version="2",
         untracked=(*TEXTS, "chunk_embeddings"),  # a change of a document does not train again
+        retraining=Retraining("retrain_gae", "retrain_gae_weekly"),
     ),
     Step(
         _graph_edges,
@@ -234,6 +236,7 @@ INDEX = (
         },
         (*TEXTS, "model", "graph_edges", "node_features", "corpus_settings"),
         code_version="3",
+        checks={"embeddings": [NOT_OVER_SMOOTHED]},
     ),
     Step(
         _clusters,
@@ -243,6 +246,7 @@ INDEX = (
         },
         (*TEXTS, "graph_edges", "embeddings", "corpus_settings"),
         code_version="4",
+        checks={"clusters": [EVERY_PASSAGE_ONCE]},
     ),
     Step(
         _clusterings,
@@ -257,5 +261,6 @@ INDEX = (
         ),
         code_version="3",
         untracked=(*TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "clusters"),
+        checks={"clusterings": [NOT_DEGENERATE]},
     ),
 )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.gae.checks import PUBLISHED_CLUSTERS_PART
 from gsum_assets.gae.index import INDEX, TEXTS, collection_of
 from gsum_assets.gae.levels import levels
 from gsum_assets.gae.prompts import PROMPTS
@@ -159,6 +160,7 @@ METHOD = Method(
             (*TEXTS, *_CLUSTERS, "language_model"),
             pool="llm",
             code_version="3",
+            checks={"refined_contexts": [PUBLISHED_CLUSTERS_PART]},
         ),
     ),
     settings=GaeSettings,

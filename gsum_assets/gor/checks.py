@@ -1,7 +1,5 @@
 """Checks of record graphs and of the networks trained on them."""
 
-from collections.abc import Mapping, Sequence
-
 import pyarrow as pa
 
 from gsum_assets.pipeline.check import Check
@@ -55,22 +53,16 @@ def training_helps(ranks: pa.Table) -> Finding:
     return Finding(examined, problem, 1, [offender | found._asdict()])
 
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "gor.training_log": [
-        Check(
-            "loss_falls",
-            "Losses are finite, and the last epoch's loss is below the first's.",
-            lambda partition: loss_falls(partition.rows()),
-            warns=True,
-        )
-    ],
-    "gor.source_ranks": [
-        Check(
-            "training_helps",
-            "On documents not learnt from, the trained network ranks a question's source among "
-            "the chunks higher than dense retrieval does.",
-            lambda partition: training_helps(partition.rows()),
-            warns=True,
-        )
-    ],
-}
+LOSS_FALLS = Check(
+    "loss_falls",
+    "Losses are finite, and the last epoch's loss is below the first's.",
+    lambda partition: loss_falls(partition.rows()),
+    warns=True,
+)
+TRAINING_HELPS = Check(
+    "training_helps",
+    "On documents not learnt from, the trained network ranks a question's source among the chunks "
+    "higher than dense retrieval does.",
+    lambda partition: training_helps(partition.rows()),
+    warns=True,
+)

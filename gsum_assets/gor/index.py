@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.gor.checks import LOSS_FALLS, TRAINING_HELPS
 from gsum_assets.gor.graphs import RecordGraph, record_graphs, training_graphs
 from gsum_assets.gor.infer import infer, load_encoder
 from gsum_assets.gor.learn import (
@@ -23,7 +24,7 @@ from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
 from gsum_assets.gor.variants import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, training_settings
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.method import Inputs, Step
+from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Picture, Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
@@ -245,6 +246,7 @@ INDEX = (
         ("chunks", "corpus_settings", "language_model"),
         pool="llm",
         code_version="3",
+        work="simulation",
     ),
     Step(
         _historical_responses,
@@ -258,6 +260,7 @@ INDEX = (
         ),
         pool="llm",
         code_version="2",
+        work="simulation",
     ),
     Step(
         _record_graph,
@@ -290,6 +293,8 @@ INDEX = (
             "queries",
             "query_embeddings",
         ),  # new documents do not retrain the model
+        checks={"training_log": [LOSS_FALLS]},
+        retraining=Retraining("retrain_models", "retrain_weekly"),
     ),
     Step(
         _node_embeddings,
@@ -308,5 +313,6 @@ INDEX = (
         },
         ("model", "node_embeddings", *_RECORDS, "corpus_settings"),
         code_version="2",
+        checks={"source_ranks": [TRAINING_HELPS]},
     ),
 )

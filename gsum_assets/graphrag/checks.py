@@ -1,6 +1,5 @@
 """Checks of extraction, and of the graph merged from mentions, in SQL."""
 
-from collections.abc import Mapping, Sequence
 from textwrap import shorten
 
 import pyarrow as pa
@@ -10,7 +9,6 @@ from gsum_assets.graphrag.name_groups import SENSES
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.columns import check
 from gsum_assets.pipeline.finding import Finding, count, found
-from gsum_assets.pipeline.rules import as_check
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.table import Rule, lacks
 
@@ -66,7 +64,7 @@ _MERGED = """
     SELECT name_key, entity_id, rule, evidence_chunk_ids FROM "graphrag.aliases"
     WHERE rule <> 'own'
 """
-_NAMES_RESOLVE = check(
+NAMES_RESOLVE = check(
     "names_resolve",
     "Every mentioned name has an entity; each entity has one own name, and others with "
     "evidence in existing chunks.",
@@ -99,7 +97,7 @@ _SAID = f"""
     JOIN "graphrag.aliases" a ON a.name_key = alias
 """
 _LISTED = 'SELECT entity_id, name, unnest(chunk_ids) AS chunk_id FROM "graphrag.entities"'
-_STAND_FOR_MENTIONS = check(
+STAND_FOR_MENTIONS = check(
     "stand_for_mentions",
     "An entity lists the chunks that mention it, and has a description if one of them describes "
     "it.",
@@ -137,7 +135,7 @@ _MENTIONED = f"""
         JOIN "graphrag.aliases" t ON t.name_key = target
     ) WHERE source_id <> target_id
 """  # two names of one entity are not related
-_JOIN_ENTITIES = check(
+JOIN_ENTITIES = check(
     "join_entities",
     "Each joins two entities, and its weight is its number of mentions; an entity's degree is the "
     "number of its relationships.",
@@ -178,7 +176,7 @@ _JOIN_ENTITIES = check(
 )
 
 _MEMBERS = 'SELECT community_id, unnest(entity_ids) AS entity_id FROM "graphrag.communities"'
-_COVER_ENTITIES = check(
+COVER_ENTITIES = check(
     "cover_entities",
     "Each level has every entity once; the children of a community have its entities; a "
     "community lists the relationships with both ends in it.",
@@ -256,7 +254,7 @@ _SUPPORTED = f"""
     FROM ({_CITED}) JOIN ({_ABOUT}) USING (community_id, position)
     SEMI JOIN ({_LISTED}) USING (entity_id, chunk_id)
 """
-_CITE_WHAT_SUPPORTS = check(
+CITE_WHAT_SUPPORTS = check(
     "cite_what_supports",
     "Each finding cites existing chunks, each of which mentions one of its entities, and each of "
     "its entities is mentioned by one of them.",
@@ -283,7 +281,7 @@ _EMBEDDED = """
     SELECT 'entity' AS kind, entity_id AS item_id FROM "graphrag.entities"
     UNION ALL SELECT 'report', community_id FROM "graphrag.community_reports"
 """
-_FINITE = check(
+FINITE = check(
     "finite",
     "Each entity and each report has one vector, finite and of unit length.",
     "vector",
@@ -301,29 +299,17 @@ _FINITE = check(
     shown="kind, item_id",
 )
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "graphrag.extractions": [
-        Check(
-            "no_malformed_replies",
-            "No chunk got a malformed reply.",
-            lambda partition: no_malformed_replies(partition.rows(), partition.corpus),
-            warns=True,
-        )
-    ],
-    "graphrag.entity_mentions": [
-        Check(
-            "names_in_text",
-            "At least half of the names found by a model occur in their chunks.",
-            lambda partition: names_in_text(
-                partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
-            ),
-            warns=True,
-        )
-    ],
-    "graphrag.aliases": [as_check(_NAMES_RESOLVE)],
-    "graphrag.entities": [as_check(_STAND_FOR_MENTIONS)],
-    "graphrag.relationships": [as_check(_JOIN_ENTITIES)],
-    "graphrag.communities": [as_check(_COVER_ENTITIES)],
-    "graphrag.findings": [as_check(_CITE_WHAT_SUPPORTS)],
-    "graphrag.embeddings": [as_check(_FINITE)],
-}
+NO_MALFORMED_REPLIES = Check(
+    "no_malformed_replies",
+    "No chunk got a malformed reply.",
+    lambda partition: no_malformed_replies(partition.rows(), partition.corpus),
+    warns=True,
+)
+NAMES_IN_TEXT = Check(
+    "names_in_text",
+    "At least half of the names found by a model occur in their chunks.",
+    lambda partition: names_in_text(
+        partition.rows(columns=["chunk_id", "document_id", "name", "is_verbatim", "model"])
+    ),
+    warns=True,
+)

@@ -7,7 +7,7 @@ claims are titles of entities, titles of communities are unique, and types are i
 """
 
 from gsum_assets.graphrag.name_groups import SENSES
-from gsum_resources.store.catalogue import View
+from gsum_resources.store.table import View
 
 _ENTITIES = """
 SELECT corpus, entity_id AS id,

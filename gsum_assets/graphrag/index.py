@@ -8,6 +8,16 @@ import pyarrow as pa
 from gsum_assets.corpus.names import names_skipped
 from gsum_assets.evaluation.budget import CountTokens, counter_for
 from gsum_assets.graphrag.aliases import resolve
+from gsum_assets.graphrag.checks import (
+    CITE_WHAT_SUPPORTS,
+    COVER_ENTITIES,
+    FINITE,
+    JOIN_ENTITIES,
+    NAMES_IN_TEXT,
+    NAMES_RESOLVE,
+    NO_MALFORMED_REPLIES,
+    STAND_FOR_MENTIONS,
+)
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.elements import elements_of, entity_text
@@ -147,6 +157,8 @@ INDEX = (
         ("chunks", "source_graph", *_WRITING_INPUTS),
         pool="llm",
         code_version="4",
+        work="extraction",
+        checks={"extractions": [NO_MALFORMED_REPLIES], "entity_mentions": [NAMES_IN_TEXT]},
     ),
     Step(
         _aliases,
@@ -156,6 +168,7 @@ INDEX = (
         },
         ("entity_mentions", "chunks", "corpus_settings"),
         code_version="2",
+        checks={"aliases": [NAMES_RESOLVE]},
     ),
     Step(
         _entities,
@@ -163,6 +176,8 @@ INDEX = (
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
         pool="llm",
         code_version="4",
+        work="extraction",
+        checks={"entities": [STAND_FOR_MENTIONS]},
     ),
     Step(
         _relationships,
@@ -170,11 +185,14 @@ INDEX = (
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
         pool="llm",
         code_version="4",
+        work="extraction",
+        checks={"relationships": [JOIN_ENTITIES]},
     ),
     Step(
         _communities,
         {"communities": "By modularity, on several levels; every entity is in one, also alone."},
         ("entities", "relationships", "corpus_settings"),
+        checks={"communities": [COVER_ENTITIES]},
     ),
     Step(
         _reports,
@@ -188,6 +206,8 @@ INDEX = (
         ),
         pool="llm",
         code_version="4",
+        work="reports",
+        checks={"findings": [CITE_WHAT_SUPPORTS]},
     ),
     Step(
         _embeddings,
@@ -197,5 +217,6 @@ INDEX = (
         },
         ("entities", "community_reports", "embedding_model"),
         code_version="2",
+        checks={"embeddings": [FINITE]},
     ),
 )

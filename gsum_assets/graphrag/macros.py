@@ -1,6 +1,6 @@
 """Questions about the entity graph as SQL macros: `from hubs('board')`."""
 
-from gsum_resources.store.catalogue import Macro
+from gsum_resources.store.table import Macro
 
 _DAMPING, _STEPS = 0.85, 30  # 0.85**30 < 0.01 of the mass has not converged
 

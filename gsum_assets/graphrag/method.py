@@ -1,5 +1,7 @@
 """Global and local answers from the index, and two baselines."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from gsum_assets.corpus.chunk import n_word_pieces
@@ -20,6 +22,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
 from gsum_resources.store.arrow import pc
+from gsum_resources.store.table import Macro, View
 
 _INDEX = ("entities", "relationships", "communities", "community_reports", "findings", "embeddings")
 """Arguments of `Index`, in order."""
@@ -109,6 +112,13 @@ def _read(inputs: Inputs) -> Read:
     return Read(rows, held)
 
 
+def _views() -> Sequence[View | Macro]:
+    from gsum_assets.graphrag.compat import VIEWS
+    from gsum_assets.graphrag.macros import MACROS
+
+    return (*VIEWS, *MACROS)
+
+
 METHOD = Method(
     "graphrag",
     tuple(VARIANTS),
@@ -140,5 +150,6 @@ METHOD = Method(
     settings=GraphRagSettings,
     prompts=PROMPTS,
     read=_read,
+    views=_views,
 )
 """Global answers from four levels of communities, local answers, and two baselines."""

@@ -1,14 +1,11 @@
 """Checks of line chunks and pages, of the graph of elements, and of searches over it."""
 
-from collections.abc import Mapping, Sequence
-
 import pyarrow as pa
 
 from gsum_assets.corpus.document_checks import cover_documents
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.columns import ROUNDING, check
 from gsum_assets.pipeline.finding import Finding
-from gsum_assets.pipeline.rules import as_check
 from gsum_resources.store.table import Rule, counts_up
 
 
@@ -18,7 +15,7 @@ def pages_cover(pages: pa.Table, documents: pa.Table) -> Finding:
     return cover_documents(pages, paged, "page", "jerr/pages")
 
 
-_CLOSE_NO_CYCLE = check(
+CLOSE_NO_CYCLE = check(
     "close_no_cycle",
     "Edges join two nodes, follow the topological order, and close no cycle.",
     "edge",
@@ -42,7 +39,7 @@ _STEPS_BACK = """
     SELECT *, cycle_ids[step % len(cycle_ids) + 1] AS next_id
     FROM (SELECT *, unnest(range(2, len(cycle_ids) + 1)) AS step FROM "jerr.left_out_edges")
 """
-_WOULD_CLOSE_CYCLES = check(
+WOULD_CLOSE_CYCLES = check(
     "would_close_cycles",
     "The reported cycle of each consists of itself and edges of the graph.",
     "left-out edge",
@@ -76,7 +73,7 @@ _OF_GRAPH = f"""max_tokens = (
         SELECT max_tokens FROM ({_BEST_PATHS}) JOIN "jerr.edges" USING (source_id, target_id)
     ) GROUP BY max_tokens ORDER BY count(*) DESC, max_tokens LIMIT 1
 )"""
-_VISIT_NODES = check(
+VISIT_NODES = check(
     "visit_nodes",
     "Visited nodes are in the graph, their places count up from 1, mean rewards are 0 "
     "to 1, and the best path follows edges.",
@@ -104,31 +101,21 @@ _VISIT_NODES = check(
 
 _SLICE = ["document_id", "start", "end", "text"]
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "jerr.line_chunks": [
-        Check(
-            "cover_documents",
-            "Line chunks of each size are exact slices of their documents, and contain every "
-            "character that is not blank.",
-            lambda partition: cover_documents(
-                partition.rows(columns=["max_tokens", *_SLICE]),
-                partition.rows("documents", ["document_id", "text"]),
-                "line chunk",
-                "jerr/line_chunks",
-            ),
-        )
-    ],
-    "jerr.pages": [
-        Check(
-            "cover_documents",
-            "Pages are exact slices of their documents, and contain every character that is not "
-            "blank.",
-            lambda partition: pages_cover(
-                partition.rows(columns=_SLICE), partition.rows("documents", ["document_id", "text"])
-            ),
-        )
-    ],
-    "jerr.edges": [as_check(_CLOSE_NO_CYCLE)],
-    "jerr.left_out_edges": [as_check(_WOULD_CLOSE_CYCLES)],
-    "jerr.searches": [as_check(_VISIT_NODES)],
-}
+LINE_CHUNKS_COVER = Check(
+    "cover_documents",
+    "Line chunks of each size are exact slices of their documents, and contain every character "
+    "that is not blank.",
+    lambda partition: cover_documents(
+        partition.rows(columns=["max_tokens", *_SLICE]),
+        partition.rows("documents", ["document_id", "text"]),
+        "line chunk",
+        "jerr/line_chunks",
+    ),
+)
+PAGES_COVER = Check(
+    "cover_documents",
+    "Pages are exact slices of their documents, and contain every character that is not blank.",
+    lambda partition: pages_cover(
+        partition.rows(columns=_SLICE), partition.rows("documents", ["document_id", "text"])
+    ),
+)

@@ -9,6 +9,12 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import chunk_documents, default_tokenizer
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.rows import rows_of
+from gsum_assets.jerr.checks import (
+    CLOSE_NO_CYCLE,
+    LINE_CHUNKS_COVER,
+    PAGES_COVER,
+    WOULD_CLOSE_CYCLES,
+)
 from gsum_assets.jerr.extract import extract
 from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
@@ -142,6 +148,7 @@ INDEX = (
         ("documents", "corpus_settings"),
         pool=None,
         code_version="2",
+        checks={"line_chunks": [LINE_CHUNKS_COVER]},
     ),
     Step(
         partial(_by_model, synopses, "line_chunks", ("synopses",)),
@@ -152,6 +159,7 @@ INDEX = (
         ("line_chunks", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
+        work="extraction",
     ),
     Step(
         partial(_by_model, extract, "synopses", _EXTRACTED),
@@ -159,19 +167,27 @@ INDEX = (
         ("synopses", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
+        work="extraction",
     ),
     Step(
         _merges,
         {"merges": "Equal and nearly equal elements are merged, in this table only."},
         ("elements", "corpus_settings"),
     ),
-    Step(_graph, _GRAPH, _GRAPH_READS),
+    Step(
+        _graph,
+        _GRAPH,
+        _GRAPH_READS,
+        checks={"edges": [CLOSE_NO_CYCLE], "left_out_edges": [WOULD_CLOSE_CYCLES]},
+    ),
     Step(
         _pages,
         {"pages": "With its gist, which is read first; empty for other methods."},
         ("documents", "corpus_settings", "language_model"),
         pool="llm",
         code_version="2",
+        work="extraction",
+        checks={"pages": [PAGES_COVER]},
     ),
 )
 """Steps from line chunks to the graph, partitioned by document where possible."""

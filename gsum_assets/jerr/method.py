@@ -6,6 +6,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.evaluation.reading import chunks_within
+from gsum_assets.jerr.checks import VISIT_NODES
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
 from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.index import INDEX
@@ -222,6 +223,7 @@ METHOD = Method(
             ("nodes", "edges", "line_chunks"),
             "llm",
             code_version="2",
+            checks={"searches": [VISIT_NODES]},
         ),
         Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="3"),
         Step(

@@ -1,6 +1,6 @@
 """Checks of passage graphs, their candidates and context scores."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -217,50 +217,42 @@ def near_exact(recall: float | None, n_candidates: int) -> Finding:
     return Finding(examined, problem, missing, [{"recall": recall}])
 
 
-CHECKS: Mapping[str, Sequence[Check]] = {
-    "lightpal.candidates": [
-        Check(
-            "are_passages",
-            "Both passages are in the corpus and differ, and all passages of a level have equally "
-            "many candidates.",
-            lambda partition: are_passages(
-                partition.rows(columns=[*_LISTS, "passage_number"]),
-                partition.rows("chunks", ["chunk_id", "document_id"]),
-            ),
-        ),
-        Check(
-            "near_exact",
-            f"Neighbours are exact, or their measured recall is {LEAST_RECALL} at least.",
-            lambda partition: near_exact(
-                read_recall(partition.store, partition.corpus),
-                _n_values(partition.footers.values(), "candidates.list.element"),
-            ),
-            warns=True,
-        ),
-    ],
-    "lightpal.context_scores": [
-        Check(
-            "all_scored",
-            "Every candidate has a context score.",
-            lambda partition: all_scored(_scores(partition), partition.corpus),
-            warns=True,
-        ),
-        Check(
-            "finite",
-            "Each candidate has a score or null, and every score is finite.",
-            lambda partition: finite(_scores(partition)),
-        ),
-    ],
-    "lightpal.passage_edges": [
-        Check(
-            "join_candidates",
-            "Each edge leads from a passage to one of its candidates, within one document in scope "
-            "'document', and has a weight.",
-            lambda partition: join_candidates(
-                partition.rows(columns=[*_SOURCE, "targets", "weights"], as_dictionaries=_SOURCE),
-                partition.rows("lightpal.candidates", _LISTS),
-                partition.rows("chunks", ["chunk_id", "document_id"]),
-            ),
-        )
-    ],
-}
+ARE_PASSAGES = Check(
+    "are_passages",
+    "Both passages are in the corpus and differ, and all passages of a level have equally many "
+    "candidates.",
+    lambda partition: are_passages(
+        partition.rows(columns=[*_LISTS, "passage_number"]),
+        partition.rows("chunks", ["chunk_id", "document_id"]),
+    ),
+)
+NEAR_EXACT = Check(
+    "near_exact",
+    f"Neighbours are exact, or their measured recall is {LEAST_RECALL} at least.",
+    lambda partition: near_exact(
+        read_recall(partition.store, partition.corpus),
+        _n_values(partition.footers.values(), "candidates.list.element"),
+    ),
+    warns=True,
+)
+ALL_SCORED = Check(
+    "all_scored",
+    "Every candidate has a context score.",
+    lambda partition: all_scored(_scores(partition), partition.corpus),
+    warns=True,
+)
+FINITE = Check(
+    "finite",
+    "Each candidate has a score or null, and every score is finite.",
+    lambda partition: finite(_scores(partition)),
+)
+JOIN_CANDIDATES = Check(
+    "join_candidates",
+    "Each edge leads from a passage to one of its candidates, within one document in scope "
+    "'document', and has a weight.",
+    lambda partition: join_candidates(
+        partition.rows(columns=[*_SOURCE, "targets", "weights"], as_dictionaries=_SOURCE),
+        partition.rows("lightpal.candidates", _LISTS),
+        partition.rows("chunks", ["chunk_id", "document_id"]),
+    ),
+)

@@ -2,6 +2,13 @@
 
 from gsum_assets.graphs.approximate import approximation, recall
 from gsum_assets.lightpal.candidates import compared, rows_of
+from gsum_assets.lightpal.checks import (
+    ALL_SCORED,
+    ARE_PASSAGES,
+    FINITE,
+    JOIN_CANDIDATES,
+    NEAR_EXACT,
+)
 from gsum_assets.lightpal.context_scores import scores_of
 from gsum_assets.lightpal.earlier import basis_of, carried_lists
 from gsum_assets.lightpal.earlier_edges import earlier_edges, edges_basis, hashes_of_lists
@@ -124,6 +131,7 @@ INDEX = (
         },
         (*PASSAGES, "corpus_settings"),
         code_version="2",
+        checks={"candidates": [ARE_PASSAGES, NEAR_EXACT]},
     ),
     Step(
         _context_scores,
@@ -133,6 +141,7 @@ INDEX = (
         },
         (*_TEXTS, "candidates", "passage_scorer"),
         pool="llm",
+        checks={"context_scores": [ALL_SCORED, FINITE]},
     ),
     Step(
         _passage_edges,
@@ -141,6 +150,7 @@ INDEX = (
             "from a question's initial passages."
         },
         (*_TEXTS, "candidates", "context_scores", "corpus_settings"),
+        checks={"passage_edges": [JOIN_CANDIDATES]},
     ),
     Step(
         _walk_trust,

@@ -6,6 +6,7 @@ from gsum_assets.lightpal.index import EDGE, INDEX, PASSAGES
 from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
 from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
+from gsum_assets.lightpal.views import VIEWS
 from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
@@ -57,4 +58,5 @@ METHOD = Method(
     default=(PASSAGE_WALK,),
     settings=LightpalSettings,
     k="lightpal.contexts.k",
+    views=lambda: VIEWS,
 )

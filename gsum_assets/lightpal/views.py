@@ -1,6 +1,6 @@
 """Views with a row for each passage that a row of LightPAL's tables lists, with its id."""
 
-from gsum_resources.store.catalogue import View
+from gsum_resources.store.table import View
 
 _PAIRS = """
 WITH pairs AS (

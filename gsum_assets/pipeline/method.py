@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Mapping, MutableMapping, Seque
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel
 
+from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.embed import embed_questions
 from gsum_assets.pipeline.prompts import Prompts, prompts_of
 from gsum_assets.pipeline.result import Result
@@ -26,7 +27,7 @@ from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore, Partition
-from gsum_resources.store.table import Table
+from gsum_resources.store.table import Macro, Table, TableCheck, View
 
 MODELS = ("language_model", "judge_model", "embedding_model", "passage_scorer")
 SETTINGS = "corpus_settings"
@@ -35,6 +36,9 @@ CONTEXTS = {
     "contexts": "All passages that the answer may use, in the order in which the model reads them."
 }
 _FOR_QUESTIONS = ("queries", SETTINGS)  # every question step may read these
+
+Work = Literal["answers", "extraction", "reports", "simulation"]
+"""Kinds of work that may have a language model of their own: `[models.*]` in `gsum.toml`."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,13 @@ class Inputs:
         return replace(self, tables={**self.tables, **added})
 
 
+class Retraining(NamedTuple):
+    """Names of the job and the schedule that train a network again."""
+
+    job: str
+    schedule: str
+
+
 @dataclass(frozen=True)
 class Step:
     """A computation of one or more tables that have the same partitions.
@@ -190,8 +201,19 @@ class Step:
     pool : pool that limits how many such steps run at once; None: no limit.
     code_version : must change when the same inputs give another result.
     untracked : those of `reads` whose changes do not make the result out of date.
+    optional : those of `reads` that it takes as they are, also without rows: it does not wait for
+        them, and their changes do not make the result out of date.
     dictionaries : text columns to read dictionary-encoded, by table.
     apart : whether each table can be requested alone in the UI, though all are computed.
+    work : kind of work that its language model does.
+    unites : whether it takes what exists of all methods, and does not wait for those that failed.
+    retraining : what trains its network again, since new documents do not make it out of date;
+        None: it trains none.
+    results : those of its tables that are late when they could not be updated for a day.
+    headline : returns the main figure of a corpus from its rows of the first table, one line for
+        the table's page in the UI; None: there is none.
+    checks : checks of its tables, by name, besides those of every table and those that the table
+        declares.
     """
 
     make: Callable[[Inputs], pa.Table | Result]
@@ -200,8 +222,15 @@ class Step:
     pool: str | None = "compute"
     code_version: str = "1"
     untracked: Collection[str] = ()
+    optional: Collection[str] = ()
     dictionaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
     apart: bool = False
+    work: Work = "answers"
+    unites: bool = False
+    retraining: Retraining | None = None
+    results: Collection[str] = ()
+    headline: Callable[[pa.Table], str] | None = None
+    checks: Mapping[str, Sequence[Check | TableCheck]] = field(default_factory=dict)
 
     @property
     def table(self) -> str:
@@ -254,6 +283,7 @@ class Method:
     supported_questions : selects the questions that a variant can answer; None: all. An upper
         bound that reads the marked evidence has no answer where none is marked.
     read : returns the texts that answers are based on; None: rows of `answered_from`.
+    views : returns views and macros over its tables in the DuckDB file.
     """
 
     name: str
@@ -269,11 +299,13 @@ class Method:
     weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
+    views: Callable[[], Sequence[View | Macro]] = tuple
 
     def path(self, table: str) -> list[str]:
         """Return the asset path of a table by the name that the method's steps use for it."""
         own_path = [self.name, table]
-        return own_path if table in RESULT_TABLES or ".".join(own_path) in TABLES else [table]
+        is_own = table in RESULT_TABLES or ".".join(own_path) in TABLES
+        return own_path if is_own else table.split("/")
 
     def table(self, name: str) -> Table:
         """Return a table by the name that the method's steps use for it."""

@@ -25,7 +25,20 @@ from gsum_assets.registry.families import FAMILIES
 from gsum_resources.engine.garbage import collected_rarely
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import Partition
+from gsum_resources.store.partition import StoreError
+from gsum_resources.store.step_store import StepStore, undeclared
 from gsum_resources.store.table import Table
+
+
+class _OnlyDeclared(dict[str, Any]):
+    """What a step reads, by name; any other name is an error that says what to declare."""
+
+    def __init__(self, step: str, read: Mapping[str, Any]) -> None:
+        super().__init__(read)
+        self._step = step
+
+    def __missing__(self, name: str) -> Any:
+        raise StoreError(undeclared(self._step, name))
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,12 @@ class Declared:
         return "/".join(self.path(self.step.table))
 
     @property
+    def tables(self) -> frozenset[str]:
+        """Names of the tables that it reads or writes."""
+        read = (name for name in self.reads if name not in (*MODELS, SETTINGS))
+        return frozenset(self.table(name).name for name in (*read, *self.step.writes))
+
+    @property
     def level(self) -> tuple[str, ...]:
         """Partition dimensions of the tables that it writes."""
         return self.table(self.step.table).dimensions
@@ -87,11 +106,14 @@ class Declared:
         def n_buckets(corpus: str) -> int:
             return Buckets(around.store).of(corpus) if around.store else N_BUCKETS
 
+        store = StepStore(around.store, self.name, self.tables) if around.store else None
+
         def inputs_of(corpus: str, tables: Mapping[str, Any], buckets: Sequence[str]) -> Inputs:
             return replace(
                 around,
-                tables=tables,
+                tables=_OnlyDeclared(self.name, {name: tables[name] for name in self.reads}),
                 corpus=corpus,
+                store=store,
                 variant=partitions[0].method or "",
                 step=self.name,
                 code_version=self.step.code_version,
@@ -102,7 +124,7 @@ class Declared:
         if self.level != DOCUMENT_LEVEL:
             yield inputs_of(partitions[0].corpus, read, ())
             return
-        tables = {n: table for n, table in read.items() if n not in (*MODELS, SETTINGS)}
+        tables = {n: read[n] for n in self.reads if n not in (*MODELS, SETTINGS)}
         split = {
             n: cache(lambda table=table: dict(by_corpus(table.get())))
             for n, table in tables.items()
@@ -163,3 +185,21 @@ EVALUATION_STEPS = [
     _as_named(step, "evaluation")
     for step in (GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES))
 ]
+STEPS: Sequence[Declared] = (
+    *CORPUS_STEPS,
+    *EVALUATION_STEPS,
+    *(declared for method in FAMILIES for declared in of_method(method)),
+)
+"""All steps."""
+
+STEP_OF: Mapping[str, Step] = {
+    "/".join(declared.path(table)): declared.step
+    for declared in STEPS
+    for table in declared.step.writes
+}
+"""The step that writes each asset, `gor/record_edges`."""
+
+
+def work_of(asset: str) -> str:
+    """Return the kind of work that the language model of an asset's step does."""
+    return STEP_OF[asset].work if asset in STEP_OF else "answers"

@@ -1,15 +1,23 @@
-"""All methods and all prompts. `registered.py` lists the folders of methods."""
+"""All methods, prompts and views. `registered.py` lists the folders of methods."""
 
 from importlib import import_module
 
+from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation import prompts as answers
 from gsum_assets.evaluation import question_prompts as questions
 from gsum_assets.evaluation.judges import prompts as judges
 from gsum_assets.pipeline.method import Method
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.macros import analysis
+from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_resources.store.table import Macro, View
 
 FAMILIES: tuple[Method, ...] = tuple(import_module(f"{name}.method").METHOD for name in FOLDERS)
+
+METHODS = Methods(FAMILIES, without_questions=(DEFAULT_METHOD,))
+"""All methods by name."""
 
 PROMPTS: dict[str, Prompts] = {
     "answers": answers.PROMPTS,
@@ -20,6 +28,7 @@ PROMPTS: dict[str, Prompts] = {
 """All prompts, by family: of answers, judges, questions and methods."""
 
 
-def method_of(variant: str) -> Method | None:
-    """Return the method that has this variant, or None."""
-    return next((method for method in FAMILIES if variant in method.variants), None)
+def views() -> tuple[View | Macro, ...]:
+    """Return all views and macros of the DuckDB file besides a view for each table."""
+    of_methods = (view for method in FAMILIES for view in method.views())
+    return (*analysis(TABLES.values()), *of_methods)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from gsum_resources.store.catalogue import Macro, View
-from gsum_resources.store.table import Table
+from gsum_resources.store.table import Macro, Table, View
 
 _CORPORA = """
 WITH of_documents AS (
@@ -166,7 +165,7 @@ def _person(tables: Iterable[Table]) -> str:
     return "\nUNION ALL\n".join(parts())
 
 
-def questions(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
+def analysis(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
     """Return the views and macros over all tables."""
     return (
         View("corpora", "corpus", _CORPORA, _CORPORA_COLUMNS),

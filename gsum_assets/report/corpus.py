@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gsum_assets.evaluation.costs import is_of_index, spent_by_asset
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 
 _IN_THE_FOLDER = ("documents", "rejected_documents")
@@ -18,7 +18,6 @@ _LATER_TABLES = (
     "win_rates",
     "generated_questions",
 )
-_LEDGERS = ("llm_calls", "embedding_calls")
 
 
 class IndexTable(NamedTuple):
@@ -66,11 +65,11 @@ def read_corpus(store: ParquetStore, corpus: str) -> Corpus:
     columns = ["file", "reason"]
     table = TABLES["rejected_documents"]
     rejected, _ = store.read(table, store.partitions(table, corpus), columns)
-    ledgers = (read_appended(store, TABLES[name], corpus) for name in _LEDGERS)
+    ledgers = (read_appended(store, TABLES[name], corpus) for name in APPENDED)
     index = []
     for name, table in TABLES.items():
         is_index = is_of_index(table) and not name.startswith("source_")
-        if is_index and name not in (*_IN_THE_FOLDER, *_LATER_TABLES, *_LEDGERS):
+        if is_index and name not in (*_IN_THE_FOLDER, *_LATER_TABLES, *APPENDED):
             n = store.count(table, corpus)
             index += [IndexTable(name, table.row, n)] if n else []
     return Corpus(

@@ -9,7 +9,6 @@ from pathlib import Path
 import dagster as dg
 
 from gsum_assets.automation.processes import described
-from gsum_assets.automation.retrain import MODEL_KEYS
 from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import FORMATS
 from gsum_assets.corpus.find import find_corpus
@@ -22,7 +21,8 @@ from gsum_assets.definitions import Pipeline
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
-from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.declared import STEPS
 from gsum_assets.runner.execute import OnStart, RunResult
 from gsum_assets.runner.report import OnStep, RunReport
 from gsum_assets.runner.run import refresh
@@ -33,7 +33,7 @@ from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
 
 _WAIT_S = 2.0
-_MODELS = [table_of(key.path) for key in MODEL_KEYS]
+_MODELS = [step.table(step.step.table) for step in STEPS if step.step.retraining]
 
 
 @dataclass

@@ -21,9 +21,7 @@ from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.pipeline.work import work_of
-from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
-from gsum_assets.registry.families import FAMILIES
+from gsum_assets.registry.declared import STEPS, Declared, work_of
 from gsum_assets.runner.plan_lines import (
     ENOUGH,
     Line,
@@ -45,11 +43,10 @@ from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.state.database import MEMORY
 from gsum_resources.state.layered import store_over
-from gsum_resources.store.appended import read_appended
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.lineage import feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 
-_LEDGERS = ("llm_calls", "embedding_calls")
 _QUESTIONS = dg.AssetKey("queries")
 _JUDGE = dg.AssetKey("judge_model")
 _WITHOUT_BERTSCORE = {"scores": {"bertscore": False}}  # calls no language model, so a plan skips it
@@ -121,7 +118,7 @@ def plan(
     if not has_state and not store.fs.exists(store.root):
         store = ParquetStore(home.warehouse, MEMORY)  # reading a new home creates no database
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
-    with store_over(store, _LEDGERS) as above:
+    with store_over(store, APPENDED) as above:
         stubs = stub_models(models, above)
         pipeline = pipeline_for(home, stubs, with_checks=False, store=above)
         earlier = Requests(store).of(corpus)
@@ -160,10 +157,7 @@ class _DryRun:
         observe.graph(warehouse, corpus)
         graph = self.pipeline.definitions.resolve_asset_graph()
         leading = _leading_to_models(graph)
-        of_methods = [declared for method in FAMILIES for declared in of_method(method)]
-        steps = {
-            declared.name: declared for declared in (*CORPUS_STEPS, *EVALUATION_STEPS, *of_methods)
-        }
+        steps = {declared.name: declared for declared in STEPS}
         ordered = [key.to_user_string() for key in graph.toposorted_asset_keys if key in leading]
         snapshot = self._snapshot()
         left = snapshot.left(corpus)
@@ -233,6 +227,8 @@ class _DryRun:
         for name in declared.reads:
             if name in MODELS:
                 read[name] = models.model(step, declared.name, name, self.corpus, _log.debug)
+            elif name in declared.step.optional:
+                read[name] = warehouse.as_it_is(declared.table(name), [self.corpus])
             elif name == SETTINGS:
                 read[name] = SettingsReader(self.pipeline.section, warehouse.reads, step)
             else:

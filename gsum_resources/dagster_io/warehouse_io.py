@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from gsum_resources.dagster_io.table_metadata import Headline, head, of_all_corpora, of_file
 from gsum_resources.settings.home import Home
+from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.catalogue import View, build_catalogue
 from gsum_resources.store.lazy import Lazy, lazy_rows
 from gsum_resources.store.lineage import Lineage, LineageError, Reads, Step, code_version_of
@@ -151,6 +152,15 @@ class WarehouseIO(dg.IOManager):
                 self.reads.table(step, table, hashes, family)
 
         return lazy_rows(self.store, table, partitions, as_dictionaries, note)
+
+    def as_it_is(self, table: Table, corpora: Collection[str]) -> Lazy:
+        """Return all rows of a table for some corpora, which are not recorded as an input."""
+        if table.name in APPENDED:
+            return Lazy(
+                lambda: pa.concat_tables(read_appended(self.store, table, c) for c in corpora)
+            )
+        partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
+        return lazy_rows(self.store, table, partitions)
 
     def _of_corpora(
         self, step: Step, table: Table, corpora: Collection[str], as_dictionaries: Sequence[str]

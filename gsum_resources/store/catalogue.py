@@ -10,7 +10,7 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from fsspec.utils import glob_translate
 
+from gsum_resources.store.appended import APPENDED
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import FILE_NAME, FOOTER_KEY, ParquetStore
-from gsum_resources.store.table import Table
+from gsum_resources.store.table import Macro, Table, View
 
 _CODE_VERSION = (
     "4"  # raise it with every change of a view's SQL, so that existing files are rebuilt
@@ -35,45 +36,6 @@ _DIMENSIONS = {
     "method": "name of the method",
 }
 _DECLARED = {"declared": "hash of the declarations of all views"}
-_APPENDED = frozenset({"llm_calls", "embedding_calls"})  # written as many small files per partition
-
-
-@dataclass(frozen=True)
-class View:
-    """A view over tables, or over views that are defined before it.
-
-    Attributes
-    ----------
-    name : name in SQL, for example `graphrag_compat.entities`.
-    row : completes the sentence "One row per …".
-    select : SQL query of the view.
-    columns : comments on its columns, by name; others have the comment of a column of the same
-        name in a table that the query names.
-    """
-
-    name: str
-    row: str
-    select: str
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Macro:
-    """A query with arguments over tables and views: `from hubs('board')`.
-
-    Attributes
-    ----------
-    name : name in SQL.
-    arguments : names of its arguments, with defaults in SQL: `("of_corpus", "days := 1")`. A name
-        must not be that of a column that the query reads: DuckDB would take the argument.
-    row : completes the sentence "One row per …".
-    select : SQL query, in which arguments stand by their names.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    row: str
-    select: str
 
 
 _PROVENANCE = View(
@@ -209,7 +171,7 @@ def _define_views(
     filled = []
     for table in tables:
         has_files = table.name in seen
-        if has_files and table.name not in _APPENDED:
+        if has_files and table.name not in APPENDED:
             filled.append(_pattern(store, table))
         if known.get(table.name) == has_files:
             continue
@@ -374,7 +336,7 @@ def _comments(table: Table) -> dict[str, str]:
 
 def _pattern(store: ParquetStore, table: Table) -> str:
     levels = "/".join(f"{name}=*" for name in table.dimensions)
-    file = "*.parquet" if table.name in _APPENDED else FILE_NAME
+    file = "*.parquet" if table.name in APPENDED else FILE_NAME
     return f"{store.root}/{table.name}/{levels}/{file}"
 
 

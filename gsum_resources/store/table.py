@@ -1,6 +1,7 @@
 """Declaration of a table: named, typed, documented columns and its partition dimensions."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -142,3 +143,41 @@ class Table:
         """Return an empty table with the full schema."""
         # `Schema.empty_table` would import pandas, which the definitions do not need
         return pa.table([pa.nulls(0, column.type) for column in self.columns], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class View:
+    """A view over tables, or over views that are defined before it.
+
+    Attributes
+    ----------
+    name : name in SQL, for example `graphrag_compat.entities`.
+    row : completes the sentence "One row per …".
+    select : SQL query of the view.
+    columns : comments on its columns, by name; others have the comment of a column of the same
+        name in a table that the query names.
+    """
+
+    name: str
+    row: str
+    select: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A query with arguments over tables and views: `from hubs('board')`.
+
+    Attributes
+    ----------
+    name : name in SQL.
+    arguments : names of its arguments, with defaults in SQL: `("of_corpus", "days := 1")`. A name
+        must not be that of a column that the query reads: DuckDB would take the argument.
+    row : completes the sentence "One row per …".
+    select : SQL query, in which arguments stand by their names.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    row: str
+    select: str

@@ -77,7 +77,7 @@ class SmallTables:
             (name.removeprefix(f"{self.family}."), check.name)
             for name, table in TABLES.items()
             if name.startswith(f"{self.family}.")
-            for check in (*table.checks, *CHECKS.get(name, ()))
+            for check in (*table.checks, *CHECKS.get(name.replace(".", "/"), ()))
         }
         assert registered == set(self.checks.values())
 

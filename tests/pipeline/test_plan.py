@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.automation.corpora import Methods
 from gsum_assets.cli.main import main
-from gsum_assets.definitions import METHODS, pipeline_for
-from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.plan import Plan, plan
 from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
@@ -224,16 +222,6 @@ def test_without_questions_only_the_index_is_planned(house: House, tmp_path: Pat
     assert found.n_questions == 0
     assert found.total("query").n == 0
     assert found.total("index").n > 0
-
-
-def test_family_name_stands_for_its_variants(house: House) -> None:
-    methods = Methods(["a", "b", "gor"], ["a"], {"letters": ["a", "b"], "gor": ["gor", "x"]})
-    root = house.home.corpora
-    assert methods.wanted(root, CORPUS, ["letters"]) == ["a", "b"]
-    assert methods.wanted(root, CORPUS, ["gor"]) == ["gor"]
-    assert "bm25" in METHODS.wanted(root, CORPUS, ["retrieval"])
-    with pytest.raises(CorpusError, match="unknown method 'words'"):
-        methods.wanted(root, CORPUS, ["words"])
 
 
 def test_plan_of_a_new_home_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

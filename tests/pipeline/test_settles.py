@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.pipeline.work import work_of
-from gsum_assets.registry.declared import CORPUS_STEPS, EVALUATION_STEPS, Declared, of_method
-from gsum_assets.registry.families import FAMILIES
 from gsum_assets.runner.plan import plan
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
@@ -37,11 +34,6 @@ max_questions = 1
 """
 
 
-DECLARED = [
-    *CORPUS_STEPS,
-    *EVALUATION_STEPS,
-    *(declared for method in FAMILIES for declared in of_method(method)),
-]
 _MARK = re.compile(r"^<\w+-([0-9a-f]{8})>", re.MULTILINE)
 _QUESTIONS = {
     "personas": [{"name": "Teacher", "description": "Reads."}],
@@ -151,10 +143,3 @@ def test_invalid_verdict_is_paid_once_by_each_run(written: House, tmp_path: Path
         house.judge.requests.clear()
         assert house.run().gaps == report.gaps
         assert sorted(str(request) for request in house.judge.requests) == sorted(invalid)
-
-
-@pytest.mark.parametrize("declared", DECLARED, ids=[declared.name for declared in DECLARED])
-def test_tables_of_a_step_have_one_language_model(declared: Declared) -> None:
-    """The model of the step is recorded, and compared with that of the table."""
-    assets = {"/".join(declared.path(name)) for name in declared.step.writes}
-    assert len({work_of(asset) for asset in {declared.name, *assets}}) == 1

@@ -17,9 +17,10 @@ from gsum_assets.corpus import observe
 from gsum_assets.corpus.load import SourceDocument
 from gsum_assets.corpus.rows import rows_of as document_rows
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.views import views
-from gsum_resources.store.catalogue import Macro, build_catalogue
+from gsum_assets.registry.families import views
+from gsum_resources.store.catalogue import build_catalogue
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.table import Macro
 
 EDGES = [("ida", "mill", 3.0), ("ida", "ferry", 1.0), ("ida", "bram", 1.0), ("bram", "mill", 2.0)]
 ARGUMENTS = {

@@ -10,7 +10,8 @@ class JudgesSettings(SettingsTable):
     """Table `[judges]`; every verdict is a call of the judging model, so the default is none."""
 
     methods: list[str] = Field(
-        default_factory=list, description="methods whose answers are judged; empty: none"
+        default_factory=list,
+        description="methods or families whose answers are judged; empty: none",
     )
     pairwise: bool = Field(
         default=True, description="each two methods side by side (GraphRAG, section 3)"
