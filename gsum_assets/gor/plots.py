@@ -122,7 +122,7 @@ def training_curves(log: pa.Table, title: str) -> "Figure":
     ----------
     log : rows of `gor.training_log` of one model, in any order. A term that an ablation leaves out
         (null, or 0 throughout) gets no panel.
-    title : title of the plot, such as corpus and variant.
+    title : title of the plot, such as corpus and method.
     """
     if log.num_rows == 0:
         return empty_figure(f"{title}: no epochs yet")

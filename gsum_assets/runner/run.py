@@ -62,7 +62,7 @@ class RunReport:
     ----------
     not_materialized : assets that were left out because a model is unavailable.
     missing : number of requested partitions that are missing or out of date at the end, by asset.
-    others, n_others : variants that a daemon continues with, and their number of partitions.
+    others, n_others : methods that a daemon continues with, and their number of partitions.
     """
 
     results: list[RunResult] = field(default_factory=list)
@@ -114,8 +114,8 @@ def refresh(
 
     Parameters
     ----------
-    methods : variants to request besides those requested before. "default" stands for those that
-        `corpus.toml` names, or else the defaults of each family; "all" for every variant. None
+    methods : methods to request besides those requested before. "default" stands for those that
+        `corpus.toml` names, or else the defaults of each family; "all" for every method. None
         requests the defaults if nothing was requested for the corpus before, else nothing new.
     on_start, on_end : called before and after each run.
     on_wait : called with a description of the work of other processes that must end first.
@@ -185,13 +185,13 @@ class _Refresh:
         return runs_for(self.pipeline, self.instance, self.lease, self.on_start, self._step)
 
     def bring_up_to_date(self, first: frozenset[str] | None) -> None:
-        """Materialize what these variants need, then what else was requested, unless a daemon does.
+        """Materialize what these methods need, then what else was requested, unless a daemon does.
 
         A restart of PostgreSQL is waited for, and the work continues with what is left.
 
         Parameters
         ----------
-        first : variants to begin with; None: all that were requested, in any order.
+        first : methods to begin with; None: all that were requested, in any order.
 
         Raises
         ------
@@ -229,9 +229,9 @@ class _Refresh:
                 return
         self.report.missing = _counted(self._materialize(None, unite=True))
 
-    def _leave(self, variants: frozenset[str]) -> None:
-        """Report the work on these variants that is left to a daemon."""
-        left = self._snapshot(variants, unite=False).left(self.corpus).values()
+    def _leave(self, methods: frozenset[str]) -> None:
+        """Report the work on these methods that is left to a daemon."""
+        left = self._snapshot(methods, unite=False).left(self.corpus).values()
         named = {partition.method for partitions in left for partition in partitions}
         self.report.others = sorted(method for method in named if method)
         self.report.n_others = sum(map(len, left))
@@ -296,7 +296,7 @@ class _Refresh:
     def _count(self, graph: AssetGraph, snapshot: Snapshot) -> int:
         """Return the number of steps left.
 
-        A step of a method counts once for each variant, a step over documents once for each run.
+        A step counts once for each method, a step over documents once for each run.
         """
         steps: dict[tuple[dg.AssetKey, str | None], set[str | None]] = {}
         for key, partitions in snapshot.left(self.corpus).items():
