@@ -24,7 +24,8 @@ API: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "method": (
         "Steps and methods",
         (
-            "gsum_assets.pipeline.method",
+            "gsum_assets.pipeline.family",
+            "gsum_assets.pipeline.step",
             "gsum_assets.registry.families",
             "gsum_assets.pipeline.columns",
             "gsum_resources.store.table",

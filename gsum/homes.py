@@ -17,7 +17,7 @@ from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
 from gsum_assets.registry.families import FAMILIES, views
-from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.settings.home import Home as Folders
 from gsum_resources.settings.paths import is_remote
 from gsum_resources.store.appended import APPENDED, read_appended
@@ -401,7 +401,7 @@ def _command(table: Table, corpus: str | None, methods: Sequence[str]) -> str:
     """Return the command that makes the rows of a table."""
     family = next((f for f in FAMILIES if table.name.startswith(f"{f.name}.")), None)
     if not methods and family:
-        methods = family.default[:1] or family.variants[:1]
+        methods = family.default[:1] or family.methods[:1]
     if not methods and table.name in RESULT_TABLES:
         methods = [DEFAULT_METHOD]
     wanted = f" --methods {','.join(methods)}" if methods else ""

@@ -22,14 +22,15 @@ from gsum_assets.corpus.queries import Query, as_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
-from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import (
     CORPUS_STEPS,
     EVALUATION_STEPS,
     Declared,
-    of_method,
+    of_family,
     work_of,
 )
 from gsum_resources.llm.ledger import Ledger
@@ -52,8 +53,8 @@ class MemoryTables:
 
     Parameters
     ----------
-    family : the method.
-    variant : the one of its variants that makes the results.
+    family : the family of the method.
+    method : the method that makes the results.
     loaded : the documents.
     questions : with references where there are any.
     settings : as of a `corpus.toml`.
@@ -67,15 +68,15 @@ class MemoryTables:
 
     def __init__(
         self,
-        family: Method,
-        variant: str,
+        family: Family,
+        method: str,
         loaded: Taken,
         questions: Sequence[Query],
         settings: CorpusSettings,
         models: Models,
         progress: Progress,
     ) -> None:
-        self.family, self.variant, self.models = family, variant, models
+        self.family, self.method, self.models = family, method, models
         self._progress = progress
         self.failures: list[str] = []
         self._questions = questions
@@ -84,7 +85,7 @@ class MemoryTables:
         steps += [declared for declared in EVALUATION_STEPS if declared.name in _OF_CORPUS]
         self._makers = {
             declared.table(name).name: declared
-            for declared in (*steps, *of_method(family))
+            for declared in (*steps, *of_family(family))
             for name in declared.step.writes
         }
         self._made: dict[str, pa.Table] = {}
@@ -155,7 +156,7 @@ class MemoryTables:
             for name in self.family.read_by_questions
         }
         tables |= {name: Lazy(partial(self._model, name, asset)) for name in MODELS}
-        return Inputs({**tables, SETTINGS: Sections(self._section)}, CORPUS, self.variant)
+        return Inputs({**tables, SETTINGS: Sections(self._section)}, CORPUS, self.method)
 
     def _queries(self) -> pa.Table:
         generated = as_queries(self.get("generated_questions"))
@@ -188,7 +189,7 @@ class MemoryTables:
     def _partitions(self, declared: Declared) -> list[Partition]:
         if declared.level == DOCUMENT_LEVEL:
             return [Partition(CORPUS, bucket=f"{i:02d}") for i in range(N_BUCKETS)]
-        return [Partition(CORPUS, method=self.variant if declared.level == RESULT else None)]
+        return [Partition(CORPUS, method=self.method if declared.level == RESULT else None)]
 
     def _input(self, declared: Declared, name: str) -> Any:
         if name in MODELS:
@@ -223,7 +224,7 @@ class MemoryTables:
         rows = conform(table, rows, table.name)
         dimensions: dict[str, Callable[[], pa.Array]] = {
             "corpus": lambda: pa.repeat(CORPUS, rows.num_rows),
-            "method": lambda: pa.repeat(self.variant, rows.num_rows),
+            "method": lambda: pa.repeat(self.method, rows.num_rows),
         }
         if table.dimensions == DOCUMENT_LEVEL:
             buckets = [bucket_of(document_id) for document_id in rows["document_id"].to_pylist()]

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.method import Method
+from gsum_assets.pipeline.family import Family
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_resources.messages.suggest import did_you_mean
 
@@ -42,14 +42,14 @@ def methods() -> "pd.DataFrame":
     import pandas as pd
 
     rows = [
-        (variant, family.name, variant in family.default)
+        (method, family.name, method in family.default)
         for family in FAMILIES
-        for variant in family.variants
+        for method in family.methods
     ]
     return pd.DataFrame(rows, columns=["method", "family", "is_default"])
 
 
-def family_named(method: str) -> Method:
+def family_named(method: str) -> Family:
     """Return the family that a method belongs to.
 
     Raises

@@ -17,7 +17,8 @@ from gsum_assets.corpus.queries import Query, queries_in
 from gsum_assets.corpus.records import record_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
 from gsum_assets.pipeline.corpus_settings import checked_settings as checked_corpus_settings
-from gsum_assets.pipeline.method import MODELS, Method
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import MODELS
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import Settings
@@ -35,7 +36,7 @@ _DIMENSIONS = ("corpus", "bucket", "method")  # constant here
 
 
 def run(
-    method: str | Method,
+    method: str | Family,
     texts: "Mapping[str, str] | pd.DataFrame",
     questions: "Sequence[str | Mapping[str, Any]] | pd.DataFrame" = (),
     settings: Mapping[str, Any] | None = None,
@@ -49,8 +50,8 @@ def run(
 
     Parameters
     ----------
-    method : name of a method, see `gsum.methods`; or a `gsum_assets.pipeline.method.Method` of
-        your own, whose first variant is run.
+    method : name of a method, see `gsum.methods`; or a `gsum_assets.pipeline.family.Family` of
+        your own, whose first method is run.
     texts : text by document id; or a frame with the columns `document_id` (or `id`) and `text`,
         and `title` and `cites` where there are any.
     questions : texts; or dicts, or a frame, with `text` and whatever else a line of
@@ -94,8 +95,10 @@ def run(
     >>> result.ask("Was the bridge finished?").text
     'The bridge was never finished.'
     """
-    family = _declared(method) if isinstance(method, Method) else family_named(method)
-    variant = family.variants[0] if isinstance(method, Method) else method
+    if isinstance(method, Family):
+        family, method = _declared(method), method.methods[0]
+    else:
+        family = family_named(method)
     if strangers := sorted(set(models or ()) - set(MODELS)):
         raise unknown("model", strangers[0], MODELS)
     with naming_arguments():
@@ -110,7 +113,7 @@ def run(
         dict(models or {}),
         quick=n_characters <= _QUICK_CHARACTERS,
     )
-    tables = MemoryTables(family, variant, loaded, asked, for_corpus, used, Progress(progress))
+    tables = MemoryTables(family, method, loaded, asked, for_corpus, used, Progress(progress))
     wanted = family.read_by_questions if not asked else ["summaries"]
     names = [family.table(table).name for table in wanted]
     with tables.working(names):
@@ -133,7 +136,7 @@ class Result:
 
     def __init__(self, tables: MemoryTables) -> None:
         self._tables = tables
-        self.method = tables.variant
+        self.method = tables.method
         self.tables = Tables(tables)
 
     @property
@@ -207,7 +210,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
     def __getitem__(self, name: str) -> "pd.DataFrame":
         if name not in self._tables.names:
-            raise unknown(f"table of {self._tables.variant}", name, self._tables.names)
+            raise unknown(f"table of {self._tables.method}", name, self._tables.names)
         rows = self._tables.get(name)
         return frame_of(rows.drop_columns([n for n in _DIMENSIONS if n in rows.column_names]))
 
@@ -224,7 +227,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return f"<gsum tables: {', '.join(self)}>"
 
 
-def _declared(method: Method) -> Method:
+def _declared(method: Family) -> Family:
     """Return a method whose tables are all declared."""
     for name in (name for step in method.index for name in step.writes):
         if f"{method.name}.{name}" not in TABLES:

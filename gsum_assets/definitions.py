@@ -23,7 +23,7 @@ from gsum_assets.dagster_assets.build import asset_of, index_asset_of
 from gsum_assets.dagster_assets.check_assets import checks_of
 from gsum_assets.dagster_assets.corpus_assets import corpus_assets
 from gsum_assets.dagster_assets.model_assets import model_assets
-from gsum_assets.dagster_assets.partitions import partitions_of, variant_key
+from gsum_assets.dagster_assets.partitions import method_key, partitions_of
 from gsum_assets.dagster_assets.presentation import presented
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
@@ -74,11 +74,11 @@ class Pipeline(Workspace):
 
 
 def _trained(store: ParquetStore, declared: Declared) -> list[str]:
-    """Return the partition keys of a step's models; variants that train nothing have no row."""
+    """Return the partition keys of a step's models; methods that train nothing have no row."""
     table = declared.table(declared.step.table)
     footers = store.footers(table, store.stamped(table))
     return [
-        variant_key(partition) if table.dimensions == RESULT else partition.corpus
+        method_key(partition) if table.dimensions == RESULT else partition.corpus
         for partition, footer in footers.items()
         if footer.rows
     ]
@@ -240,7 +240,7 @@ def _presented_assets(buckets_per_run: int) -> list[dg.AssetsDefinition | dg.Sou
 def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
     """Return the materializable assets as nodes for the conditions, with 8 buckets."""
     assets = _presented_assets(buckets_per_run)
-    families = {family.name: frozenset(family.variants) for family in FAMILIES}
+    families = {family.name: frozenset(family.methods) for family in FAMILIES}
     for_questions = _dependent_on_questions(assets)
 
     def node(spec: dg.AssetSpec) -> Node:
@@ -252,7 +252,7 @@ def _nodes(buckets_per_run: int) -> dict[dg.AssetKey, Node]:
             definition=spec.partitions_def,
             partitions=partial(partitions_of, spec.partitions_def),
             parents=frozenset(dep.asset_key for dep in spec.deps),
-            variants=families.get(spec.group_name or ""),
+            methods=families.get(spec.group_name or ""),
             unites=step is not None and step.unites,
             is_result=step is not None and spec.key.path[-1] in step.results,
             for_questions=spec.key in for_questions,

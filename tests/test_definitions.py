@@ -110,7 +110,7 @@ def test_every_asset_is_described(key: dg.AssetKey) -> None:
     names = {"corpus"}
     if isinstance(definition, dg.MultiPartitionsDefinition):
         names = {d.name for d in definition.partitions_defs}
-    assert names == {{"method": "variant"}.get(name, name) for name in table.dimensions}
+    assert names == set(table.dimensions)
 
 
 def test_questions_are_embedded_by_one_asset() -> None:
@@ -157,10 +157,10 @@ def test_every_family_has_its_four_assets() -> None:
             assert node.group_name == family.name
             definition = node.partitions_def
             assert isinstance(definition, dg.MultiPartitionsDefinition)
-            (variants,) = (d for d in definition.partitions_defs if d.name == "variant")
-            assert variants.partitions_def.get_partition_keys() == list(family.variants)
-        assert set(family.default) <= set(family.variants)
-    everything = [variant for family in FAMILIES for variant in family.variants]
+            (methods,) = (d for d in definition.partitions_defs if d.name == "method")
+            assert methods.partitions_def.get_partition_keys() == list(family.methods)
+        assert set(family.default) <= set(family.methods)
+    everything = [method for family in FAMILIES for method in family.methods]
     assert len(everything) == len(set(everything))  # only `method` distinguishes them
 
 

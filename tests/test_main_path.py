@@ -25,7 +25,7 @@ from gsum_assets.evaluation.judge_checks import no_position_bias
 from gsum_assets.evaluation.judge_steps import judging
 from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
-from gsum_assets.pipeline.method import SETTINGS, Inputs, run
+from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import METHODS
 from gsum_resources.store.appended import APPENDED

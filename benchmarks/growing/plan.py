@@ -135,8 +135,8 @@ def measure(methods: Sequence[str]) -> Measurement:
         server = Counting(differing(extractive_says(embedder.embedder)))
         with scripted_server(root / "requests.jsonl", server) as running:
             rows = []
-            for family, variants in METHODS.families.items():
-                chosen = [method for method in variants if method in methods]
+            for family, of_family in METHODS.families.items():
+                chosen = [method for method in of_family if method in methods]
                 for one in _of_family(root / family, family, chosen, running.base_url, server):
                     print(one, file=sys.stderr, flush=True)  # all of it takes a while
                     rows.append(one)

@@ -355,8 +355,8 @@ def _ask_warm(methods: Sequence[str]) -> None:
     from gsum_assets.pipeline.tables import TABLES
     from gsum_assets.retrieval.collection import Collection, Questions
     from gsum_assets.retrieval.loading import text_digests
+    from gsum_assets.retrieval.methods import RETRIEVERS
     from gsum_assets.retrieval.ranking import Retriever, rank_questions
-    from gsum_assets.retrieval.variants import RETRIEVERS
     from gsum_assets.retrieval.words import Words
     from gsum_resources.scoring.unigram import UnigramScorer
     from gsum_resources.settings.home import Home

@@ -15,11 +15,12 @@ from gsum_assets.corpus.locations import location_of
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.method import SETTINGS, Inputs, Method, run
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
-from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.store.arrow import pc
@@ -106,7 +107,7 @@ def ask(
 
 
 def answer(
-    family: Method,
+    family: Family,
     inputs: Inputs,
     question: str,
     read: ReadTable,
@@ -119,7 +120,7 @@ def answer(
     ----------
     read : returns the rows of a table of the corpus, or some of its columns.
     """
-    method = inputs.variant
+    method = inputs.method
     _check_question(family, method, question, explain)
     documents = inputs.tables["documents"].columns(["document_id", "title"])
     if document_id is not None:
@@ -160,14 +161,14 @@ def answer(
 
 
 def _question_tables(
-    family: Method, inputs: Inputs, queries: Sequence[dict]
+    family: Family, inputs: Inputs, queries: Sequence[dict]
 ) -> dict[str, pa.Table]:
     """Return the questions and the result of each step up to `contexts`, by table."""
     questions = pa.Table.from_pylist(list(queries), TABLES["queries"].schema)
     select = family.supported_questions
-    if select and select(inputs.variant, questions).num_rows < questions.num_rows:
+    if select and select(inputs.method, questions).num_rows < questions.num_rows:
         raise CorpusError(
-            f"method '{inputs.variant}' is an upper bound: it reads what a benchmark marks as "
+            f"method '{inputs.method}' is an upper bound: it reads what a benchmark marks as "
             "evidence or as the right answer, and answers only questions of that benchmark; choose "
             "another method"
         )
@@ -175,7 +176,7 @@ def _question_tables(
 
 
 def _focused(
-    family: Method, inputs: Inputs, tables: dict[str, pa.Table], focus: Focus
+    family: Family, inputs: Inputs, tables: dict[str, pa.Table], focus: Focus
 ) -> dict[str, pa.Table]:
     """Return what was found, restricted to the documents that the question is about.
 
@@ -228,9 +229,9 @@ def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
 
 
-def _check_question(family: Method, method: str, question: str, explain: bool) -> None:
+def _check_question(family: Family, method: str, question: str, explain: bool) -> None:
     if explain and family.explain is None:
-        able = ", ".join(v for f in FAMILIES if f.explain for v in f.variants)
+        able = ", ".join(name for f in FAMILIES if f.explain for name in f.methods)
         raise CorpusError(
             f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
             f"use one of: {able}"
@@ -239,12 +240,17 @@ def _check_question(family: Method, method: str, question: str, explain: bool) -
         raise CorpusError("the question is empty; write one")
 
 
-def _stored(workspace: Workspace, corpus: str, family: Method, method: str) -> dict[str, Lazy]:
+def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
     """Return the stored tables and the models that the family reads, by name."""
     find_corpus(workspace.home.corpora, corpus)
     store, wanted = workspace.store, {}
     if missing := _missing(workspace, corpus, family, method):
-        ready = [v for f in FAMILIES for v in f.variants if not _missing(workspace, corpus, f, v)]
+        ready = [
+            name
+            for other in FAMILIES
+            for name in other.methods
+            if not _missing(workspace, corpus, other, name)
+        ]
         others = f"; what can answer now: {', '.join(ready)}" if ready else ""
         raise CorpusError(
             f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
@@ -259,7 +265,7 @@ def _stored(workspace: Workspace, corpus: str, family: Method, method: str) -> d
     return wanted
 
 
-def _missing(workspace: Workspace, corpus: str, family: Method, method: str) -> str:
+def _missing(workspace: Workspace, corpus: str, family: Family, method: str) -> str:
     """Return the first table that the method reads and that has no file; "" if none is missing."""
     for table in map(family.table, family.read_by_questions):
         partitions = workspace.store.partitions(table, corpus)

@@ -34,7 +34,7 @@ def follow_warehouse(
         written = {
             key_of(p): p
             for p in stamped
-            if p.corpus in corpora and (node.variants is None or p.method in (None, *node.variants))
+            if p.corpus in corpora and (node.methods is None or p.method in (None, *node.methods))
         }
         unknown = {written[key] for key in written.keys() - known}
         footers = store.footers(node.table, {p: stamped[p] for p in unknown})

@@ -24,23 +24,23 @@ from gsum_resources.store.table import Table
 
 
 class Requests:
-    """The variants requested for each corpus, stored in the state database."""
+    """The methods requested for each corpus, stored in the state database."""
 
     def __init__(self, store: ParquetStore) -> None:
         self._store = store
 
     def of(self, corpus: str) -> frozenset[str] | None:
-        """Return the variants requested for a corpus, or None if nothing was."""
-        query = sa.select(REQUESTS.c.variant).where(REQUESTS.c.corpus == corpus)
+        """Return the methods requested for a corpus, or None if nothing was."""
+        query = sa.select(REQUESTS.c.method).where(REQUESTS.c.corpus == corpus)
         with state_of(self._store).reading() as connection:
             methods = set(connection.execute(query).scalars())
         return frozenset(methods - {""}) if methods else None
 
-    def add(self, corpus: str, variants: Collection[str]) -> None:
-        """Request the corpus's own tables and these variants, in addition to earlier requests."""
+    def add(self, corpus: str, methods: Collection[str]) -> None:
+        """Request the corpus's own tables and these methods, in addition to earlier requests."""
         known = self.of(corpus)
-        if known is None or set(variants) - known:
-            rows = [{"corpus": corpus, "variant": variant} for variant in sorted({"", *variants})]
+        if known is None or set(methods) - known:
+            rows = [{"corpus": corpus, "method": method} for method in sorted({"", *methods})]
             with state_of(self._store).writing() as connection:
                 insert_new(connection, REQUESTS, rows)
 
@@ -64,7 +64,7 @@ class Node:
     definition : Dagster's partitions of the asset.
     partitions : returns the partitions of a corpus.
     parents : assets that it depends on.
-    variants : variants of its family; None: every corpus has the asset.
+    methods : methods of its family; None: every corpus has the asset.
     unites : whether it unites all methods that exist, so that it does not wait for failed ones.
     is_result : whether it is late when it could not be updated for a day.
     for_questions : whether it is computed for questions; a corpus without any does not need it.
@@ -78,7 +78,7 @@ class Node:
     definition: dg.PartitionsDefinition | None
     partitions: Callable[[str], Sequence[Partition]]
     parents: frozenset[dg.AssetKey]
-    variants: frozenset[str] | None = None
+    methods: frozenset[str] | None = None
     unites: bool = False
     is_result: bool = False
     for_questions: bool = False
@@ -87,12 +87,12 @@ class Node:
     def is_wanted(
         self, partition: Partition, requested: frozenset[str], has_questions: bool = True
     ) -> bool:
-        """Return whether a partition is requested: its variant, or any variant of its family."""
+        """Return whether a partition is requested: its method, or any method of its family."""
         if self.for_questions and not has_questions:
             return False
         if partition.method is not None:
             return partition.method in requested
-        return self.variants is None or bool(self.variants & requested)
+        return self.methods is None or bool(self.methods & requested)
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Snapshot:
     nodes : the materializable assets.
     attempts : failed attempts.
     n_buckets : returns the number of buckets of a corpus.
-    scope : the variants to consider of a corpus; what none of them needs is never due. All that
+    scope : the methods to consider of a corpus; what none of them needs is never due. All that
         were requested of the other corpora.
     """
 
@@ -157,7 +157,7 @@ class Snapshot:
         )
 
     def is_in_scope(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Return whether one of the variants in the scope needs a partition."""
+        """Return whether one of the methods in the scope needs a partition."""
         scope = self.scope.get(partition.corpus)
         return scope is None or self.nodes[key].is_wanted(partition, scope)
 

@@ -290,7 +290,7 @@ def ask(
         from gsum_assets.answering.answer_lines import answer_lines
         from gsum_assets.answering.ask import ask as answer
         from gsum_assets.answering.workspace import open_workspace
-        from gsum_assets.retrieval.variants import DEFAULT_METHOD
+        from gsum_assets.retrieval.methods import DEFAULT_METHOD
 
         home = Home.from_environment()
         workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.step import Inputs
 from gsum_resources.store.arrow import pc
 
 

@@ -23,8 +23,8 @@ from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
 from gsum_assets.pipeline.embed import embed_chunks, embed_questions
-from gsum_assets.pipeline.method import Inputs, Step
 from gsum_assets.pipeline.result import Markdown, Picture, Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map

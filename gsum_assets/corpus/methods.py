@@ -9,7 +9,7 @@ from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.load import require_documents
 from gsum_assets.corpus.queries import may_have_questions
 from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, load_settings
-from gsum_assets.pipeline.method import Method
+from gsum_assets.pipeline.family import Family
 from gsum_resources.messages.suggest import did_you_mean
 
 
@@ -25,13 +25,13 @@ class Methods:
     without_questions : methods of a new corpus without questions.
     """
 
-    declared: Sequence[Method]
+    declared: Sequence[Family]
     without_questions: Sequence[str] = ()
 
     @cached_property
     def known(self) -> Sequence[str]:
         """All methods."""
-        return [name for family in self.declared for name in family.variants]
+        return [name for family in self.declared for name in family.methods]
 
     @cached_property
     def default(self) -> Sequence[str]:
@@ -46,9 +46,9 @@ class Methods:
     @cached_property
     def families(self) -> Mapping[str, Sequence[str]]:
         """The methods of each family."""
-        return {family.name: family.variants for family in self.declared}
+        return {family.name: family.methods for family in self.declared}
 
-    def family_of(self, method: str) -> Method:
+    def family_of(self, method: str) -> Family:
         """Return the family that a method belongs to.
 
         Raises
@@ -57,7 +57,7 @@ class Methods:
             If there is no such method; of a family's name the message lists the methods of it.
         """
         for family in self.declared:
-            if method in family.variants:
+            if method in family.methods:
                 return family
         if method in self.families:
             methods = ", ".join(self.families[method])

@@ -1,4 +1,4 @@
-"""Dagster assets of steps and methods: keys, partitions, pools, lineage and UI metadata."""
+"""Dagster assets of steps and families: keys, partitions, pools, lineage and UI metadata."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,14 +12,15 @@ from gsum_assets.dagster_assets.partitions import (
     across,
     corpora,
     corpus_buckets,
-    corpus_variants,
+    corpus_methods,
     to_corpus,
 )
 from gsum_assets.dagster_assets.presentation import as_metadata
 from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
-from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import table_of
 from gsum_assets.registry.declared import Declared, index_of
 from gsum_resources.dagster_io.warehouse_io import (
@@ -34,7 +35,7 @@ from gsum_resources.dagster_io.warehouse_io import (
 from gsum_resources.store.partition import version_of
 
 INDEX = "index"
-"""Name of the asset that represents a method's index."""
+"""Name of the asset that represents a family's index."""
 
 LATE = dg.FreshnessPolicy.time_window(
     warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
@@ -66,7 +67,7 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
     if declared.level == DOCUMENT_LEVEL:
         partitions = corpus_buckets
     elif declared.level == RESULT:
-        partitions = corpus_variants(declared.variants)
+        partitions = corpus_methods(declared.methods)
 
     @dg.multi_asset(
         name=declared.name.replace("/", "__"),
@@ -165,17 +166,17 @@ def _report(
             )
 
 
-def index_asset_of(method: Method) -> dg.AssetsDefinition:
+def index_asset_of(family: Family) -> dg.AssetsDefinition:
     """Return one asset for the index, between its tables and the question steps in the lineage.
 
     The steps read the tables and record which: a new row of `index` makes nothing out of date.
     """
-    paths = [method.path(name) for name in index_of(method)]
+    paths = [family.path(name) for name in index_of(family)]
     tables = [table_of(path) for path in paths]
 
     @dg.asset(
         name=INDEX,
-        key_prefix=method.name,
+        key_prefix=family.name,
         partitions_def=corpora,
         deps=[
             dg.AssetDep(
@@ -183,10 +184,10 @@ def index_asset_of(method: Method) -> dg.AssetsDefinition:
             )
             for path, table in zip(paths, tables, strict=True)
         ],
-        group_name=method.name,
+        group_name=family.name,
         required_resource_keys={"io_manager"},
         code_version="1",
-        description="Represents all tables that questions are answered from; each variant reads "
+        description="Represents all tables that questions are answered from; each method reads "
         "some of them.",
     )
     def index(context: dg.AssetExecutionContext) -> pa.Table:
@@ -196,6 +197,6 @@ def index_asset_of(method: Method) -> dg.AssetsDefinition:
             footers = warehouse.footers(step_of(context), table, context.partition_key)
             version = version_of({p: footer.content_hash for p, footer in footers.items()})
             rows.append((table.name, sum(footer.rows for footer in footers.values()), version))
-        return as_table(f"{method.name}.{INDEX}", rows)
+        return as_table(f"{family.name}.{INDEX}", rows)
 
     return index

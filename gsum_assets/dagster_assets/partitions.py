@@ -1,4 +1,4 @@
-"""Partitions of tables: corpora, corpora x buckets, corpora x variants of a method."""
+"""Partitions of tables: corpora, corpora x buckets, corpora x methods of a family."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -36,23 +36,23 @@ across = dg.MultiPartitionMapping(
 """Maps document-level tables to results: all buckets of the same corpus."""
 
 
-def corpus_variants(variants: Sequence[str]) -> dg.MultiPartitionsDefinition:
-    """Return the partitions of the results of a method: corpora x its variants."""
+def corpus_methods(methods: Sequence[str]) -> dg.MultiPartitionsDefinition:
+    """Return the partitions of the results of a family: corpora x its methods."""
     return dg.MultiPartitionsDefinition(
-        {"corpus": corpora, "variant": dg.StaticPartitionsDefinition(list(variants))}
+        {"corpus": corpora, "method": dg.StaticPartitionsDefinition(list(methods))}
     )
 
 
-def variant_key(partition: Partition) -> dg.MultiPartitionKey:
+def method_key(partition: Partition) -> dg.MultiPartitionKey:
     """Return Dagster's key of a result's partition."""
-    return dg.MultiPartitionKey({"corpus": partition.corpus, "variant": partition.method or ""})
+    return dg.MultiPartitionKey({"corpus": partition.corpus, "method": partition.method or ""})
 
 
 def key_of(partition: Partition) -> str:
     """Return Dagster's key of a partition of the store."""
     if partition.bucket is not None:
         return dg.MultiPartitionKey({"corpus": partition.corpus, "bucket": partition.bucket})
-    return variant_key(partition) if partition.method is not None else partition.corpus
+    return method_key(partition) if partition.method is not None else partition.corpus
 
 
 def partitions_of(

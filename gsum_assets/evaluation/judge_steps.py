@@ -12,8 +12,9 @@ from gsum_assets.evaluation.generate_questions import (
 from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
 from gsum_assets.pipeline.corpus_settings import checked_section
-from gsum_assets.pipeline.method import Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 
 _PURPOSE = {
@@ -23,12 +24,12 @@ _PURPOSE = {
 }
 
 
-def judging(methods: Sequence[Method]) -> Step:
+def judging(families: Sequence[Family]) -> Step:
     """Return the step of `judgements` and `win_rates` over all methods that exist."""
-    answers = [f"{method.name}/summaries" for method in methods]
-    read = [f"{method.name}/{method.answered_from}" for method in methods]
+    answers = [f"{family.name}/summaries" for family in families]
+    read = [f"{family.name}/{family.answered_from}" for family in families]
     return Step(
-        partial(_judged, methods=methods, answers=answers, read=read),
+        partial(_judged, families=families, answers=answers, read=read),
         _PURPOSE,
         ("queries", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
@@ -40,10 +41,10 @@ def judging(methods: Sequence[Method]) -> Step:
 
 
 def _judged(
-    inputs: Inputs, methods: Sequence[Method], answers: Sequence[str], read: Sequence[str]
+    inputs: Inputs, families: Sequence[Family], answers: Sequence[str], read: Sequence[str]
 ) -> Result:
     settings = checked_section(JudgesSettings, "judges", inputs.settings("judges"))
-    judged = Methods(methods).named(settings.methods, "[judges] methods")
+    judged = Methods(families).named(settings.methods, "[judges] methods")
     settings = settings.model_copy(update={"methods": judged})
     model = inputs.model("judge_model") if settings.methods else None
     skipped = judges_skipped(settings, model.identity if model else "")

@@ -14,8 +14,9 @@ from gsum_assets.evaluation.leaderboard import (
     ranked_by_kind,
     to_markdown,
 )
-from gsum_assets.pipeline.method import Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.quality_cost import quality_cost, quality_read
 from gsum_resources.store.appended import APPENDED
@@ -31,10 +32,10 @@ _PURPOSE = {
 }
 
 
-def uniting(methods: Sequence[Method]) -> Step:
+def uniting(families: Sequence[Family]) -> Step:
     """Return the step of `leaderboard`, `curves`, `comparisons` and `costs` over all methods."""
-    scores = [f"{method.name}/scores" for method in methods]
-    answers = [f"{method.name}/summaries" for method in methods]
+    scores = [f"{family.name}/scores" for family in families]
+    answers = [f"{family.name}/summaries" for family in families]
     return Step(
         partial(_united, scores=scores, answers=answers),
         _PURPOSE,
@@ -71,7 +72,8 @@ def _united(inputs: Inputs, scores: Sequence[str], answers: Sequence[str]) -> Re
     spent = costs(
         summaries,
         seconds,
-        *map(inputs.table, APPENDED),
+        inputs.table("llm_calls"),
+        inputs.table("embedding_calls"),
         {m: shared_assets(store, corpus, m) for m in set(summaries["method"].to_pylist())},
         # a document may be added without a change of scores, but the costs have the number
         inputs.count("documents"),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from gsum_assets.evaluation.retrieval_metrics import harmonic_mean
-from gsum_assets.pipeline.method import Read
+from gsum_assets.pipeline.family import Read
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]

@@ -13,7 +13,7 @@ from gsum_assets.evaluation.reading import reading_rows
 from gsum_assets.evaluation.retrieval_metrics import retrieval_metrics
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.evaluation.short_answers import exact_match, is_right, token_f1
-from gsum_assets.pipeline.method import Read
+from gsum_assets.pipeline.family import Read
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.arrow import pc

@@ -1,4 +1,4 @@
-"""Step that scores the answers of a method."""
+"""Step that scores the answers of a family."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -9,18 +9,19 @@ from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.score import ScoreSettings, score_answers
 from gsum_assets.pipeline.corpus_settings import checked_section
-from gsum_assets.pipeline.method import Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.plots.main_metrics import main_means
 from gsum_assets.plots.score_spread import score_spread
 
 
-def scores_step(method: Method) -> Step:
+def scores_step(family: Family) -> Step:
     """Return the step that scores all answers, including those of a curve."""
-    models = [n for step in method.retrieval_steps for n in step.reads if n == "passage_scorer"]
-    named = dict.fromkeys([*method.read_by_questions, "query_embeddings", *models])
+    models = [n for step in family.retrieval_steps for n in step.reads if n == "passage_scorer"]
+    named = dict.fromkeys([*family.read_by_questions, "query_embeddings", *models])
     return Step(
-        _scorer(method),
+        _scorer(family),
         {
             "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy "
             "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
@@ -34,7 +35,7 @@ def scores_step(method: Method) -> Step:
     )
 
 
-def _scorer(method: Method) -> Callable[[Inputs], Result]:
+def _scorer(family: Family) -> Callable[[Inputs], Result]:
     def score(inputs: Inputs) -> Result:
         settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
         bertscorer = None
@@ -54,15 +55,15 @@ def _scorer(method: Method) -> Callable[[Inputs], Result]:
                 step_inputs.table("rankings"),
                 settings.cut_offs,
                 bertscorer,
-                method.texts_read(step_inputs),
+                family.texts_read(step_inputs),
                 k,
             )
 
         scores = scores_of(inputs, None)
         points = [scores]
-        for k in method.sweep(inputs):
+        for k in family.sweep(inputs):
             inputs.log(f"answers from {k} passages each")
-            points.append(scores_of(with_k(method, inputs, k), k))
+            points.append(scores_of(with_k(family, inputs, k), k))
 
         def shown() -> dict:
             plot = Picture(score_spread(scores, inputs.title), "spread of the scores")

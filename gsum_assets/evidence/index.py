@@ -13,12 +13,12 @@ from gsum_assets.evidence.learn import (
     model_rows,
     simulated_questions,
 )
+from gsum_assets.evidence.methods import METHODS
 from gsum_assets.evidence.sentences import sentence_rows
 from gsum_assets.evidence.settings import CandidateSettings, TrainingSettings
-from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_network
-from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import Inputs, Retraining, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
@@ -40,8 +40,8 @@ def _sentences(inputs: Inputs) -> pa.Table:
 
 
 def _model(inputs: Inputs) -> Result:
-    variant = VARIANTS[inputs.variant]
-    if not variant.finetuned:
+    method = METHODS[inputs.method]
+    if not method.finetuned:
         log = TABLES["evidence.training_log"].empty()
         return Result(TABLES["evidence.model"].empty(), beside={"training_log": log})
     settings = TrainingSettings.model_validate(inputs.settings("evidence.training"))
@@ -59,8 +59,8 @@ def _model(inputs: Inputs) -> Result:
         Words(inputs.settings("language")),
         CandidateSettings.model_validate(inputs.settings("evidence.candidates")).n,
     )
-    learning = learnt(examples, load_network(variant.weights), settings, lessons.data)
-    inputs.log(f"{inputs.step} {inputs.variant}: {learning.summary}")
+    learning = learnt(examples, load_network(method.weights), settings, lessons.data)
+    inputs.log(f"{inputs.step} {inputs.method}: {learning.summary}")
     model, log = model_rows(learning, lessons.documents(collection), settings, embedder.identity)
 
     def shown() -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ def _model(inputs: Inputs) -> Result:
 def _simulated(inputs: Inputs, settings: TrainingSettings) -> pa.Table:
     """Return the questions that `gor` simulated about the corpus, if it was requested.
 
-    They are optional: the packaged variants need not wait for the language model. Their absence is
+    They are optional: the packaged methods need not wait for the language model. Their absence is
     recorded, so that the first ones train a network; later ones do not retrain it.
     """
     if not settings.simulated:
@@ -97,7 +97,7 @@ INDEX = (
         _model,
         {
             "model": "The packaged network, trained further on questions of the corpus for "
-            "`evidence-finetuned`; no row for other variants. New documents do not retrain it.",
+            "`evidence-finetuned`; no row for other methods. New documents do not retrain it.",
             "training_log": "Loss and average precision on held-out documents of each epoch.",
         },
         (*_TRAINING, _SIMULATED, "corpus_settings", "embedding_model"),

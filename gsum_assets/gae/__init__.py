@@ -11,7 +11,7 @@ Step by step, with the paper's section; `index.py` and `method.py` define the as
 - `clusters.py`: DBSCAN (eps 0.5 on raw embeddings, C.3) and K-Means (3.1.2), HDBSCAN and Leiden
   (ours); `choose.py`, `clusterings.py`: choice and weight of a clustering without labels (ours).
 - `rerank.py`: re-ranking of candidates by the scores of their cluster (3.1.3, equations 8 to 10);
-  `rank.py`, `variants.py`: the methods by name, ablations included (5.3).
+  `rank.py`, `methods.py`: the methods by name, ablations included (5.3).
 - `topics.py`: topics of the clusters among a question's passages (3.2.1).
 - `reflect.py`, `refine.py`: relevance of each passage, and its rewriting (3.2.2, appendix B);
   `drafts.py`: the prompt's token budget for any K.

@@ -14,8 +14,8 @@ from gsum_assets.gae.model import OnEpoch, embeddings, load_model, model_rows, t
 from gsum_assets.gae.node_features import node_features
 from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
-from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.step import Inputs, Retraining, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.messages.progress import Report

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.gae.levels import Level, in_order, levels, of_level
+from gsum_assets.gae.methods import METHODS, Method
 from gsum_assets.gae.rerank import reranked
 from gsum_assets.gae.settings import RerankSettings
-from gsum_assets.gae.variants import VARIANTS, Variant
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
 from gsum_assets.retrieval.ranking import Retriever, Scores, rank_questions
@@ -48,8 +48,8 @@ class ChosenClusters:
         If the corpus does not have the requested clustering.
     """
 
-    def __init__(self, variant: Variant, tables: Tables) -> None:
-        self._variant = variant
+    def __init__(self, method: Method, tables: Tables) -> None:
+        self._method = method
         self._tables = tables
         self._found: dict[tuple[str, str], tuple[pa.Table, Mapping[str, int], float]] = {}
 
@@ -69,7 +69,7 @@ class ChosenClusters:
     def _load(self, level: str, scope: str) -> tuple[pa.Table, float]:
         rows = of_level(self._tables.clusterings, level)
         rows = rows.filter(pc.equal(rows["scope"], scope))
-        published = self._variant.is_published
+        published = self._method.is_published
         rows = rows.filter(
             pc.equal(rows["clustering"], _PUBLISHED) if published else rows["is_chosen"]
         )
@@ -121,7 +121,7 @@ class ClusterRerank:
 
 
 def rank(
-    variant: str,
+    method: str,
     collection: Collection,
     questions: Questions,
     tables: Tables,
@@ -137,7 +137,7 @@ def rank(
     language : BCP 47 code.
     k : K, number of passages in a context.
     """
-    chosen = VARIANTS[variant]
+    chosen = METHODS[method]
     clusters = ChosenClusters(chosen, tables)
 
     def retriever(scope: Collection) -> Retriever:

@@ -12,7 +12,7 @@ Step by step, with the paper's section:
   A.4, A.7).
 - `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`, `infer.py`.
 - `rank.py`: questions ranked against node embeddings; the best six nodes are read (2.4).
-- `variants.py`: ablations and encoders (3.4, 3.5), each a separate method on the leaderboard.
+- `methods.py`: ablations and encoders (3.4, 3.5), each a separate method on the leaderboard.
 - `learn.py`: what a network learns from; `gor-evidence` has several positives for a question.
 - `node2vec.py`: a baseline over the same responses (3.1).
 
@@ -22,11 +22,11 @@ they used; the temperature is 0.05 (the paper gives none). Training on global re
 (`gor-supervised`) does not repeat them. Exact copies of a text are given to the language model
 once.
 
-The authors' code (ulab-uiuc/GoR) differs from the paper, so both are variants. `gor-published`
+The authors' code (ulab-uiuc/GoR) differs from the paper, so both are methods. `gor-published`
 follows the code: messages go only from retrieved nodes to responses, so that passages receive none;
 attention dropout 0.1; L_RANK a mean over pairs; trained by inner product at temperature 1,
 retrieved by cosine. `gor-paper` follows the paper: messages in both directions, L_RANK the sum of
-equation 7, inner products. All variants combine the heads of GAT as the code does: concatenated
+equation 7, inner products. All methods combine the heads of GAT as the code does: concatenated
 between layers, averaged in each layer's output. Not reproduced from the code: Contriever's
 embeddings, a learning rate that falls every step (here every epoch), losses averaged by graph (here
 by question).

@@ -14,6 +14,7 @@ from gsum_assets.gor.learn import (
     with_global_questions,
     with_positives,
 )
+from gsum_assets.gor.methods import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, training_settings
 from gsum_assets.gor.node_rankings import node_rankings
 from gsum_assets.gor.plots import graph_picture, training_curves
 from gsum_assets.gor.record_graph import record_graph
@@ -22,10 +23,9 @@ from gsum_assets.gor.settings import RankingSettings, SimulationSettings, Traini
 from gsum_assets.gor.simulate import simulate_queries
 from gsum_assets.gor.source_ranks import mean_reciprocal_ranks, source_rank_rows
 from gsum_assets.gor.train import Epoch, is_state_of
-from gsum_assets.gor.variants import EVIDENCE, SUPERVISED, WITHOUT_NETWORK, training_settings
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.method import Inputs, Retraining, Step
 from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.step import Inputs, Retraining, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.token_embeddings import LocalTokenEmbedder
 from gsum_resources.store.checkpoints import learnt_hash
@@ -121,19 +121,19 @@ def _node_rankings(inputs: Inputs) -> pa.Table:
 
 def _training(inputs: Inputs) -> TrainingSettings:
     chosen = TrainingSettings.model_validate(inputs.settings("gor.training"))
-    return training_settings(inputs.variant, chosen)
+    return training_settings(inputs.method, chosen)
 
 
 def _model(inputs: Inputs) -> Result:
-    if inputs.variant in WITHOUT_NETWORK:
+    if inputs.method in WITHOUT_NETWORK:
         return _no_network({})
     settings = _training(inputs)
     nodes, embedder = inputs.table("record_nodes"), inputs.model("embedding_model")
     graphs = training_graphs(nodes, *map(inputs.table, _RECORDS[1:]))
     graphs, which = graphs_to_learn_from(graphs, inputs.table("queries"), settings.split)
-    inputs.log(f"{inputs.step} {inputs.variant}: {which}")
+    inputs.log(f"{inputs.step} {inputs.method}: {which}")
     n_graphs = len(graphs)
-    if inputs.variant == SUPERVISED and graphs:
+    if inputs.method == SUPERVISED and graphs:
         ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
         tokens = LocalTokenEmbedder(layer=ranking.layer)
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
@@ -144,7 +144,7 @@ def _model(inputs: Inputs) -> Result:
         reason = _NO_REFERENCES if n_graphs else _NO_QUESTIONS
         skipped = f"{reason}. Until then passages and responses are ranked by their own vectors"
         return _no_network({"model": {"skipped": skipped}})
-    if inputs.variant == EVIDENCE:
+    if inputs.method == EVIDENCE:
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
         graphs = with_positives(graphs, queries, vectors, settings.split)
     model, log = _trained(inputs, graphs, settings, embedder.identity)
@@ -169,7 +169,7 @@ def _trained(
 ) -> tuple[pa.Table, pa.Table]:
     """Return model and training log; an interrupted training continues from its last state."""
     store = inputs.warehouse
-    partition = Partition(inputs.corpus, method=inputs.variant)
+    partition = Partition(inputs.corpus, method=inputs.method)
     state = path_beside(store, TABLES["gor.model"], partition, _STATE)
     show = inputs.progress("epochs")
 

@@ -7,7 +7,7 @@ how a question is compared with them. Our reading: the question's text retrieves
 and the question's vector is the mean of their vectors, weighted by similarity. Their number was
 chosen on 32 training meetings of QMSum, 32 general and 202 specific questions, six nodes read:
 ROUGE-1 of 1, 3, 6 and 12 anchors is 30.4, 30.8, 30.7, 30.5 and 26.8, 26.7, 26.5, 26.2. The texts'
-own vectors over the same nodes (variant `thought-retriever`) give 33.5 and 27.4.
+own vectors over the same nodes (method `thought-retriever`) give 33.5 and 27.4.
 """
 
 import numpy as np

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from gsum_assets.gor.methods import EVIDENCE
 from gsum_assets.gor.node2vec import anchored_scores, node_vectors
-from gsum_assets.gor.variants import EVIDENCE
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
@@ -17,7 +17,7 @@ _AFTER_CHUNKS = 1_000_000  # added to positions of responses, which follow all p
 
 
 def rank(
-    variant: str,
+    method: str,
     documents: pa.Table,
     nodes: pa.Table,
     edges: pa.Table,
@@ -30,21 +30,21 @@ def rank(
     Parameters
     ----------
     nodes, edges : rows of `gor.record_nodes` and `gor.record_edges`.
-    node_embeddings : rows of `gor.node_embeddings`; none of variants without a network, which rank
+    node_embeddings : rows of `gor.node_embeddings`; none of methods without a network, which rank
         by the embeddings of the nodes' texts.
 
     Returns
     -------
     Rows of all nodes; of `gor-evidence`, which does not mix kinds of nodes, of passages.
     """
-    if variant == EVIDENCE:
+    if method == EVIDENCE:
         nodes = nodes.filter(pc.equal(nodes["kind"], "chunk"))
     vectors = node_embeddings if node_embeddings.num_rows else nodes
     collection = node_collection(documents, nodes, vectors)
     questions = Questions.from_tables(queries, query_embeddings)
 
     def build(scope: Collection) -> Retriever:
-        return Walks.over(scope, nodes, edges) if variant == "node2vec" else Dense(scope)
+        return Walks.over(scope, nodes, edges) if method == "node2vec" else Dense(scope)
 
     return rank_questions(build, questions, collection)
 

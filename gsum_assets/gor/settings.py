@@ -2,7 +2,7 @@
 
 Sections and tables named below are the paper's; dropout and alpha are its values for QMSum.
 Residual form, unit length, temperature and direction of messages are ours;
-`docs/graph-of-records.md` has the measurements behind them. The variant `gor-published` follows the
+`docs/graph-of-records.md` has the measurements behind them. The method `gor-published` follows the
 authors' code, `gor-paper` the paper.
 """
 

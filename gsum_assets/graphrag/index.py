@@ -33,9 +33,9 @@ from gsum_assets.graphrag.settings import (
     ReportSettings,
 )
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.method import Inputs, Step
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from gsum_assets.graphrag.index_tables import Index
-from gsum_assets.graphrag.variants import VARIANTS
+from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
@@ -19,10 +19,10 @@ _DECIMALS = 6  # as in dense retrieval: ties are broken by id on every machine
 
 
 def rank(
-    variant: str, collection: Collection, questions: Questions, index: Index, n_entities: int
+    method: str, collection: Collection, questions: Questions, index: Index, n_entities: int
 ) -> pa.Table:
     """Return the rows of the table `rankings` for one method."""
-    chosen = VARIANTS[variant]
+    chosen = METHODS[method]
 
     def build(scope: Collection) -> Retriever:
         if chosen.reads == "reports":

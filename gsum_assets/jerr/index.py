@@ -18,15 +18,15 @@ from gsum_assets.jerr.checks import (
 from gsum_assets.jerr.extract import extract
 from gsum_assets.jerr.graph import graph_of
 from gsum_assets.jerr.merge import merge_elements
+from gsum_assets.jerr.methods import METHODS
 from gsum_assets.jerr.pages import paginate
 from gsum_assets.jerr.settings import ChunkingSettings, IndexSettings, PageSettings
 from gsum_assets.jerr.sizes import SIZE, all_sizes, rows_of_size
 from gsum_assets.jerr.synopses import synopses
-from gsum_assets.jerr.variants import VARIANTS
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings as CorpusChunking
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
-from gsum_assets.pipeline.method import Inputs, Step
 from gsum_assets.pipeline.result import Picture, Result
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.arrow import pc
 
@@ -131,7 +131,7 @@ def _graph(inputs: Inputs) -> Result:
 
 
 def _pages(inputs: Inputs) -> pa.Table | Result:
-    if VARIANTS[inputs.variant].reads != "pages":
+    if METHODS[inputs.method].reads != "pages":
         return TABLES["jerr.pages"].empty()
     return paginate(
         inputs.table("documents"),

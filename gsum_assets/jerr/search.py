@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from gsum_assets.graphs.pagerank import DECIMALS, WalkGraph, personalized_pagerank
 from gsum_assets.jerr.matches import Matched, Scope, SearchSpace
+from gsum_assets.jerr.methods import Method
 from gsum_assets.jerr.settings import SearchSettings
 from gsum_assets.jerr.tree_search import Gains, tree_search
-from gsum_assets.jerr.variants import Variant
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.words import Words
 from gsum_resources.store.content_hash import hash_texts
@@ -44,7 +44,7 @@ def search(
     queries: pa.Table,
     keywords: pa.Table,
     space: SearchSpace,
-    variant: Variant,
+    method: Method,
     settings: SearchSettings,
     words: Words,
 ) -> pa.Table:
@@ -52,18 +52,18 @@ def search(
     keywords_of = dict(
         zip(*(keywords[n].to_pylist() for n in ("query_id", "keywords")), strict=True)
     )
-    n_nodes = variant.n_nodes or settings.n_nodes
+    n_nodes = method.n_nodes or settings.n_nodes
     rows: list[dict] = []
     for query in queries.sort_by("query_id").to_pylist():
         scope = space.scope(query["document_id"])
         matched = scope.match(keywords_of[query["query_id"]], words, settings.text_match)
-        if variant.search == "tree":
+        if method.search == "tree":
             seed = int(hash_texts([str(settings.seed), query["query_id"]], 4), 16)
             search_result = by_simulations(scope, matched, settings, seed)
-        elif variant.search == "match":
+        elif method.search == "match":
             search_result = by_match(matched)
         else:
-            gains = matched.gains if variant.search == "ppr" else {}
+            gains = matched.gains if method.search == "ppr" else {}
             search_result = by_pagerank(scope, gains, settings.restart)
         rows += _rows(query["query_id"], scope, matched, search_result, n_nodes)
     return pa.Table.from_pylist(rows, TABLES["jerr.searches"].schema)

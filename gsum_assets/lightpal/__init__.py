@@ -11,7 +11,7 @@ Step by step, with the paper's section:
 - `published.py`: initial passages and, by Personalized PageRank, context passages (4.2, 5.1).
 - `promptrank.py`: the slow baseline PromptRank (5.1), over the same graph.
 - `passage_walk.py`, `walk_trust.py`: our method `passage_walk`.
-- `rank.py`, `variants.py`: the methods by name.
+- `rank.py`, `methods.py`: the methods by name.
 
 Differences from the paper: passages are the chunks of the corpus and, at document level, whole
 documents, each level with its own graph. For a question about one document, edges lead to the best

@@ -14,14 +14,14 @@ from gsum_assets.lightpal.earlier import basis_of, carried_lists
 from gsum_assets.lightpal.earlier_edges import earlier_edges, edges_basis, hashes_of_lists
 from gsum_assets.lightpal.earlier_scores import known_scores, text_digests_of
 from gsum_assets.lightpal.lists import lists_of, scores_of_lists
+from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK
 from gsum_assets.lightpal.passage_edges import edges_among
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.lightpal.settings import GraphSettings, NeighbourSettings, WalkSettings
-from gsum_assets.lightpal.variants import PASSAGE_WALK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
-from gsum_assets.pipeline.method import Inputs, Step
 from gsum_assets.pipeline.result import Picture, Result, Shown
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.retrieval.loading import MAPPED_FROM, collection_of, with_vectors_of
 from gsum_assets.retrieval.seeds import keep_index
 
@@ -113,7 +113,7 @@ def _walk_trust(inputs: Inputs) -> Result:
     rows = walk_trust(
         with_vectors_of(inputs, collection),
         PassageGraphs.of(
-            inputs.table("passage_edges"), VARIANTS[PASSAGE_WALK].graph, both_ways=True
+            inputs.table("passage_edges"), METHODS[PASSAGE_WALK].graph, both_ways=True
         ),
         language,
         WalkSettings.model_validate(inputs.settings("lightpal.walk")),

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk
 from gsum_assets.lightpal.promptrank import PromptRank
 from gsum_assets.lightpal.published import Published, n_starts
 from gsum_assets.lightpal.settings import LightpalSettings
-from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.ranking import Retriever, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
-from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
@@ -35,7 +35,7 @@ class Tables(NamedTuple):
 
 
 def rank(
-    variant: str,
+    method: str,
     collection: Collection,
     questions: Questions,
     tables: Tables,
@@ -53,7 +53,7 @@ def rank(
     scorer : returns the scorer of PromptRank; called for that method only.
     k : K, number of passages in a context; not used by `passage_walk`.
     """
-    search = PassageSearch(variant, collection, tables, language, settings, scorer, k)
+    search = PassageSearch(method, collection, tables, language, settings, scorer, k)
     return rank_questions(search.retriever, questions, collection)
 
 
@@ -62,7 +62,7 @@ class PassageSearch:
 
     def __init__(
         self,
-        variant: str,
+        method: str,
         collection: Collection,
         tables: Tables,
         language: str,
@@ -70,22 +70,22 @@ class PassageSearch:
         scorer: Callable[[], PassageScorer],
         k: int,
     ) -> None:
-        self._variant = variant
+        self._method = method
         self._collection = collection
         self._trust = tables.walk_trust
         self._language = language
         self._settings = settings
         self._scorer = scorer
         self._k = k
-        graph = VARIANTS[variant].graph
-        both_ways = variant == PASSAGE_WALK
+        graph = METHODS[method].graph
+        both_ways = method == PASSAGE_WALK
         self._graphs = PassageGraphs.of(tables.passage_edges, graph, both_ways)
 
     def first(self, scope: Collection) -> Retriever:
         """Return the retriever of the initial passages."""
-        if self._variant == PASSAGE_WALK:
+        if self._method == PASSAGE_WALK:
             return Seeds(scope, self._language)
-        chosen = VARIANTS[self._variant].initial or self._settings.retrieval.initial
+        chosen = METHODS[self._method].initial or self._settings.retrieval.initial
         return RETRIEVERS[chosen](scope, Words(self._language))
 
     def retriever(self, scope: Collection) -> Retriever:
@@ -93,10 +93,10 @@ class PassageSearch:
         name = "corpus" if scope is self._collection else "document"
         graphs, settings = self._graphs.walked(scope, name), self._settings
         first = self.first(scope)
-        if self._variant == PASSAGE_WALK:
+        if self._method == PASSAGE_WALK:
             trust = self._trusted("node", name), self._trusted("document", name)
             return PassageWalk(first, graphs, trust, settings.walk)
-        if self._variant == PROMPTRANK:
+        if self._method == PROMPTRANK:
             share, chosen = settings.retrieval.initial_share, settings.promptrank
             n_first = n_starts(chosen.n_first, share, self._k)
             return PromptRank(scope, first, graphs, self._reader, share, chosen, n_first)

@@ -20,7 +20,7 @@ class Subject:
     Attributes
     ----------
     name : the asset, `retrieval/scores`.
-    methods : variants of this asset in a table shared by several families; {None} if the table is
+    methods : methods of this asset in a table shared by several families; {None} if the table is
         not partitioned by method.
     asks_model : whether it sends requests to a language model.
     """

@@ -1,6 +1,6 @@
-"""Folders of all methods; a new method is a folder and a line here.
+"""Folders of all families of methods; a new family is a folder and a line here.
 
-In each folder `method.py` declares `METHOD`, and `tables.py` the tables that it writes.
+In each folder `family.py` declares `FAMILY`, and `tables.py` the tables that it writes.
 """
 
 FOLDERS = (

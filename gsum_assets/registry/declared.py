@@ -18,8 +18,9 @@ from gsum_assets.evaluation.judge_steps import GENERATED_QUESTIONS, judging
 from gsum_assets.evaluation.leaderboard_step import uniting
 from gsum_assets.evaluation.scores_step import scores_step
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
-from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
 from gsum_assets.pipeline.tables import by_corpus, table_of
 from gsum_assets.registry.families import FAMILIES
 from gsum_resources.engine.garbage import collected_rarely
@@ -51,8 +52,8 @@ class Declared:
     group : asset group in the UI.
     path : returns the asset path of a table by the name that the step uses for it.
     reads : all tables, models and settings that it may read, by that name.
-    variants : variants of the method that the step belongs to.
-    by_index : for a question step, the tables of its method's index, which one asset represents.
+    methods : methods of the family that the step belongs to.
+    by_index : for a question step, the tables of its family's index, which one asset represents.
     prepare : changes the inputs before the step runs.
     """
 
@@ -60,7 +61,7 @@ class Declared:
     group: str
     path: Callable[[str], list[str]]
     reads: Sequence[str]
-    variants: Sequence[str] = ()
+    methods: Sequence[str] = ()
     by_index: Sequence[str] = ()
     prepare: Callable[[Inputs], Inputs] = lambda inputs: inputs
 
@@ -114,7 +115,7 @@ class Declared:
                 tables=_OnlyDeclared(self.name, {name: tables[name] for name in self.reads}),
                 corpus=corpus,
                 store=store,
-                variant=partitions[0].method or "",
+                method=partitions[0].method or "",
                 step=self.name,
                 code_version=self.step.code_version,
                 folder=around.folder / corpus if around.folder else None,
@@ -156,24 +157,24 @@ class Declared:
         }
 
 
-def of_method(method: Method) -> list[Declared]:
-    """Return the steps of a method, from its index to the scores of its answers."""
-    declare = partial(Declared, group=method.name, path=method.path, variants=method.variants)
-    declared = [declare(step=step, reads=step.reads) for step in method.index]
-    by_index = index_of(method)
+def of_family(family: Family) -> list[Declared]:
+    """Return the steps of a family, from its index to the scores of its answers."""
+    declare = partial(Declared, group=family.name, path=family.path, methods=family.methods)
+    declared = [declare(step=step, reads=step.reads) for step in family.index]
+    by_index = index_of(family)
     before: list[str] = []
-    for step in (*method.retrieval_steps, *answer_steps(method), scores_step(method)):
+    for step in (*family.retrieval_steps, *answer_steps(family), scores_step(family)):
         reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
         declared.append(
-            declare(step=step, reads=reads, by_index=by_index, prepare=method.questions)
+            declare(step=step, reads=reads, by_index=by_index, prepare=family.questions)
         )
         before += step.writes
     return declared
 
 
-def index_of(method: Method) -> list[str]:
-    """Return the tables that questions are answered from, except those by variant."""
-    return [n for n in method.read_by_questions if method.table(n).dimensions != RESULT]
+def index_of(family: Family) -> list[str]:
+    """Return the tables that questions are answered from, except those by method."""
+    return [n for n in family.read_by_questions if family.table(n).dimensions != RESULT]
 
 
 def _as_named(step: Step, group: str) -> Declared:
@@ -188,7 +189,7 @@ EVALUATION_STEPS = [
 STEPS: Sequence[Declared] = (
     *CORPUS_STEPS,
     *EVALUATION_STEPS,
-    *(declared for method in FAMILIES for declared in of_method(method)),
+    *(declared for family in FAMILIES for declared in of_family(family)),
 )
 """All steps."""
 

@@ -1,4 +1,4 @@
-"""All methods, prompts and views. `registered.py` lists the folders of methods."""
+"""All families, methods, prompts and views. `registered.py` lists the folders."""
 
 from importlib import import_module
 
@@ -6,15 +6,15 @@ from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation import prompts as answers
 from gsum_assets.evaluation import question_prompts as questions
 from gsum_assets.evaluation.judges import prompts as judges
-from gsum_assets.pipeline.method import Method
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.macros import analysis
-from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.store.table import Macro, View
 
-FAMILIES: tuple[Method, ...] = tuple(import_module(f"{name}.method").METHOD for name in FOLDERS)
+FAMILIES: tuple[Family, ...] = tuple(import_module(f"{name}.family").FAMILY for name in FOLDERS)
 
 METHODS = Methods(FAMILIES, without_questions=(DEFAULT_METHOD,))
 """All methods by name."""
@@ -23,7 +23,7 @@ PROMPTS: dict[str, Prompts] = {
     "answers": answers.PROMPTS,
     "judges": judges.PROMPTS,
     "questions": questions.PROMPTS,
-    **{method.name: method.prompts for method in FAMILIES if method.prompts},
+    **{family.name: family.prompts for family in FAMILIES if family.prompts},
 }
 """All prompts, by family: of answers, judges, questions and methods."""
 

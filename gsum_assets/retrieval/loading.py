@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.step import Inputs
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.contexts import best_chunks, top_contexts
 from gsum_assets.retrieval.late_texts import LateTexts

@@ -93,14 +93,14 @@ ORACLES: Mapping[str, Oracle] = {
 }
 
 
-def askable(variant: str, queries: pa.Table) -> pa.Table:
+def askable(method: str, queries: pa.Table) -> pa.Table:
     """Return the questions a method can answer: for an oracle those with labels.
 
     Labelled documents are of no use for a question about a single document, which is left out.
     """
-    if variant not in ORACLES:
+    if method not in ORACLES:
         return queries
-    column = ORACLES[variant].column
+    column = ORACLES[method].column
     is_askable = pc.greater(pc.list_value_length(queries[column]), 0)
     if column == "relevant_document_ids":
         is_askable = pc.and_(is_askable, pc.is_null(queries["document_id"]))
@@ -108,7 +108,7 @@ def askable(variant: str, queries: pa.Table) -> pa.Table:
 
 
 def rank_by_oracle(
-    variant: str, queries: pa.Table, questions: Questions, collection: Collection
+    method: str, queries: pa.Table, questions: Questions, collection: Collection
 ) -> pa.Table:
     """Return rows of `rankings`: labelled chunks first, then the others by cosine if filled.
 
@@ -117,7 +117,7 @@ def rank_by_oracle(
     queries, questions : the same questions; with embeddings, as the collection.
     """
     oracle, questions_by_id = (
-        ORACLES[variant],
+        ORACLES[method],
         {row["query_id"]: row for row in queries.to_pylist()},
     )
     marked: dict[str, int] = {}  # how many chunks of each question

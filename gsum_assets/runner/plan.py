@@ -19,7 +19,7 @@ from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.definitions import METHODS, Pipeline, pipeline_for
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.finding import count
-from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs
+from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import STEPS, Declared, work_of
 from gsum_assets.runner.plan_lines import (
@@ -102,7 +102,7 @@ def plan(
 
     Parameters
     ----------
-    methods : variants or families, see `refresh`.
+    methods : methods or families, see `refresh`.
     models : models to use; None: those of the home.
     on_step : called before each step of the dry run.
 
@@ -176,7 +176,7 @@ class _DryRun:
                     if snapshot.is_due(key, p)
                 }
             )
-            # all buckets of documents together, results variant by variant
+            # all buckets of documents together, results method by method
             for together in [due] if declared.level == DOCUMENT_LEVEL else [[p] for p in due]:
                 if together:
                     self._run_step(declared, together)

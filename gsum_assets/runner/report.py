@@ -28,7 +28,7 @@ class RunReport:
     ----------
     not_materialized : assets that were left out because a model is unavailable.
     missing : number of requested partitions that are missing or out of date at the end, by asset.
-    others, n_others : variants that a daemon continues with, and their number of partitions.
+    others, n_others : methods that a daemon continues with, and their number of partitions.
     """
 
     results: list[RunResult] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Watch:
     ) -> None:
         """Estimate the number of steps from what is left, of some assets or all.
 
-        A step of a method counts once for each variant, a step over documents once for each run.
+        A step counts once for each method, a step over documents once for each run.
         """
         steps: dict[tuple[dg.AssetKey, str | None], set[str | None]] = {}
         for key, partitions in snapshot.left(corpus).items():

@@ -58,8 +58,8 @@ def refresh(
 
     Parameters
     ----------
-    methods : variants to request besides those requested before. "default" stands for those that
-        `corpus.toml` names, or else the defaults of each family; "all" for every variant. None
+    methods : methods to request besides those requested before. "default" stands for those that
+        `corpus.toml` names, or else the defaults of each family; "all" for every method. None
         requests the defaults if nothing was requested for the corpus before, else nothing new.
     on_start, on_end : called before and after each run.
     on_wait : called with a description of what must happen first in other processes.
@@ -115,7 +115,7 @@ class _Refresh:
 
     Attributes
     ----------
-    first : variants to begin with; none: all that were requested, in any order.
+    first : methods to begin with; none: all that were requested, in any order.
     """
 
     pipeline: Pipeline
@@ -127,7 +127,7 @@ class _Refresh:
 
     def follow(self) -> bool:
         """Follow a daemon until it has computed what was requested; return False if it stops."""
-        # never empty: the corpus's own tables, which all variants need
+        # never empty: the corpus's own tables, which all methods need
         scope = frozenset(self.first or self._requested()) | {""}
         try:
             with held(Leases(self.pipeline.store), self.corpus, lambda: None, first=scope) as lease:
@@ -213,18 +213,18 @@ class _Refresh:
         return self.pipeline.requests.of(self.corpus) or frozenset()
 
     def _others(self) -> frozenset[str]:
-        """Return the variants that were requested earlier, if some are named now."""
+        """Return the methods that were requested earlier, if some are named now."""
         return self._requested() - self.first if self.first else frozenset()
 
-    def _leave(self, variants: frozenset[str]) -> None:
-        """Report the work on these variants that is left to a daemon."""
-        left = self._snapshot(variants, unite=False).left(self.corpus).values()
+    def _leave(self, methods: frozenset[str]) -> None:
+        """Report the work on these methods that is left to a daemon."""
+        left = self._snapshot(methods, unite=False).left(self.corpus).values()
         named = {partition.method for partitions in left for partition in partitions}
         self.report.others = sorted(method for method in named if method)
         self.report.n_others = sum(map(len, left))
 
     def _snapshot(self, scope: frozenset[str], unite: bool = True) -> Snapshot:
-        """Return what is due now for some variants, or for all that were requested.
+        """Return what is due now for some methods, or for all that were requested.
 
         Parameters
         ----------

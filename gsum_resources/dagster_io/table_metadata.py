@@ -14,7 +14,7 @@ from gsum_resources.store.table import Column, Table
 _DIMENSIONS = {
     "corpus": "the corpus, a folder under `corpora`",
     "bucket": "share of the corpus's documents, by a stable hash of their ids",
-    "method": "the variant of the method that computed the row",
+    "method": "the method that computed the row",
 }
 _CORPORA_SHOWN = 10  # bounds the footers read for a summary, and the size of its event
 _PREVIEW_ROWS = 5

@@ -58,7 +58,7 @@ def partition_of(key: str, definition: dg.PartitionsDefinition | None = None) ->
         key = definition.get_partition_key_from_str(key)
     if isinstance(key, dg.MultiPartitionKey):
         by_name = key.keys_by_dimension
-        return Partition(by_name["corpus"], by_name.get("bucket"), by_name.get("variant"))
+        return Partition(by_name["corpus"], by_name.get("bucket"), by_name.get("method"))
     if "|" in key:
         raise ValueError(f"partition key '{key}' has several dimensions; pass their definition")
     return Partition(key)

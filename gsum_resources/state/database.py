@@ -85,11 +85,11 @@ EXPORTS = sa.Table(
     sa.Column("corpus", sa.Text, primary_key=True),
     sa.Column("last_id", _NUMBER, nullable=False),
 )
-REQUESTS = sa.Table(  # variant "" if only tables of the corpus itself were requested
+REQUESTS = sa.Table(  # method "" if only tables of the corpus itself were requested
     "requests",
     _TABLES,
     sa.Column("corpus", sa.Text, primary_key=True),
-    sa.Column("variant", sa.Text, primary_key=True),
+    sa.Column("variant", sa.Text, key="method", primary_key=True),
 )
 SEEN = sa.Table(  # version of `documents` that `seen_documents` was last compared with
     "seen_versions",
@@ -125,11 +125,11 @@ LEASES = sa.Table(  # see `leases.py`
     sa.Column("renewed", sa.Double, nullable=False),  # seconds by `State.now`
     sqlite_autoincrement=True,  # fences grow for ever
 )
-FIRST = sa.Table(  # variants that the process with a lease waits for, while a daemon computes
-    "first_variants",
+FIRST = sa.Table(  # methods that the process with a lease waits for, while a daemon computes
+    "first_methods",
     _TABLES,
     sa.Column("fence", _NUMBER, primary_key=True),
-    sa.Column("variant", sa.Text, primary_key=True),
+    sa.Column("method", sa.Text, primary_key=True),
 )
 MISSING = sa.Table(  # corpora whose folder is missing
     "missing_corpora",

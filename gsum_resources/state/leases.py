@@ -78,7 +78,7 @@ class Lease:
 
     Attributes
     ----------
-    first : variants that its process waits for while a daemon computes; none: it computes itself.
+    first : methods that its process waits for while a daemon computes; none: it computes itself.
     """
 
     fence: int
@@ -102,7 +102,7 @@ class Leases:
 
         Parameters
         ----------
-        first : variants that a daemon shall compute first; none: this process computes.
+        first : methods that a daemon shall compute first; none: this process computes.
         """
         holder = Holder.this_process()
         # one at a time, so that who gets a larger fence sees the rows of all smaller ones
@@ -111,7 +111,7 @@ class Leases:
             inserted = connection.execute(sa.insert(LEASES).values(row)).inserted_primary_key
             assert inserted is not None
             if first:
-                rows = [{"fence": inserted[0], "variant": variant} for variant in first]
+                rows = [{"fence": inserted[0], "method": method} for method in first]
                 connection.execute(sa.insert(FIRST), rows)
         return Lease(inserted[0], corpus, holder, frozenset(first))
 
@@ -163,7 +163,7 @@ class Leases:
             query = query.where(LEASES.c.corpus == corpus)
         with self._state.reading() as connection:
             rows = connection.execute(query).all()
-            variants = connection.execute(sa.select(FIRST)).all() if rows else ()
+            methods = connection.execute(sa.select(FIRST)).all() if rows else ()
             now = self._state.now(connection) if rows else 0.0
         me = Holder.this_process() if rows else None
         judged = []
@@ -175,7 +175,7 @@ class Leases:
                 if me and holder.is_beside(me)
                 else 0 <= now - row.renewed < EXPIRED_S
             )
-            first = frozenset(variant for fence, variant in variants if fence == row.fence)
+            first = frozenset(method for fence, method in methods if fence == row.fence)
             judged.append((Lease(row.fence, row.corpus, holder, first), row.renewed, lives))
         return judged
 
@@ -193,15 +193,15 @@ class Leases:
         return [other for other in self.computing(lease.corpus) if other.fence < lease.fence]
 
     def first(self) -> Mapping[str, frozenset[str]]:
-        """Return the variants that a daemon computes first, by corpus, without changing anything.
+        """Return the methods that a daemon computes first, by corpus, without changing anything.
 
         Those of several processes are united.
         """
-        variants: dict[str, frozenset[str]] = {}
+        methods: dict[str, frozenset[str]] = {}
         for lease, _, lives in self._judged():
             if lives and lease.first:
-                variants[lease.corpus] = variants.get(lease.corpus, frozenset()) | lease.first
-        return variants
+                methods[lease.corpus] = methods.get(lease.corpus, frozenset()) | lease.first
+        return methods
 
     def is_held_elsewhere(self, corpus: str) -> bool:
         """Return whether another process has the turn on a corpus, without changing anything.

@@ -8,7 +8,7 @@ import pytest
 
 from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.evidence.sentences import sentence_rows
-from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.lineage import code_version_of

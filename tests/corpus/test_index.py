@@ -14,7 +14,7 @@ from gsum_assets.corpus.index import CORPUS
 from gsum_assets.corpus.load import Document, SourceDocument, bucket_of, scan
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings
-from gsum_assets.pipeline.method import Inputs, Step, run
+from gsum_assets.pipeline.step import Inputs, Step, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.models import HashEmbedder

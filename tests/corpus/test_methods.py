@@ -8,12 +8,13 @@ import pytest
 from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation.judge_steps import judging
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.method import SETTINGS, Inputs, Method
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import SETTINGS, Inputs
 from gsum_assets.registry.families import FAMILIES, METHODS
 
 CORPUS = "tales"
 LETTERS = Methods(
-    [Method("letters", ["a", "b"], (), default=["b"]), Method("gor", ["gor", "x"], ())], ["x"]
+    [Family("letters", ["a", "b"], (), default=["b"]), Family("gor", ["gor", "x"], ())], ["x"]
 )
 
 
@@ -58,9 +59,9 @@ def test_default_of_a_corpus_with_questions_or_methods_of_its_own(root: Path) ->
 
 def test_every_family_can_be_named(root: Path) -> None:
     for family in FAMILIES:
-        own = [family.name] if family.name in family.variants else list(family.variants)
+        own = [family.name] if family.name in family.methods else list(family.methods)
         assert METHODS.wanted(root, CORPUS, [family.name]) == own
-        assert all(METHODS.family_of(method) is family for method in family.variants)
+        assert all(METHODS.family_of(method) is family for method in family.methods)
 
 
 def _judge(*methods: str) -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.reading import chunks_within, reading_rows
-from gsum_assets.pipeline.method import Read
+from gsum_assets.pipeline.family import Read
 from tests.rows import rows_of
 
 

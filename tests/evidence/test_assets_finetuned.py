@@ -76,7 +76,7 @@ def unmarked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 def model(house: House) -> dict:
-    """The only row of `evidence.model`: the packaged variants have none."""
+    """The only row of `evidence.model`: the packaged methods have none."""
     (row,) = house.table("evidence.model").to_pylist()
     assert row["method"] == "evidence-finetuned"
     return row

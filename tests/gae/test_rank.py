@@ -5,9 +5,9 @@ from functools import cache
 import pyarrow as pa
 import pytest
 
+from gsum_assets.gae.methods import METHODS
 from gsum_assets.gae.rank import Tables, rank
 from gsum_assets.gae.settings import RerankSettings
-from gsum_assets.gae.variants import VARIANTS
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
@@ -61,8 +61,8 @@ def tables_for(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
     )
 
 
-def ranked(variant: str, tables: Tables) -> pa.Table:
-    found = rank(variant, topics(), topic_questions(), tables, "en", K, RerankSettings())
+def ranked(method: str, tables: Tables) -> pa.Table:
+    found = rank(method, topics(), topic_questions(), tables, "en", K, RerankSettings())
     return found.drop_columns("latency_s")
 
 
@@ -83,10 +83,10 @@ def test_clusters_unite_a_topic() -> None:
     assert sorted(best(moved, "one", "node")) == sorted(topics().chunk_ids[:3])
 
 
-@pytest.mark.parametrize("variant", ["gae-no-graph", "gae-no-rerank"])
-def test_without_reranking_the_order_is_that_of_the_seeds(variant: str) -> None:
+@pytest.mark.parametrize("method", ["gae-no-graph", "gae-no-rerank"])
+def test_without_reranking_the_order_is_that_of_the_seeds(method: str) -> None:
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
-    assert ranked(variant, tables_for()).equals(seeds.drop_columns("latency_s"))
+    assert ranked(method, tables_for()).equals(seeds.drop_columns("latency_s"))
 
 
 def test_zero_weight_keeps_the_seed_order() -> None:
@@ -121,12 +121,12 @@ def test_corpus_too_large_for_dbscan_is_reported() -> None:
 
 
 def test_every_ablation_differs_in_one_thing() -> None:
-    default = VARIANTS["gae"]
+    default = METHODS["gae"]
     for name in ("gae-no-rerank", "gae-no-reflection"):
         differing = [
             field
             for field in ("is_published", "clusters", "reranks", "reflects")
-            if getattr(VARIANTS[name], field) != getattr(default, field)
+            if getattr(METHODS[name], field) != getattr(default, field)
         ]
         assert len(differing) == 1
-    assert not VARIANTS["gae-no-graph"].clusters
+    assert not METHODS["gae-no-graph"].clusters

@@ -10,9 +10,9 @@ from gsum_assets.gor.graphs import FOLLOWS, NO_SOURCE, RECORD, side_by_side
 from gsum_assets.gor.infer import infer
 from gsum_assets.gor.learn import with_positives
 from gsum_assets.gor.losses import contrastive_loss, listwise_loss, losses, ranked_scores
+from gsum_assets.gor.methods import EVIDENCE, training_settings
 from gsum_assets.gor.settings import LossSettings, TrainingSettings
 from gsum_assets.gor.train import train, training_key
-from gsum_assets.gor.variants import EVIDENCE, training_settings
 from gsum_assets.pipeline.embed import vector_column
 from tests.gor.toy_graphs import toy_graph
 
@@ -151,8 +151,8 @@ def test_messages_pass_between_neighbours_in_the_variant_only(name):
     graph = toy_graph("a", n_chunks=6, n_queries=0)
     other = toy_graph("a", n_chunks=6, n_queries=0)
     other.features[1] = -other.features[1]
-    for variant, reached in (("gor", [1]), (EVIDENCE, [0, 1, 2, 3])):  # two layers: two passages
-        chosen = training_settings(variant, TrainingSettings(epochs=1)).encoder
+    for method, reached in (("gor", [1]), (EVIDENCE, [0, 1, 2, 3])):  # two layers: two passages
+        chosen = training_settings(method, TrainingSettings(epochs=1)).encoder
         encoder = train(
             [toy_graph("b")],
             TrainingSettings(epochs=1, encoder=chosen.model_copy(update={"name": name})),

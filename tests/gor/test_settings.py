@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gsum_assets.gor.methods import training_settings
 from gsum_assets.gor.settings import EncoderSettings, GorSettings, LossSettings, TrainingSettings
-from gsum_assets.gor.variants import training_settings
 from gsum_assets.pipeline.corpus_settings import CorpusError, checked_section
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gsum_assets.graphrag.index_tables import Seen
+from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.rank import entities_within, nearest, rank
-from gsum_assets.graphrag.variants import VARIANTS
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.ranking import rank_questions
@@ -15,10 +15,10 @@ from tests.retrieval.toys import toy_questions
 
 
 def scored(
-    variant: str, questions: Questions, index=INDEX, n_entities: int = 10, level: str = "node"
+    method: str, questions: Questions, index=INDEX, n_entities: int = 10, level: str = "node"
 ) -> list[list[tuple[str, float]]]:
     """Items and scores of each question, best first."""
-    rows = rank(variant, collection(), questions, index, n_entities).to_pylist()
+    rows = rank(method, collection(), questions, index, n_entities).to_pylist()
     return [
         [
             (row["item_id"], row["score"])
@@ -66,10 +66,10 @@ def test_documents_take_their_best_chunk() -> None:
     assert found == [("d1", 1.0), ("d0", 0.0)]
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_document_question_ranks_only_its_chunks(variant: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_document_question_ranks_only_its_chunks(method: str) -> None:
     questions = toy_questions(("?", "d0", 0), ("?", "d1", 0), ("?", None, 0))
-    found = [sorted(chunk for chunk, _ in chunks) for chunks in scored(variant, questions)]
+    found = [sorted(chunk for chunk, _ in chunks) for chunks in scored(method, questions)]
     assert found == [["c0", "c1"], ["c2"], ["c0", "c1", "c2"]]
 
 
@@ -89,11 +89,11 @@ def test_entities_with_negative_similarity_do_not_lower_scores() -> None:
     assert scored("graphrag-local", questions) == [[("c1", 0.0), ("c2", 0.0), ("c0", -1.0)]]
 
 
-@pytest.mark.parametrize("variant", ["graphrag-ts", "graphrag-ss"])
-def test_baselines_rank_by_chunk_similarity(variant: str) -> None:
+@pytest.mark.parametrize("method", ["graphrag-ts", "graphrag-ss"])
+def test_baselines_rank_by_chunk_similarity(method: str) -> None:
     questions = toy_questions(("?", None, 1), ("?", "d0", 1))
     plain = rank_questions(Dense, questions, collection()).drop_columns(["latency_s"])
-    assert rank(variant, collection(), questions, EMPTY, 10).drop_columns(["latency_s"]) == plain
+    assert rank(method, collection(), questions, EMPTY, 10).drop_columns(["latency_s"]) == plain
 
 
 def test_without_an_index_chunks_are_still_ranked() -> None:

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gsum_assets.graphrag.family import FAMILY
 from gsum_assets.graphrag.index import INDEX
-from gsum_assets.graphrag.method import METHOD
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.pipeline.embed import vector_column
-from gsum_assets.pipeline.method import Inputs, run
 from gsum_assets.pipeline.result import Picture
+from gsum_assets.pipeline.step import Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.store.lazy import Lazy
@@ -88,19 +88,19 @@ def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path
             assert shown["communities_by_level"]["0"] == {"communities": 2, "largest": 2}
 
 
-@pytest.mark.parametrize("variant", METHOD.variants)
-def test_question_reads_only_the_inputs_of_its_steps(tmp_path: Path, variant: str) -> None:
-    inputs = inputs_in(tmp_path, variant=variant)
+@pytest.mark.parametrize("method", FAMILY.methods)
+def test_question_reads_only_the_inputs_of_its_steps(tmp_path: Path, method: str) -> None:
+    inputs = inputs_in(tmp_path, method=method)
     inputs = inputs.with_tables(run(INDEX, inputs))
     named = {"queries", "corpus_settings"}
-    for step in METHOD.question:
+    for step in FAMILY.question:
         tables = Recorded(inputs.tables)
-        result = step.result(Inputs(tables, "tales", variant))
+        result = step.result(Inputs(tables, "tales", method))
         assert tables.read <= named | set(step.reads)
-        conform(METHOD.table(step.table), result.rows, step.table)
+        conform(FAMILY.table(step.table), result.rows, step.table)
         inputs, named = inputs.with_tables({step.table: result.rows}), named | {step.table}
     assert inputs.table("reduced_contexts").num_rows
-    assert METHOD.texts_read(inputs).rows.num_rows
+    assert FAMILY.texts_read(inputs).rows.num_rows
 
 
 def test_no_entities_give_no_plot(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dagster._core.execution.context.compute import current_execution_context
 
 from gsum_assets.automation.staleness import Node
 from gsum_assets.corpus import observe
-from gsum_assets.dagster_assets.partitions import partitions_of, variant_key
+from gsum_assets.dagster_assets.partitions import method_key, partitions_of
 from gsum_assets.definitions import Pipeline
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.dagster_io.models_io import ModelsIO
@@ -168,4 +168,4 @@ def _key(partition: Partition) -> str:
     """Dagster's key of a partition."""
     if partition.bucket is not None:
         return dg.MultiPartitionKey({"corpus": partition.corpus, "bucket": partition.bucket})
-    return partition.corpus if partition.method is None else variant_key(partition)
+    return partition.corpus if partition.method is None else method_key(partition)

@@ -39,7 +39,7 @@ BY_HAND = ("", "by hand", "by hand", "by hand, apart")
 WAYS = (*BY_HAND * 3, "gsum run", "daemon")
 """How to re-index after a change; "" leaves that to a later one."""
 
-METHODS = tuple(variant for variants in FAMILIES.values() for variant in variants)
+METHODS = tuple(method for methods in FAMILIES.values() for method in methods)
 corpora = st.sampled_from(CORPORA)
 texts = st.builds(tale, st.integers(0, 7), st.integers(1, 6))
 entries = st.builds(Entry, st.sampled_from(KINDS), st.sampled_from(IDS))

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 CORPUS = "tales"
 N_DOCUMENTS = 12
-VARIANTS = [variants[0] for variants in FAMILIES.values()]
+METHODS = [methods[0] for methods in FAMILIES.values()]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def grown(
     root: Path, n_buckets: int, trained_by: HomeFolder | None = None
 ) -> tuple[HomeFolder, Folder]:
-    """Return a home with the tables of one variant of each family, and its corpus folder.
+    """Return a home with the tables of one method of each family, and its corpus folder.
 
     With the trained state of an edited home, its folder is edited, too.
     """
@@ -46,7 +46,7 @@ def grown(
         edit(folder)
         copy_given(target, trained_by, CORPUS)
     pipeline = target.pipeline(Chosen())
-    pipeline.requests.add(CORPUS, VARIANTS)
+    pipeline.requests.add(CORPUS, METHODS)
     materialize_due(pipeline, CORPUS)
     return target, folder
 

@@ -43,8 +43,8 @@ def test_every_family_follows_an_edit_a_move_and_a_kill() -> None:
     machine = Growing()
     machine.begin(left="bm25", right="bm25", questions=QUESTIONS[1])
     left, right = machine.folders.values()
-    for variants in FAMILIES.values():
-        machine._ask("left", variants[0])
+    for methods in FAMILIES.values():
+        machine._ask("left", methods[0])
     left.remove(Entry("row", "tale-2"))
     machine._bring_up_to_date("left", "by hand")
     left.put(Entry("txt", "tale-0"), tale(3, 3))

@@ -20,7 +20,7 @@ QUICK = {
     "gae": {"training": {"epochs": 1}},
     "jerr": {"chunking": {"ablations": [600, 1000, 4000]}},
 }
-METHODS = [name for family in FAMILIES for name in family.variants if name not in ORACLES]
+METHODS = [name for family in FAMILIES for name in family.methods if name not in ORACLES]
 
 
 class Reading(ExtractiveModel):

@@ -10,12 +10,13 @@ import pytest
 import gsum
 from gsum.wording import of_arguments
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.contexts import top_contexts
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.schema import SettingsError
 from tests.models import FirstWords, HashEmbedder
-from tests.toy.longest.method import METHOD
+from tests.toy.longest.family import FAMILY
 
 TEXTS = {
     "ferry": "The ferry broke its pump in March. Bob Teal ordered a new pump from the shipyard.",
@@ -226,7 +227,7 @@ def _best(inputs: Inputs) -> pa.Table:
 
 def test_a_method_of_ones_own() -> None:
     steps = (Step(_longest_first, RANKINGS, ("chunks",)), Step(_best, CONTEXTS, ("chunks",)))
-    found = gsum.run(Method("longest", ("longest",), steps), TEXTS, ["What broke?"], models=MODELS)
+    found = gsum.run(Family("longest", ("longest",), steps), TEXTS, ["What broke?"], models=MODELS)
     assert found.method == "longest"
     assert found.contexts["document_id"].tolist() == ["ferry"]
     assert found.ask("When was it built?").contexts["document_id"].tolist() == ["ferry"]
@@ -234,4 +235,4 @@ def test_a_method_of_ones_own() -> None:
 
 def test_an_index_needs_declared_tables() -> None:
     with pytest.raises(ValueError, match="'longest': its index writes 'lengths', which no tables"):
-        gsum.run(METHOD, TEXTS, ["What broke?"], models=MODELS)
+        gsum.run(FAMILY, TEXTS, ["What broke?"], models=MODELS)

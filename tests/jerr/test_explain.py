@@ -11,8 +11,8 @@ from tests.jerr.tower import EDGES
 NOTHING = {name: TABLES[f"jerr.{name}"].empty() for name in ("keywords", "searches", "look_ups")}
 
 
-def lines_of(variant: str, words: list[str]) -> list[str]:
-    searches = pa.Table.from_pylist(found(variant, words), TABLES["jerr.searches"].schema)
+def lines_of(method: str, words: list[str]) -> list[str]:
+    searches = pa.Table.from_pylist(found(method, words), TABLES["jerr.searches"].schema)
     row = {"query_id": "q", "chunk_ids": ["b1", "a1"], "n_shown": 3, "model": "", "calls": 1}
     row |= {"tokens_in": 0, "tokens_out": 0, "latency_s": 0.0, "cost_usd": 0.0}
     look_ups = pa.Table.from_pylist([row], TABLES["jerr.look_ups"].schema)

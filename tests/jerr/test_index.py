@@ -8,7 +8,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.jerr.index import INDEX
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.sizes import rows_of_size
-from gsum_assets.pipeline.method import Inputs, run
+from gsum_assets.pipeline.step import Inputs, run
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.lazy import Lazy
@@ -37,7 +37,7 @@ class Settings:
 
 def inputs(model: LanguageModel, *sizes: int, documents: pa.Table = DOCUMENTS) -> Inputs:
     given = {"documents": Lazy.of(documents), "language_model": Lazy.of(model)}
-    return Inputs({**given, "corpus_settings": Settings(*sizes)}, "tales", variant="jerr")
+    return Inputs({**given, "corpus_settings": Settings(*sizes)}, "tales", method="jerr")
 
 
 def test_sizes_are_independent() -> None:

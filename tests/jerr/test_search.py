@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.jerr.matches import SearchSpace
+from gsum_assets.jerr.methods import METHODS
 from gsum_assets.jerr.order import chunks_by_nodes
 from gsum_assets.jerr.search import search
 from gsum_assets.jerr.settings import SearchSettings
-from gsum_assets.jerr.variants import VARIANTS
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.jerr.tower import EDGES, LINE_CHUNKS, NODE_ROWS, WORDS
@@ -27,9 +27,9 @@ def keywords(words: dict[str, list[str]]) -> pa.Table:
     return pa.Table.from_pylist(rows, TABLES["jerr.keywords"].schema)
 
 
-def found(variant: str, words: list[str], document_id: str | None = None) -> list[dict]:
+def found(method: str, words: list[str], document_id: str | None = None) -> list[dict]:
     questions = queries({"q": "?"}, document_id=document_id)
-    rows = search(questions, keywords({"q": words}), SPACE, VARIANTS[variant], SETTINGS, WORDS)
+    rows = search(questions, keywords({"q": words}), SPACE, METHODS[method], SETTINGS, WORDS)
     return rows.to_pylist()
 
 
@@ -138,15 +138,15 @@ def test_personalized_pagerank_follows_the_keywords_without_visits() -> None:
     assert sum(row["score"] for row in rows) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("variant", "n"), [("jerr-top1", 1), ("jerr-top3", 3), ("jerr-top10", 4)])
-def test_ablations_choose_the_configured_number_of_nodes(variant: str, n: int) -> None:
-    assert sum(row["is_chosen"] for row in found(variant, ["storm", "ferry", "ada"])) == n
+@pytest.mark.parametrize(("method", "n"), [("jerr-top1", 1), ("jerr-top3", 3), ("jerr-top10", 4)])
+def test_ablations_choose_the_configured_number_of_nodes(method: str, n: int) -> None:
+    assert sum(row["is_chosen"] for row in found(method, ["storm", "ferry", "ada"])) == n
 
 
 def test_search_depends_on_its_seed_and_question_only() -> None:
     words = {"q": ["storm"], "r": ["ada"]}
     both = search(
-        queries({"q": "?", "r": "?"}), keywords(words), SPACE, VARIANTS["jerr"], SETTINGS, WORDS
+        queries({"q": "?", "r": "?"}), keywords(words), SPACE, METHODS["jerr"], SETTINGS, WORDS
     )
     alone = found("jerr", ["storm"])
     assert [row for row in both.to_pylist() if row["query_id"] == "q"] == alone
@@ -158,16 +158,16 @@ def test_row_order_does_not_matter() -> None:
     )
     questions = queries({"q": "?"}), keywords({"q": ["storm", "lamp"]})
     one, other = (
-        search(*questions, space, VARIANTS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
+        search(*questions, space, METHODS["jerr"], SETTINGS, WORDS) for space in (SPACE, shuffled)
     )
     assert one == other
 
 
 def test_no_nodes_give_no_error() -> None:
     empty = SearchSpace(*(t.slice(0, 0) for t in (NODE_ROWS, EDGES, LINE_CHUNKS)), WORDS)
-    for variant in ("jerr", "jerr-pagerank", "jerr-ppr"):
+    for method in ("jerr", "jerr-pagerank", "jerr-ppr"):
         rows = search(
-            queries({"q": "?"}), keywords({"q": ["x"]}), empty, VARIANTS[variant], SETTINGS, WORDS
+            queries({"q": "?"}), keywords({"q": ["x"]}), empty, METHODS[method], SETTINGS, WORDS
         )
         assert rows.num_rows == 0
 

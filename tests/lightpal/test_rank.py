@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import LightpalSettings
-from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.walk_trust import walk_trust
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.ranking import DEPTH, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
 from gsum_assets.retrieval.settings import DEFAULT_K
-from gsum_assets.retrieval.variants import RETRIEVERS
 from gsum_assets.retrieval.words import Words
 from gsum_resources.protocols.models import PassageScorer
 from gsum_resources.scoring.unigram import UnigramScorer
@@ -60,7 +60,7 @@ def corpus(turned: bool = False) -> Corpus:
 
 
 def ranked(
-    variant: str,
+    method: str,
     changed_corpus: Corpus | None = None,
     settings: LightpalSettings = SETTINGS,
     scorer: Callable[[], PassageScorer] = UnigramScorer,
@@ -68,7 +68,7 @@ def ranked(
 ) -> pa.Table:
     """Rows of `rankings` without what a clock says."""
     here = changed_corpus or corpus()
-    rows = rank(variant, here.collection, here.questions, here.tables, "en", settings, scorer, k)
+    rows = rank(method, here.collection, here.questions, here.tables, "en", settings, scorer, k)
     assert rows.schema.equals(TABLES["rankings"].schema)
     return rows.drop_columns("latency_s")
 
@@ -79,9 +79,9 @@ def items(rows: pa.Table, query_id: str, level: str = "node") -> list[str]:
     return of_question.filter(pc.equal(of_question["level"], level))["item_id"].to_pylist()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_question_is_ranked(variant):
-    here, rows = corpus(), ranked(variant)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_question_is_ranked(method):
+    here, rows = corpus(), ranked(method)
     for query_id, document_id in zip(here.questions.ids, here.questions.document_ids, strict=True):
         own = rows.filter(pc.equal(rows["query_id"], query_id)).to_pylist()
         whole = document_id is None
@@ -97,9 +97,9 @@ def test_every_question_is_ranked(variant):
             assert all(row["item_id"].startswith(document_id or "d") for row in found)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_topic_is_found(variant):
-    rows = ranked(variant)
+@pytest.mark.parametrize("method", METHODS)
+def test_topic_is_found(method):
+    rows = ranked(method)
     for topic in range(N_TOPICS):
         best = items(rows, f"q{topic}", "document")[:N_DOCUMENTS]
         found = [document.startswith(f"d{topic:02}") for document in best]
@@ -107,16 +107,16 @@ def test_topic_is_found(variant):
         assert sum(found) >= 2  # of four; by chance 0.5
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_row_order_does_not_matter(variant):
-    assert ranked(variant, corpus(turned=True)).equals(ranked(variant))
+@pytest.mark.parametrize("method", METHODS)
+def test_row_order_does_not_matter(method):
+    assert ranked(method, corpus(turned=True)).equals(ranked(method))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_question_does_not_depend_on_others(variant):
+@pytest.mark.parametrize("method", METHODS)
+def test_question_does_not_depend_on_others(method):
     here = corpus()
-    few = ranked(variant, here._replace(questions=here.questions.take([9, 2, 8])))
-    rows = ranked(variant)
+    few = ranked(method, here._replace(questions=here.questions.take([9, 2, 8])))
+    rows = ranked(method)
     for query_id in ("q9", "q2", "q8"):
         one, other = (t.filter(pc.equal(t["query_id"], query_id)) for t in (few, rows))
         assert one["item_id"].equals(other["item_id"])
@@ -126,7 +126,7 @@ def test_question_does_not_depend_on_others(variant):
 
 
 @pytest.mark.parametrize(
-    ("variant", "settings", "initial"),
+    ("method", "settings", "initial"),
     [
         ("lightpal", {}, "dense"),
         ("lightpal-embedding", {}, "dense"),
@@ -136,9 +136,9 @@ def test_question_does_not_depend_on_others(variant):
         (PROMPTRANK, {"initial": "tfidf"}, "tfidf"),
     ],
 )
-def test_six_of_ten_come_from_the_initial_retriever(variant, settings, initial):
+def test_six_of_ten_come_from_the_initial_retriever(method, settings, initial):
     here = corpus()
-    rows = ranked(variant, settings=LightpalSettings.model_validate({"retrieval": settings}), k=10)
+    rows = ranked(method, settings=LightpalSettings.model_validate({"retrieval": settings}), k=10)
     baseline = rank_questions(
         lambda scope: RETRIEVERS[initial](scope, Words("en")), here.questions, here.collection
     )
@@ -152,10 +152,10 @@ def test_six_of_ten_come_from_the_initial_retriever(variant, settings, initial):
     assert others["node"] > 0  # not the initial retriever's best in another order
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_ranking_depends_on_its_k(variant):
-    few, many = (ranked(variant, k=k) for k in (3, 20))
-    assert few["item_id"].equals(many["item_id"]) == (variant == PASSAGE_WALK)
+@pytest.mark.parametrize("method", METHODS)
+def test_ranking_depends_on_its_k(method):
+    few, many = (ranked(method, k=k) for k in (3, 20))
+    assert few["item_id"].equals(many["item_id"]) == (method == PASSAGE_WALK)
 
 
 def test_walk_uses_the_trust_stored_for_its_graph():
@@ -180,25 +180,25 @@ def test_scorer_with_batch_statistics_scores_questions_by_the_corpus():
     assert pairwise.contexts
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_only_promptrank_requests_a_scorer(variant):
+@pytest.mark.parametrize("method", METHODS)
+def test_only_promptrank_requests_a_scorer(method):
     def refuse() -> PassageScorer:
         raise RuntimeError("no scorer")
 
-    if variant == PROMPTRANK:
+    if method == PROMPTRANK:
         with pytest.raises(RuntimeError, match="no scorer"):
-            ranked(variant, scorer=refuse)
+            ranked(method, scorer=refuse)
     else:
-        assert ranked(variant, scorer=refuse).num_rows
+        assert ranked(method, scorer=refuse).num_rows
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_one_short_document(variant):
+@pytest.mark.parametrize("method", METHODS)
+def test_one_short_document(method):
     here = corpus()
     alone = here.collection.document(0)
     tables = Tables(*(table.slice(0, 0) for table in here.tables))
     assert alone.embeddings is not None
     about = [None, alone.document_ids[0]]
     changed_corpus = Questions(["whole", "part"], ["Who?", "Who?"], about, alone.embeddings[:2])
-    rows = ranked(variant, Corpus(alone, changed_corpus, tables))
+    rows = ranked(method, Corpus(alone, changed_corpus, tables))
     assert rows["rank"].to_pylist() == [1, 1, 2, 3, 4, 5] * 2

@@ -93,7 +93,7 @@ def start(
     asset, partition = wanted
     graph = pipeline.definitions.resolve_asset_graph()
     together = graph.get(dg.AssetKey.from_user_string(asset)).execution_set_asset_keys
-    keys = {"corpus": partition.corpus, "variant": partition.method or ""}
+    keys = {"corpus": partition.corpus, "method": partition.method or ""}
     return pipeline.definitions.resolve_implicit_global_asset_job_def().execute_in_process(
         instance=instance,
         asset_selection=list(together),

@@ -10,8 +10,8 @@ import pytest
 
 from gsum_assets.answering.ask import Answer, ask
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.oracles import ORACLES
-from gsum_assets.retrieval.variants import RETRIEVERS
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 

@@ -58,17 +58,17 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "schedule", "variants", "untrained"),
+    ("table", "schedule", "methods", "untrained"),
     [
         ("gor.model", "retrain_weekly", ["gor", "gor-gcn"], "node2vec"),
         ("evidence.model", "retrain_evidence_weekly", ["evidence-finetuned"], "evidence"),
     ],
 )
 def test_every_existing_model_is_retrained_in_its_own_run(
-    house: House, table: str, schedule: str, variants: list[str], untrained: str
+    house: House, table: str, schedule: str, methods: list[str], untrained: str
 ) -> None:
     rows = rows_of(TABLES[table])
-    for method in (*variants, untrained):
+    for method in (*methods, untrained):
         own = rows.slice(0, 0) if method == untrained else rows
         provenance = Provenance(content_hash="", code_version="1", asset=table.replace(".", "/"))
         house.store.write(TABLES[table], Partition(CORPUS, method=method), own, provenance)
@@ -81,8 +81,8 @@ def test_every_existing_model_is_retrained_in_its_own_run(
         ) as context:
             retrain = repository.get_schedule_def(schedule)
             requests = retrain.evaluate_tick(context).run_requests
-    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|{name}" for name in variants]
-    assert len({r.run_key for r in requests or ()}) == len(variants)
+    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|{name}" for name in methods]
+    assert len({r.run_key for r in requests or ()}) == len(methods)
 
 
 def test_model_of_a_corpus_is_retrained_by_its_own_schedule(house: House) -> None:

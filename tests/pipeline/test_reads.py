@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from gsum_assets.pipeline.method import MODELS, SETTINGS, Inputs
+from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.declared import STEPS, Declared
 from gsum_resources.state.layered import memory_store

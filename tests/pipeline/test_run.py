@@ -15,7 +15,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
-from gsum_assets.retrieval.variants import RETRIEVERS
+from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.runner.execute import observe_sources
 from gsum_assets.runner.run import (
     RefreshError,

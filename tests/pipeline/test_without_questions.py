@@ -10,7 +10,7 @@ from gsum_assets.answering.ask import ask
 from gsum_assets.cli.next_steps import next_steps
 from gsum_assets.definitions import METHODS
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.variants import DEFAULT_METHOD
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.pipeline.method import Inputs
+from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import bm25, loading
 from gsum_assets.retrieval.bm25 import Bm25

@@ -15,9 +15,9 @@ def make_queries(**marks: object) -> pa.Table:
     return question_rows(boat, **marks)
 
 
-def nodes(variant: str, **marks: object) -> list[str]:
+def nodes(method: str, **marks: object) -> list[str]:
     about = toy_questions(("boat", marks.get("document_id"), 1))  # type: ignore[arg-type]
-    rows = rank_by_oracle(variant, make_queries(**marks), about, collection()).to_pylist()
+    rows = rank_by_oracle(method, make_queries(**marks), about, collection()).to_pylist()
     return [row["item_id"] for row in rows if row["level"] == "node"]
 
 
@@ -50,15 +50,15 @@ def test_greedy_choice_takes_the_largest_gain_of_references() -> None:
     assert len(found) == 5
 
 
-@pytest.mark.parametrize("variant", ORACLES)
-def test_unmarked_questions_raise(variant: str) -> None:
+@pytest.mark.parametrize("method", ORACLES)
+def test_unmarked_questions_raise(method: str) -> None:
     marked = make_queries(
         relevant_chunk_ids=["c-boat-1"], relevant_document_ids=["boats"], references=["It sails."]
     )
-    assert askable(variant, marked).num_rows == 1
-    assert askable(variant, make_queries()).num_rows == 0
+    assert askable(method, marked).num_rows == 1
+    assert askable(method, make_queries()).num_rows == 0
     assert askable("dense", make_queries()).num_rows == 1
-    assert is_upper_bound(variant)
+    assert is_upper_bound(method)
 
 
 def test_document_oracle_does_not_rank_within_one_document() -> None:

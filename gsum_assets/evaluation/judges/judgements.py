@@ -11,8 +11,8 @@ from gsum_assets.evaluation.judges.own_judge import own_judge_note
 from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import to_markdown, win_rates
-from gsum_assets.pipeline.method import Inputs
 from gsum_assets.pipeline.result import Markdown, Picture, Result, Shown
+from gsum_assets.pipeline.step import Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
@@ -46,15 +46,15 @@ def judgements_and_win_rates(
     return Result(judged.rows, judged.failures, {"win_rates": rates}, shown)
 
 
-def of_methods(results: Iterable[pa.Table], table: str, variants: Sequence[str]) -> pa.Table:
-    """Return the rows of some variants from the results of each method.
+def of_methods(results: Iterable[pa.Table], table: str, methods: Sequence[str]) -> pa.Table:
+    """Return the rows of some methods from the results of each family.
 
     Of refined contexts only the columns of `contexts` are kept.
     """
     columns = [*TABLES[table].schema.names, "method"]
     tables = [rows.select(columns) for rows in results]
     united = pa.concat_tables(tables, promote_options="default")  # nullability may differ
-    return united.filter(pc.is_in(united["method"], value_set=pa.array(list(variants))))
+    return united.filter(pc.is_in(united["method"], value_set=pa.array(list(methods))))
 
 
 def _shown(corpus: str, judgements: pa.Table, rates: pa.Table) -> Mapping[str, Shown]:

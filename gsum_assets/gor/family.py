@@ -5,19 +5,20 @@ import pyarrow as pa
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.gor.contexts import nodes_within, top_nodes
 from gsum_assets.gor.index import INDEX
+from gsum_assets.gor.methods import METHODS, WITHOUT_NETWORK
 from gsum_assets.gor.prompts import PROMPTS
 from gsum_assets.gor.rank import rank
 from gsum_assets.gor.settings import ContextSettings, GorSettings
-from gsum_assets.gor.variants import VARIANTS, WITHOUT_NETWORK
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.settings import DEFAULT_K
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    without = inputs.variant in WITHOUT_NETWORK
+    without = inputs.method in WITHOUT_NETWORK
     return rank(
-        inputs.variant,
+        inputs.method,
         inputs.table("documents"),
         inputs.table("record_nodes"),
         inputs.table("record_edges"),
@@ -35,9 +36,9 @@ def _contexts(inputs: Inputs) -> pa.Table:
     return top_nodes(rankings, nodes, chosen.k or DEFAULT_K)
 
 
-METHOD = Method(
+FAMILY = Family(
     "gor",
-    VARIANTS,
+    METHODS,
     index=INDEX,
     question=(
         Step(

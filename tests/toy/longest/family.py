@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.contexts import top_contexts
 
 
@@ -28,7 +29,7 @@ def _rank(inputs: Inputs) -> pa.Table:
     )
 
 
-METHOD = Method(
+FAMILY = Family(
     "longest",
     ("longest",),
     index=(Step(_lengths, {"lengths": "Words of each chunk."}, ("chunks",)),),

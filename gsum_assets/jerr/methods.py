@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Variant:
+class Method:
     """Configuration of a method.
 
     Attributes
@@ -28,16 +28,16 @@ class Variant:
 
 READAGENT = "readagent"
 
-VARIANTS: Mapping[str, Variant] = MappingProxyType(
+METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "jerr": Variant(),
-        "jerr-pagerank": Variant(search="pagerank"),
-        "jerr-ppr": Variant(search="ppr"),
-        "jerr-no-search": Variant(search="match"),
-        "bm25-lines": Variant(reads="lines"),
-        **{f"jerr-top{n}": Variant(n_nodes=n) for n in (1, 3, 10)},
-        **{f"jerr-{size}": Variant(max_tokens=size) for size in (600, 1000, 4000)},
-        READAGENT: Variant(reads="pages"),
-        "longrag": Variant(reads="units"),
+        "jerr": Method(),
+        "jerr-pagerank": Method(search="pagerank"),
+        "jerr-ppr": Method(search="ppr"),
+        "jerr-no-search": Method(search="match"),
+        "bm25-lines": Method(reads="lines"),
+        **{f"jerr-top{n}": Method(n_nodes=n) for n in (1, 3, 10)},
+        **{f"jerr-{size}": Method(max_tokens=size) for size in (600, 1000, 4000)},
+        READAGENT: Method(reads="pages"),
+        "longrag": Method(reads="units"),
     }
 )

@@ -8,6 +8,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.gae.checks import PUBLISHED_CLUSTERS_PART
 from gsum_assets.gae.index import INDEX, TEXTS, collection_of
 from gsum_assets.gae.levels import levels
+from gsum_assets.gae.methods import METHODS
 from gsum_assets.gae.prompts import PROMPTS
 from gsum_assets.gae.rank import ChosenClusters, Tables, rank
 from gsum_assets.gae.refine import refined_contexts, unrefined_contexts
@@ -19,9 +20,9 @@ from gsum_assets.gae.settings import (
     RerankSettings,
 )
 from gsum_assets.gae.topics import topics
-from gsum_assets.gae.variants import VARIANTS
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import contexts_of
@@ -44,9 +45,9 @@ def _refine_settings(inputs: Inputs) -> RefineSettings:
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    reranks = VARIANTS[inputs.variant].reranks
+    reranks = METHODS[inputs.method].reranks
     return rank(
-        inputs.variant,
+        inputs.method,
         collection_of(inputs, "chunk_embeddings"),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _tables(inputs) if reranks else _NO_TABLES,
@@ -57,7 +58,7 @@ def _rank(inputs: Inputs) -> pa.Table:
 
 
 def _topics(inputs: Inputs) -> Result:
-    chosen = VARIANTS[inputs.variant]
+    chosen = METHODS[inputs.method]
     if not (chosen.reflects and chosen.clusters):
         return Result(TABLES["gae.topics"].empty())
     contexts, model = inputs.table("contexts"), inputs.model("language_model")
@@ -71,7 +72,7 @@ def _topics(inputs: Inputs) -> Result:
 
 
 def _reflections(inputs: Inputs) -> Result:
-    if not VARIANTS[inputs.variant].reflects:
+    if not METHODS[inputs.method].reflects:
         return Result(TABLES["gae.reflections"].empty())
     contexts, queries = inputs.table("contexts"), inputs.table("queries")
     model, prompts = inputs.model("language_model"), inputs.prompts("gae")
@@ -81,7 +82,7 @@ def _reflections(inputs: Inputs) -> Result:
 def _refined_contexts(inputs: Inputs) -> Result:
     settings, max_words = _refine_settings(inputs), inputs.settings("answer")["max_words"]
     contexts = inputs.table("contexts")
-    if not VARIANTS[inputs.variant].reflects:
+    if not METHODS[inputs.method].reflects:
         return unrefined_contexts(
             contexts, inputs.table("queries"), settings, max_words, n_word_pieces
         )
@@ -110,7 +111,7 @@ def _by_scope(inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Resul
     of_corpus = pc.is_null(queries["document_id"])
     among = {"corpus": of_corpus, "document": pc.invert(of_corpus)}
     clusters: dict[str, Mapping[str, int]] = {scope: {} for scope in among}
-    chosen = VARIANTS[inputs.variant]
+    chosen = METHODS[inputs.method]
     if chosen.clusters:
         *_, nodes = levels(collection_of(inputs))
         of_scopes = ChosenClusters(chosen, _tables(inputs))
@@ -122,9 +123,9 @@ def _by_scope(inputs: Inputs, ask: Callable[[pa.Table, Mapping[str, int]], Resul
     return Result(rows, [failure for result in results for failure in result.failures])
 
 
-METHOD = Method(
+FAMILY = Family(
     "gae",
-    tuple(VARIANTS),
+    tuple(METHODS),
     index=INDEX,
     question=(
         Step(

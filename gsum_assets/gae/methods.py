@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True)
-class Variant:
+class Method:
     """The steps that a method performs.
 
     Attributes
@@ -24,12 +24,12 @@ class Variant:
     reflects: bool = True
 
 
-VARIANTS: Mapping[str, Variant] = MappingProxyType(
+METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "gae": Variant(),
-        "gae-dbscan": Variant(is_published=True),
-        "gae-no-graph": Variant(clusters=False, reranks=False),
-        "gae-no-rerank": Variant(reranks=False),
-        "gae-no-reflection": Variant(reflects=False),
+        "gae": Method(),
+        "gae-dbscan": Method(is_published=True),
+        "gae-no-graph": Method(clusters=False, reranks=False),
+        "gae-no-rerank": Method(reranks=False),
+        "gae-no-reflection": Method(reflects=False),
     }
 )

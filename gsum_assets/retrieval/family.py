@@ -2,21 +2,22 @@
 
 import pyarrow as pa
 
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.contexts import full_contexts
 from gsum_assets.retrieval.loading import collection_of, contexts_of
+from gsum_assets.retrieval.methods import METHODS, NEED_VECTORS, rank
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
-from gsum_assets.retrieval.variants import NEED_VECTORS, VARIANTS, rank
 from gsum_assets.retrieval.words import Words
 
 
 def _rank(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    dense = inputs.variant in NEED_VECTORS
+    dense = inputs.method in NEED_VECTORS
     collection = collection_of(inputs, with_vectors=dense, keep_indexes=True)
     return rank(
-        inputs.variant,
+        inputs.method,
         collection,
         inputs.table("queries"),
         Words(inputs.settings("language"), settings.bigrams),
@@ -26,15 +27,15 @@ def _rank(inputs: Inputs) -> pa.Table:
 
 def _contexts(inputs: Inputs) -> pa.Table:
     settings = RetrievalSettings.model_validate(inputs.settings("retrieval"))
-    if inputs.variant == "full_context":
+    if inputs.method == "full_context":
         read = inputs.table("queries"), inputs.table("chunks")
         return full_contexts(*read, settings.window_tokens, settings.n_spans)
     return contexts_of(inputs, settings.main_k)
 
 
-METHOD = Method(
+FAMILY = Family(
     "retrieval",
-    VARIANTS,
+    METHODS,
     question=(
         Step(
             _rank,

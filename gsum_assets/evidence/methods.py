@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True)
-class Variant:
+class Method:
     """The parts that a method has.
 
     Attributes
@@ -24,14 +24,14 @@ class Variant:
     finetuned: bool = False
 
 
-VARIANTS: Mapping[str, Variant] = MappingProxyType(
+METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "evidence": Variant(prose="own"),
-        "evidence-no-graph": Variant("own"),
-        "evidence-gnn": Variant("gnn"),
-        "evidence-gbm": Variant("gbm"),
-        "evidence-graph": Variant(),
-        "evidence-fixed-k": Variant(prose="own", adaptive=False),
-        "evidence-finetuned": Variant(prose="own", finetuned=True),
+        "evidence": Method(prose="own"),
+        "evidence-no-graph": Method("own"),
+        "evidence-gnn": Method("gnn"),
+        "evidence-gbm": Method("gbm"),
+        "evidence-graph": Method(),
+        "evidence-fixed-k": Method(prose="own", adaptive=False),
+        "evidence-finetuned": Method(prose="own", finetuned=True),
     }
 )

@@ -3,11 +3,12 @@
 import pyarrow as pa
 
 from gsum_assets.lightpal.index import EDGE, INDEX, PASSAGES
+from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
 from gsum_assets.lightpal.rank import Tables, rank
 from gsum_assets.lightpal.settings import ContextSettings, LightpalSettings
-from gsum_assets.lightpal.variants import PASSAGE_WALK, PROMPTRANK, VARIANTS
 from gsum_assets.lightpal.views import VIEWS
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
@@ -17,13 +18,13 @@ _NO_TRUST = TABLES["lightpal.walk_trust"].empty()
 
 
 def _rank(inputs: Inputs) -> pa.Table:
-    walks = inputs.variant == PASSAGE_WALK
-    # only the tables that a variant uses, so that it depends on no other settings
+    walks = inputs.method == PASSAGE_WALK
+    # only the tables that a method uses, so that it depends on no other settings
     names = {PASSAGE_WALK: ["walk"], PROMPTRANK: ["retrieval", "promptrank"]}.get(
-        inputs.variant, ["retrieval"]
+        inputs.method, ["retrieval"]
     )
     return rank(
-        inputs.variant,
+        inputs.method,
         collection_of(inputs, keep_indexes=True),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         Tables(inputs.table("passage_edges"), inputs.table("walk_trust") if walks else _NO_TRUST),
@@ -41,9 +42,9 @@ def _k(inputs: Inputs) -> int:
     return chosen.k or DEFAULT_K
 
 
-METHOD = Method(
+FAMILY = Family(
     "lightpal",
-    tuple(VARIANTS),
+    tuple(METHODS),
     index=INDEX,
     question=(
         Step(

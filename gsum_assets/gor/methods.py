@@ -47,12 +47,12 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
     }
 )
 
-VARIANTS = (*_CHANGES, *WITHOUT_NETWORK)
+METHODS = (*_CHANGES, *WITHOUT_NETWORK)
 
 
-def training_settings(variant: str, settings: TrainingSettings) -> TrainingSettings:
-    """Return the corpus's settings with the changes of a variant."""
+def training_settings(method: str, settings: TrainingSettings) -> TrainingSettings:
+    """Return the corpus's settings with the changes of a method."""
     values = settings.model_dump()
-    for section, changed in _CHANGES[variant].items():
+    for section, changed in _CHANGES[method].items():
         values[section] |= changed
     return TrainingSettings.model_validate(values)

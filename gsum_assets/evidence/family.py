@@ -6,13 +6,14 @@ from gsum_assets.evidence.contexts import Budget, adaptive_contexts
 from gsum_assets.evidence.explain import explained
 from gsum_assets.evidence.index import INDEX
 from gsum_assets.evidence.learn import PACKAGED
+from gsum_assets.evidence.methods import METHODS
 from gsum_assets.evidence.rank import Evidence, rank
 from gsum_assets.evidence.sentence_index import sentence_index
 from gsum_assets.evidence.settings import CandidateSettings, ContextSettings, EvidenceSettings
-from gsum_assets.evidence.variants import VARIANTS
 from gsum_assets.evidence.weights import load_model, unpacked
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Step
+from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of, contexts_of
 from gsum_assets.retrieval.settings import RetrievalSettings
@@ -25,15 +26,15 @@ def _rank(inputs: Inputs) -> Result:
     queries, collection = inputs.table("queries"), collection_of(inputs, keep_indexes=True)
     n_chunks = len(collection.chunk_ids)
     settings = CandidateSettings.model_validate(inputs.settings("evidence.candidates"))
-    variant = VARIANTS[inputs.variant]
-    prose = load_model(variant.prose) if variant.prose else None
-    if variant.finetuned:
+    method = METHODS[inputs.method]
+    prose = load_model(method.prose) if method.prose else None
+    if method.finetuned:
         row = inputs.table("model").to_pylist()[0]
         model = unpacked(row["weights"])
         if row["data"] != PACKAGED:
             prose = None  # a corpus of its own taught the model
     else:
-        model = load_model(variant.weights)
+        model = load_model(method.weights)
     evidence = rank(
         collection,
         sentence_index(inputs.tables["sentences"], n_chunks, inputs.array_cache),
@@ -48,7 +49,7 @@ def _rank(inputs: Inputs) -> Result:
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
-    if not VARIANTS[inputs.variant].adaptive:
+    if not METHODS[inputs.method].adaptive:
         return contexts_of(inputs, _k(inputs))
     evidence = Evidence(inputs.table("rankings"), inputs.table("probabilities"))
     settings = ContextSettings.model_validate(inputs.settings("evidence.contexts"))
@@ -65,9 +66,9 @@ def _k(inputs: Inputs) -> int:
     return RetrievalSettings.model_validate(inputs.settings("retrieval")).main_k
 
 
-METHOD = Method(
+FAMILY = Family(
     "evidence",
-    tuple(VARIANTS),
+    tuple(METHODS),
     default=("evidence",),
     index=INDEX,
     question=(
@@ -86,6 +87,6 @@ METHOD = Method(
     settings=EvidenceSettings,
     explain=lambda inputs: explained(inputs.table("probabilities"), inputs.table("contexts")),
     k="retrieval.k",
-    without_k=[name for name, one in VARIANTS.items() if one.adaptive],
+    without_k=[name for name, one in METHODS.items() if one.adaptive],
     weighted=True,
 )

@@ -1,4 +1,4 @@
-"""Declarations of steps and methods, independent of Dagster.
+"""Declaration of a step and its inputs, independent of Dagster.
 
 A step computes tables from tables. `build.py` turns steps into Dagster assets; `run` runs them in
 memory, for `gsum ask`, the sweep over K and any caller that has the tables.
@@ -11,23 +11,21 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
-from pydantic import BaseModel
 
 from gsum_assets.pipeline.check import Check
 from gsum_assets.pipeline.embed import embed_questions
 from gsum_assets.pipeline.prompts import Prompts, prompts_of
 from gsum_assets.pipeline.result import Result
-from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES, table_of
+from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.engine.blocks import LOCAL, Engine
 from gsum_resources.messages.progress import Report, reporter
 from gsum_resources.store.array_cache import ArrayCache
-from gsum_resources.store.arrow import pc
 from gsum_resources.store.earlier import Earlier
 from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore, Partition
-from gsum_resources.store.table import Macro, Table, TableCheck, View
+from gsum_resources.store.table import TableCheck
 
 MODELS = ("language_model", "judge_model", "embedding_model", "passage_scorer")
 SETTINGS = "corpus_settings"
@@ -35,7 +33,6 @@ RANKINGS = {"rankings": "What the method finds, best first."}
 CONTEXTS = {
     "contexts": "All passages that the answer may use, in the order in which the model reads them."
 }
-_FOR_QUESTIONS = ("queries", SETTINGS)  # every question step may read these
 
 Work = Literal["answers", "extraction", "reports", "simulation"]
 """Kinds of work that may have a language model of their own: `[models.*]` in `gsum.toml`."""
@@ -49,7 +46,7 @@ class Inputs:
     ----------
     tables : tables, models and settings, by name.
     corpus : the corpus that the step runs for.
-    variant : the variant whose results the step computes; "" for other steps.
+    method : the method whose results the step computes; "" for other steps.
     overrides : keys by section that replace those of `corpus.toml`.
     step : name of the step, "gor/node_rankings", for progress lines.
     code_version : that of the step.
@@ -65,7 +62,7 @@ class Inputs:
 
     tables: Mapping[str, Any]
     corpus: str
-    variant: str = ""
+    method: str = ""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     step: str = ""
     code_version: str = ""
@@ -160,9 +157,9 @@ class Inputs:
 
     @property
     def title(self) -> str:
-        """Corpus with variant or buckets, as the title of a plot."""
+        """Corpus with method or buckets, as the title of a plot."""
         if not self.buckets:
-            return f"{self.corpus}, {self.variant}" if self.variant else self.corpus
+            return f"{self.corpus}, {self.method}" if self.method else self.corpus
         return f"{self.corpus}, bucket {', '.join(self.buckets)}"
 
     def with_questions(self, queries: pa.Table) -> "Inputs":
@@ -188,7 +185,7 @@ class Retraining(NamedTuple):
 class Step:
     """A computation of one or more tables that have the same partitions.
 
-    It runs for a bucket of documents, a corpus, or a corpus and variant, as its tables are
+    It runs for a bucket of documents, a corpus, or a corpus and method, as its tables are
     partitioned (`Table.dimensions`). A step by bucket gets its inputs corpus by corpus.
 
     Attributes
@@ -241,124 +238,6 @@ class Step:
         """Run the step and return its result."""
         rows = self.make(inputs)
         return rows if isinstance(rows, Result) else Result(rows)
-
-
-class Read(NamedTuple):
-    """The texts that answers are based on.
-
-    Attributes
-    ----------
-    rows : rows like those of `contexts` that have a text.
-    held : (chunk, document) ids that a text contains or was written from, by node id; a chunk
-        contains itself.
-    """
-
-    rows: pa.Table
-    held: Mapping[str, Collection[tuple[str, str]]]
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method with its variants, steps and settings.
-
-    Attributes
-    ----------
-    name : name of its folder, asset prefix and asset group.
-    variants : each is a partition and a row of the leaderboard.
-    default : variants that are requested for a new corpus.
-    index : steps that compute its tables from those of the corpus, in order.
-    question : steps from questions to the texts that answers are written from, in order;
-        `rankings` and `contexts` are among them. Those after `contexts` refine it: answers are
-        written from the rows of the last one, whose columns are those of `contexts` at least.
-    settings : schema of the method's table of `corpus.toml`, whose subtables a step reads one by
-        one, as "gor.training"; None if the steps read and check the whole.
-    prompts : prompts of its requests to a language model; None: it has none of its own.
-    explain : explains how an answer was found, from the tables of all steps for one question;
-        None: there is nothing to explain beyond the passages.
-    k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
-        if there is none.
-    without_k : variants that do not use that setting.
-    weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
-        model with `reads_weights` then prefers sentences of likely passages.
-    supported_questions : selects the questions that a variant can answer; None: all. An upper
-        bound that reads the marked evidence has no answer where none is marked.
-    read : returns the texts that answers are based on; None: rows of `answered_from`.
-    views : returns views and macros over its tables in the DuckDB file.
-    """
-
-    name: str
-    variants: Sequence[str]
-    question: Sequence[Step]
-    index: Sequence[Step] = ()
-    default: Sequence[str] = ()
-    settings: type[BaseModel] | None = None
-    prompts: Prompts | None = None
-    explain: Callable[[Inputs], str] | None = None
-    k: str = ""
-    without_k: Collection[str] = ()
-    weighted: bool = False
-    supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
-    read: Callable[[Inputs], Read] | None = None
-    views: Callable[[], Sequence[View | Macro]] = tuple
-
-    def path(self, table: str) -> list[str]:
-        """Return the asset path of a table by the name that the method's steps use for it."""
-        own_path = [self.name, table]
-        is_own = table in RESULT_TABLES or ".".join(own_path) in TABLES
-        return own_path if is_own else table.split("/")
-
-    def table(self, name: str) -> Table:
-        """Return a table by the name that the method's steps use for it."""
-        return table_of(self.path(name))
-
-    @property
-    def read_by_questions(self) -> Sequence[str]:
-        """Tables that question steps read, except those computed for questions; and `documents`."""
-        named = [name for step in self.question for name in step.reads]
-        excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
-        return list(dict.fromkeys(["documents", *(n for n in named if n not in excluded)]))
-
-    @property
-    def preparations(self) -> Sequence[Step]:
-        """The steps before `rankings`."""
-        return self.question[: self._index_of("rankings")]
-
-    @property
-    def retrieval_steps(self) -> Sequence[Step]:
-        """The steps from questions to contexts, in order."""
-        return self.question[: self._index_of("contexts") + 1]
-
-    @property
-    def refinements(self) -> Sequence[Step]:
-        """The steps between `contexts` and `summaries`, in order."""
-        return self.question[self._index_of("contexts") + 1 :]
-
-    def _index_of(self, table: str) -> int:
-        return [step.table for step in self.question].index(table)
-
-    @property
-    def answered_from(self) -> str:
-        """The table whose rows answers are written from."""
-        return self.question[-1].table
-
-    def questions(self, inputs: Inputs) -> Inputs:
-        """Return the inputs with only those questions that the variant supports."""
-        if self.supported_questions is None:
-            return inputs
-        select, queries = self.supported_questions, inputs.tables["queries"]
-        supported = Lazy(lambda: select(inputs.variant, queries.get()))
-        return replace(inputs, tables={**inputs.tables, "queries": supported})
-
-    def sweep(self, inputs: Inputs) -> Sequence[int]:
-        """Return the numbers of passages that the variant's curve is drawn over."""
-        if not self.k or inputs.variant in self.without_k:
-            return ()
-        return inputs.settings("retrieval.sweep")
-
-    def texts_read(self, inputs: Inputs) -> Read:
-        """Return the texts that answers are based on, without those that were dropped."""
-        rows, held = self.read(inputs) if self.read else Read(inputs.table(self.answered_from), {})
-        return Read(rows.filter(pc.not_equal(rows["text"], "")), held)
 
 
 def run(steps: Sequence[Step], inputs: Inputs) -> dict[str, pa.Table]:

@@ -8,7 +8,7 @@ from gsum_assets.lightpal.settings import Initial
 
 
 @dataclass(frozen=True)
-class Variant:
+class Method:
     """The graph and the initial retriever of a method.
 
     Attributes
@@ -23,12 +23,12 @@ class Variant:
 
 PASSAGE_WALK, PROMPTRANK = "passage_walk", "promptrank"
 
-VARIANTS: Mapping[str, Variant] = MappingProxyType(
+METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "lightpal": Variant(),
-        "lightpal-hybrid": Variant(initial="hybrid"),
-        "lightpal-embedding": Variant(graph="embedding"),
-        PROMPTRANK: Variant(),
-        PASSAGE_WALK: Variant(graph="walk"),
+        "lightpal": Method(),
+        "lightpal-hybrid": Method(initial="hybrid"),
+        "lightpal-embedding": Method(graph="embedding"),
+        PROMPTRANK: Method(),
+        PASSAGE_WALK: Method(graph="walk"),
     }
 )

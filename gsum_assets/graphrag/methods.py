@@ -6,7 +6,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Variant:
+class Method:
     """A method of this family.
 
     Attributes
@@ -25,9 +25,9 @@ class Variant:
         return self.reads in ("reports", "chunks")
 
 
-VARIANTS: Mapping[str, Variant] = {
-    **{f"graphrag-c{level}": Variant("reports", level) for level in range(4)},
-    "graphrag-local": Variant("around"),
-    "graphrag-ts": Variant("chunks"),
-    "graphrag-ss": Variant("nearest"),
+METHODS: Mapping[str, Method] = {
+    **{f"graphrag-c{level}": Method("reports", level) for level in range(4)},
+    "graphrag-local": Method("around"),
+    "graphrag-ts": Method("chunks"),
+    "graphrag-ss": Method("nearest"),
 }

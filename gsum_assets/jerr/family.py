@@ -15,6 +15,7 @@ from gsum_assets.jerr.lines import first_in_full, line_contexts, ranked_lines
 from gsum_assets.jerr.long_units import Unit, long_units, rank_units, unit_contexts
 from gsum_assets.jerr.look_up import look_ups
 from gsum_assets.jerr.matches import SearchSpace
+from gsum_assets.jerr.methods import METHODS, Method
 from gsum_assets.jerr.order import chunks_by_nodes
 from gsum_assets.jerr.prompts import PROMPTS
 from gsum_assets.jerr.rank import rank_by_lines, rank_by_passages
@@ -29,9 +30,9 @@ from gsum_assets.jerr.settings import (
     SearchSettings,
 )
 from gsum_assets.jerr.sizes import rows_of_size
-from gsum_assets.jerr.variants import VARIANTS, Variant
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
+from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.words import Words
@@ -41,8 +42,8 @@ _GRAPH = ("nodes", "edges", "synopses", "atomic_facts")
 _PASSAGES = ("documents", "chunks", "chunk_embeddings")
 
 
-def _chosen(inputs: Inputs) -> Variant:
-    return VARIANTS[inputs.variant]
+def _chosen(inputs: Inputs) -> Method:
+    return METHODS[inputs.method]
 
 
 def _answers(inputs: Inputs) -> AnswerSettings:
@@ -205,9 +206,9 @@ def _explain(inputs: Inputs) -> str:
     return explained(*tables, edges=edges)
 
 
-METHOD = Method(
+FAMILY = Family(
     "jerr",
-    tuple(VARIANTS),
+    tuple(METHODS),
     index=INDEX,
     question=(
         Step(
@@ -251,6 +252,6 @@ METHOD = Method(
     prompts=PROMPTS,
     explain=_explain,
     k="jerr.search.n_nodes",
-    without_k=[name for name, one in VARIANTS.items() if one.n_nodes or one.reads != "graph"],
+    without_k=[name for name, one in METHODS.items() if one.n_nodes or one.reads != "graph"],
     read=_read,
 )

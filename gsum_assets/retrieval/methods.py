@@ -26,7 +26,7 @@ RETRIEVERS: Mapping[str, Callable[[Collection, Words], Retriever]] = {
     "rrf": lambda collection, words: rrf(collection, Bm25Settings(words=words)),
     "full_context": lambda collection, _: FullContext(collection),
 }
-VARIANTS = (*RETRIEVERS, *ORACLES)
+METHODS = (*RETRIEVERS, *ORACLES)
 NEED_VECTORS = frozenset({"dense", "dense-smoothed", "hybrid", "rrf", *ORACLES})
 DEFAULT_METHOD = "hybrid"
 """The default method of `gsum ask`, and of a corpus without questions.
@@ -40,7 +40,7 @@ documents than dense (P@3 76.8 against 62.5).
 
 
 def rank(
-    variant: str,
+    method: str,
     collection: Collection,
     queries: pa.Table,
     words: Words,
@@ -51,13 +51,13 @@ def rank(
     Parameters
     ----------
     words : how the word-based baselines split a text.
-    query_embeddings : needed by the variants in `NEED_VECTORS`, as vectors of the collection are.
+    query_embeddings : needed by the methods in `NEED_VECTORS`, as vectors of the collection are.
     """
     if query_embeddings is None:
         questions = Questions.from_table(queries)
     else:
         questions = Questions.from_tables(queries, query_embeddings)
-    if variant in ORACLES:
-        return rank_by_oracle(variant, queries, questions, collection)
-    build = RETRIEVERS[variant]
+    if method in ORACLES:
+        return rank_by_oracle(method, queries, questions, collection)
+    build = RETRIEVERS[method]
     return rank_questions(lambda scope: build(scope, words), questions, collection)

@@ -12,12 +12,13 @@ from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
+from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
-from gsum_assets.graphrag.variants import VARIANTS
-from gsum_assets.pipeline.method import CONTEXTS, RANKINGS, Inputs, Method, Read, Step
+from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
+from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.vectors import stacked
@@ -34,7 +35,7 @@ def _settings(inputs: Inputs) -> AnswerSettings:
 
 def _index(inputs: Inputs) -> Index:
     """Return the index, with empty tables for a baseline that does not use it."""
-    if VARIANTS[inputs.variant].reads in ("reports", "around"):
+    if METHODS[inputs.method].reads in ("reports", "around"):
         return Index(*(inputs.table(name) for name in _INDEX))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
 
@@ -42,7 +43,7 @@ def _index(inputs: Inputs) -> Index:
 def _rank(inputs: Inputs) -> pa.Table:
     tables = (inputs.table(name) for name in ("documents", "chunks", "chunk_embeddings"))
     return rank(
-        inputs.variant,
+        inputs.method,
         Collection.from_tables(*tables),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _index(inputs),
@@ -52,7 +53,7 @@ def _rank(inputs: Inputs) -> pa.Table:
 
 def _contexts(inputs: Inputs) -> pa.Table:
     queries, settings = inputs.table("queries"), _settings(inputs)
-    chosen = VARIANTS[inputs.variant]
+    chosen = METHODS[inputs.method]
     if chosen.reads == "reports":
         return context_rows(queries, all_reports(_index(inputs), chosen.level, settings.seed))
     if chosen.reads == "chunks":
@@ -68,7 +69,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
 
 
 def _partial_answers(inputs: Inputs) -> Result:
-    if not VARIANTS[inputs.variant].maps:
+    if not METHODS[inputs.method].maps:
         return Result(TABLES["graphrag.partial_answers"].empty())
     model, settings = inputs.model("language_model"), _settings(inputs)
     return partial_answers(
@@ -97,7 +98,7 @@ def _read(inputs: Inputs) -> Read:
     """Return the passages of the kept partial answers, with the chunks that support reports."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
     rows = reduced
-    if VARIANTS[inputs.variant].maps:
+    if METHODS[inputs.method].maps:
         rows = passages_behind(contexts, inputs.table("partial_answers"), reduced)
     if "report" not in pc.unique(rows["node_kind"]).to_pylist():
         return Read(rows, {})
@@ -119,9 +120,9 @@ def _views() -> Sequence[View | Macro]:
     return (*VIEWS, *MACROS)
 
 
-METHOD = Method(
+FAMILY = Family(
     "graphrag",
-    tuple(VARIANTS),
+    tuple(METHODS),
     index=INDEX,
     question=(
         Step(

@@ -1,0 +1,135 @@
+"""Declaration of a family of methods, independent of Dagster."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from gsum_assets.pipeline.prompts import Prompts
+from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
+from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES, table_of
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.table import Macro, Table, View
+
+_FOR_QUESTIONS = ("queries", SETTINGS)  # every question step may read these
+
+
+class Read(NamedTuple):
+    """The texts that answers are based on.
+
+    Attributes
+    ----------
+    rows : rows like those of `contexts` that have a text.
+    held : (chunk, document) ids that a text contains or was written from, by node id; a chunk
+        contains itself.
+    """
+
+    rows: pa.Table
+    held: Mapping[str, Collection[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Methods that share their steps, tables and settings, in a folder of their own.
+
+    Attributes
+    ----------
+    name : name of its folder, asset prefix and asset group.
+    methods : each is a partition and a row of the leaderboard.
+    default : methods that are requested for a new corpus.
+    index : steps that compute its tables from those of the corpus, in order.
+    question : steps from questions to the texts that answers are written from, in order;
+        `rankings` and `contexts` are among them. Those after `contexts` refine it: answers are
+        written from the rows of the last one, whose columns are those of `contexts` at least.
+    settings : schema of the family's table of `corpus.toml`, whose subtables a step reads one by
+        one, as "gor.training"; None if the steps read and check the whole.
+    prompts : prompts of its requests to a language model; None: it has none of its own.
+    explain : explains how an answer was found, from the tables of all steps for one question;
+        None: there is nothing to explain beyond the passages.
+    k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
+        if there is none.
+    without_k : methods that do not use that setting.
+    weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
+        model with `reads_weights` then prefers sentences of likely passages.
+    supported_questions : selects the questions that a method can answer; None: all. An upper
+        bound that reads the marked evidence has no answer where none is marked.
+    read : returns the texts that answers are based on; None: rows of `answered_from`.
+    views : returns views over its tables in the DuckDB file.
+    """
+
+    name: str
+    methods: Sequence[str]
+    question: Sequence[Step]
+    index: Sequence[Step] = ()
+    default: Sequence[str] = ()
+    settings: type[BaseModel] | None = None
+    prompts: Prompts | None = None
+    explain: Callable[[Inputs], str] | None = None
+    k: str = ""
+    without_k: Collection[str] = ()
+    weighted: bool = False
+    supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
+    read: Callable[[Inputs], Read] | None = None
+    views: Callable[[], Sequence[View | Macro]] = tuple
+
+    def path(self, table: str) -> list[str]:
+        """Return the asset path of a table by the name that the family's steps use for it."""
+        own_path = [self.name, table]
+        is_own = table in RESULT_TABLES or ".".join(own_path) in TABLES
+        return own_path if is_own else table.split("/")
+
+    def table(self, name: str) -> Table:
+        """Return a table by the name that the family's steps use for it."""
+        return table_of(self.path(name))
+
+    @property
+    def read_by_questions(self) -> Sequence[str]:
+        """Tables that question steps read, except those computed for questions; and `documents`."""
+        named = [name for step in self.question for name in step.reads]
+        excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
+        return list(dict.fromkeys(["documents", *(n for n in named if n not in excluded)]))
+
+    @property
+    def preparations(self) -> Sequence[Step]:
+        """The steps before `rankings`."""
+        return self.question[: self._index_of("rankings")]
+
+    @property
+    def retrieval_steps(self) -> Sequence[Step]:
+        """The steps from questions to contexts, in order."""
+        return self.question[: self._index_of("contexts") + 1]
+
+    @property
+    def refinements(self) -> Sequence[Step]:
+        """The steps between `contexts` and `summaries`, in order."""
+        return self.question[self._index_of("contexts") + 1 :]
+
+    def _index_of(self, table: str) -> int:
+        return [step.table for step in self.question].index(table)
+
+    @property
+    def answered_from(self) -> str:
+        """The table whose rows answers are written from."""
+        return self.question[-1].table
+
+    def questions(self, inputs: Inputs) -> Inputs:
+        """Return the inputs with only those questions that the method supports."""
+        if self.supported_questions is None:
+            return inputs
+        select, queries = self.supported_questions, inputs.tables["queries"]
+        supported = Lazy(lambda: select(inputs.method, queries.get()))
+        return replace(inputs, tables={**inputs.tables, "queries": supported})
+
+    def sweep(self, inputs: Inputs) -> Sequence[int]:
+        """Return the numbers of passages that the method's curve is drawn over."""
+        if not self.k or inputs.method in self.without_k:
+            return ()
+        return inputs.settings("retrieval.sweep")
+
+    def texts_read(self, inputs: Inputs) -> Read:
+        """Return the texts that answers are based on, without those that were dropped."""
+        rows, held = self.read(inputs) if self.read else Read(inputs.table(self.answered_from), {})
+        return Read(rows.filter(pc.not_equal(rows["text"], "")), held)
