@@ -29,7 +29,7 @@ from gsum_resources.store.table import Macro, Table, View
 _CODE_VERSION = (
     "4"  # raise it with every change of a view's SQL, so that existing files are rebuilt
 )
-_STORAGE = {"storage_compatibility_version": "v1.0.0"}  # read by every DuckDB since 1.0
+_FORMAT = "v1.0.0"  # every DuckDB since 1.0 reads it
 _DIMENSIONS = {
     "corpus": "name of the corpus, a folder of documents",
     "bucket": "bucket of documents, the unit in which documents are computed again",
@@ -112,7 +112,9 @@ def _copied(
     """
     with suppress(FileNotFoundError, duckdb.Error):
         shutil.copyfile(path, temporary)
-        connection = duckdb.connect(str(temporary), config=_STORAGE)
+        connection = duckdb.connect(
+            str(temporary), config={"storage_compatibility_version": _FORMAT}
+        )
         rows = connection.sql(
             "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE NOT internal"
         ).fetchall()
@@ -123,7 +125,7 @@ def _copied(
             }
         connection.close()
     temporary.unlink(missing_ok=True)
-    return duckdb.connect(str(temporary), config=_STORAGE), {}
+    return duckdb.connect(str(temporary), config={"storage_compatibility_version": _FORMAT}), {}
 
 
 def define_views(
