@@ -31,7 +31,6 @@ class Generated:
 
     Attributes
     ----------
-    truncated : whether it reached its maximum length.
     has_reasoning : whether reasoning was removed from the text.
     """
 

@@ -72,7 +72,6 @@ class Converted:
     Attributes
     ----------
     title : title in the document, "" without a useful one.
-    text : plain text or Markdown.
     page_starts : first character of each page, slide, caption, row or cell; empty for others.
     labels : name of the location that begins there, "12:40"; empty: they are numbered from 1.
     """
