@@ -57,7 +57,7 @@ def _table(
         tuple(part for part in parts if isinstance(part, Column)),
         dimensions,
         tuple(key.split(", ")) if key else (),
-        tuple(part for part in parts if isinstance(part, TableCheck)),
+        tuple(part for part in parts if not isinstance(part, Column)),
     )
 
 
