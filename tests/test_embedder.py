@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from gsum_resources.embedding.embedder import LocalEmbedder, bfloat16_supported, physical_cores
+from gsum_resources.embedding.embedder import LocalEmbedder
+from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
 from gsum_resources.protocols.models import Embedder
 
 SENTENCES = [

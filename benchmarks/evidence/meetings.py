@@ -25,7 +25,8 @@ from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSetting
 from gsum_assets.pipeline.embed import embed_questions, vector_column
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.embedding.embedder import LocalEmbedder, OnProgress, Precision
+from gsum_resources.embedding.embedder import LocalEmbedder, OnProgress
+from gsum_resources.embedding.encoder import Precision
 from gsum_resources.store.content_hash import hash_texts
 
 # The packaged weights and the stored figures are from chunks cut by length.

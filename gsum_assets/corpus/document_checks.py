@@ -111,7 +111,6 @@ def finite(
     embeddings, owners : rows of `chunk_embeddings` and `chunks`, of the same buckets; or of
         `query_embeddings` and `queries`.
     dimensions : the vector lengths found in all buckets of the corpus.
-    kind : "chunk" or "query".
     """
     sizes = ", ".join(str(d) for d in sorted(dimensions))
     checked = f"{count(embeddings.num_rows, 'vector')} of dimension {sizes or 'none'}"

@@ -45,10 +45,8 @@ def read_records(
 
     Parameters
     ----------
-    folder : a local or remote path.
     max_bytes : size above which a file becomes a record with a problem.
     document_ids : ids to read; other files are not opened. None: all.
-    columns : columns of tables that `corpus.toml` names.
 
     Raises
     ------

@@ -21,10 +21,6 @@ _REASON_CHARS = 160
 def intake(n_documents: int, rejected: pa.Table) -> str:
     """Return a line on the documents accepted, those rejected, and the files not read.
 
-    Parameters
-    ----------
-    rejected : rows of `rejected_documents` of one corpus.
-
     Returns
     -------
     line : `47 documents; 1 rejected: a.pdf: encrypted …; not read: 4 .jpg (gsum reads …)`.

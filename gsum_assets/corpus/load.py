@@ -169,7 +169,6 @@ def take(
     Returns
     -------
     documents : in the order of files and lines; for duplicate ids the first valid one.
-    rejected : rejected documents with reason and remedy.
     listing : hashes of the bytes that were read, as files may have changed since a `scan`.
 
     Raises

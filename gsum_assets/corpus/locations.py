@@ -11,10 +11,6 @@ _NUMBERED = ("page", "slide")
 def location_of(rows: pa.Table, document_id: str, start: int, end: int) -> str:
     """Return the location of the characters `start` to `end` of a document.
 
-    Parameters
-    ----------
-    rows : rows of `document_sections` of one corpus.
-
     Returns
     -------
     location : `page 12`, `pages 3-4`, `slide 7`, `12:40`, `12:40-13:05`, `sheet "Q1", row 12`,

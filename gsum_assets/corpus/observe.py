@@ -60,11 +60,6 @@ def changed_since(
 
     The listing is corrected, so that results of a file that changed after the observation depend on
     the version that was read. Otherwise the file, changed back, would count as unchanged.
-
-    Parameters
-    ----------
-    listed : version of each observed partition.
-    read : all documents read of these partitions.
     """
     corrected = {}
     buckets = Buckets(store)

@@ -115,10 +115,6 @@ class _Line(BaseModel):
 def load_queries(folder: Path, document_ids: Collection[str]) -> tuple[list[Query], list[str]]:
     """Return the valid queries of a corpus and a message for each rejected one.
 
-    Parameters
-    ----------
-    document_ids : the ids of the loaded documents.
-
     Returns
     -------
     queries : in the order of the file.
@@ -134,7 +130,6 @@ def queries_in(
 
     Parameters
     ----------
-    lines : number and content of each.
     source : what a message calls a line, before its number.
     """
     known = frozenset(document_ids)

@@ -42,7 +42,6 @@ def choose_columns(
 
     Parameters
     ----------
-    rows : the first rows.
     wanted : the columns that `corpus.toml` names, which come first.
 
     Raises

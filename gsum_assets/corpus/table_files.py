@@ -80,7 +80,6 @@ def records_of(
 
     Parameters
     ----------
-    wanted : columns that `corpus.toml` names.
     prefix : beginning of the ids of rows whose ids are of the table alone: the file's own id.
     """
     with open_regular(path) as raw:

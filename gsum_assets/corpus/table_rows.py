@@ -25,7 +25,6 @@ class Row:
     line : its first line, from 1; in JSON its number.
     number : its number for a reader: in CSV as a spreadsheet counts, the header being row 1.
     content : the bytes covered by the content hash.
-    values : the values by column.
     problem : why it cannot be used, or None.
     """
 

@@ -157,10 +157,6 @@ def _fitted(
 ) -> tuple[Request, int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
-    Parameters
-    ----------
-    passages : rows of `contexts`, best first.
-
     Returns
     -------
     The request, and the number of passages that are omitted or cut.

@@ -46,7 +46,6 @@ class Group:
     Attributes
     ----------
     splits : names of this set of questions: a split, `ALL`, or both if there is one split.
-    columns : metric and method of each column.
     values : scores, NaN if missing, `(n_questions, n_columns)`.
     """
 

@@ -37,7 +37,6 @@ def costs(
     ----------
     seconds : from question to answer, by method and question.
     shared : the assets that each method depends on, see `shared_assets`.
-    n_documents : documents in the corpus.
     """
     of_asset, rows = spent_by_asset(calls, embeddings), []
     for method in sorted(set(summaries["method"].to_pylist())):

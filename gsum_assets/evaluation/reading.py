@@ -31,10 +31,6 @@ def reading_rows(
     question with only references has `context_tokens` only, and one without any of these is left
     out. Questions for which nothing was read have 0 in all metrics.
 
-    Parameters
-    ----------
-    count_tokens : returns the number of word pieces of each text.
-
     Yields
     ------
     One row per question, sample and metric: `context_p`, `context_r`, `context_f1`, 0 to 1, and

@@ -79,9 +79,7 @@ def score_answers(
 
     Parameters
     ----------
-    queries, summaries, rankings : rows of these tables.
     read : the texts that answers were written from; None: not scored.
-    k : value of the column `k`.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(questions, summaries))

@@ -24,7 +24,6 @@ class Model(ABC):
     Attributes
     ----------
     mean, deviation : of each feature over the training questions, `(n_features,)`.
-    weights : arrays by name.
     """
 
     names: Sequence[str]

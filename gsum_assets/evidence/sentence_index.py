@@ -97,10 +97,6 @@ class JoinedSentences:
     def means_of_best(self, values: np.ndarray, n: int) -> np.ndarray:
         """Return the mean of each passage's n largest values, or of all if it has fewer.
 
-        Parameters
-        ----------
-        values : of each sentence.
-
         Returns
         -------
         `(n_passages,)`; 0 for a passage without sentences.
@@ -214,7 +210,6 @@ def sentence_index(table: Lazy, n_chunks: int, cache: ArrayCache | None) -> Sent
 
     Parameters
     ----------
-    n_chunks : passages of the corpus.
     cache : keeps the arrays of each partition, so that an edit writes those of one.
     """
     if cache is None or n_chunks < MAPPED_FROM or table.version() is None:

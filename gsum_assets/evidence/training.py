@@ -81,7 +81,6 @@ def trained(
 
     Parameters
     ----------
-    scaled : standardized features of each example.
     start : weights to begin with; None: random ones.
     """
     import torch

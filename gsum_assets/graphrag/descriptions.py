@@ -21,7 +21,6 @@ class Described:
     Attributes
     ----------
     texts : distinct descriptions, in reading order.
-    usage : tokens and calls of the requests.
     problem : why they were not merged but joined; empty if they were.
     """
 

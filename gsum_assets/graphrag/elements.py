@@ -18,7 +18,6 @@ class Element:
     Attributes
     ----------
     size : length of the text, word pieces.
-    entity_ids : entities that it is about.
     chunk_ids : chunks that support it; each mentions at least one of these entities.
     """
 
@@ -34,10 +33,7 @@ class Elements:
 
     Attributes
     ----------
-    entities : entities by entity_id.
-    relationships : relationships by relationship_id.
     claims : claims by entity_id, in reading order.
-    degrees : degrees by entity_id.
     """
 
     entities: Mapping[str, Element]

@@ -20,10 +20,6 @@ def louvain(edges: Sequence[Edge], resolution: float) -> list[list[str]]:
     """Return a partition of a graph by modularity: connected sets of nodes, each sorted.
 
     The result is the same for every order of edges; each pair of nodes has one.
-
-    Parameters
-    ----------
-    resolution : higher gives more and smaller communities.
     """
     names = sorted({end for edge in edges for end in edge[:2]})
     index = {name: i for i, name in enumerate(names)}

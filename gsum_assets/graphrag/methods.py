@@ -13,7 +13,6 @@ class Method:
     ----------
     reads : context of answers: 'reports' of a level's communities, all 'chunks', the 'nearest'
         chunks, or the neighbourhood 'around' the entities nearest to the question.
-    level : level of communities, for 'reports'.
     """
 
     reads: Literal["reports", "chunks", "nearest", "around"]

@@ -16,7 +16,6 @@ def packs(keys: Sequence[str], sizes: Sequence[int], room: int) -> list[list[int
     ----------
     keys : id of each text, on which, and not on its position, ends of packs depend.
     sizes : length of each text with its number, in the unit of `room`.
-    room : maximum total length of a pack.
     """
     packed: list[list[int]] = []
     used = room + 1  # starts a new pack

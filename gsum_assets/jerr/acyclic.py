@@ -68,7 +68,6 @@ class _Search:
 
     Attributes
     ----------
-    start : start node.
     neighbours : neighbours of each node in the direction of the search.
     sign : 1 if the levels of neighbours are higher, -1 if they are lower.
     came_from : predecessor of each node found.

@@ -88,10 +88,6 @@ class ExactSet:
 
     A key that the filter does not contain is new. All others are looked up in the trie, so that
     false positives cost time but never merge two keys.
-
-    Parameters
-    ----------
-    bloom : an empty filter.
     """
 
     def __init__(self, bloom: BloomFilter) -> None:

@@ -26,10 +26,6 @@ def reread(
     """Return the contexts of each question, with texts read again in place of their short forms.
 
     Texts are inserted in the order of the look-up while the prompt has room; the last one is cut.
-
-    Parameters
-    ----------
-    texts : line chunks and pages by id.
     """
     named = dict(zip(*(look_ups[n].to_pylist() for n in ("query_id", "chunk_ids")), strict=True))
     rows: list[dict] = []

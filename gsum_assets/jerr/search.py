@@ -27,7 +27,6 @@ class Found:
 
     Attributes
     ----------
-    nodes : visited nodes, best first.
     visits, rewards : number of simulations through each node and their total reward; None without
         simulations.
     path : path with the best reward.

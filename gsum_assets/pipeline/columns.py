@@ -58,13 +58,16 @@ def _table(
         tuple(part for part in parts if isinstance(part, Column)),
         dimensions,
         tuple(key.split(", ")) if key else (),
-        tuple(part for part in parts if isinstance(part, TableCheck)),
+        tuple(part for part in parts if not isinstance(part, Column)),
     )
 
 
 corpus_table = partial(_table, ("corpus",))
+"""Declare a table with a partition for each corpus."""
 document_table = partial(_table, DOCUMENT_LEVEL)
+"""Declare a table about documents, with a partition for each bucket."""
 result_table = partial(_table, RESULT)
+"""Declare a table of results, with a partition for each method."""
 
 DOCUMENT_ID = text("document_id", "id of the document, unique within its corpus")
 CHUNK_ID = label("chunk_id", "the chunk")

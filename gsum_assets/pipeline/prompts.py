@@ -94,7 +94,6 @@ class Prompts:
 
     Parameters
     ----------
-    built_in : built-in prompts by name.
     read : returns the text of a prompt, with placeholders; None: the built-in one.
     """
 

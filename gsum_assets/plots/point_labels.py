@@ -20,7 +20,6 @@ def label_points(
     names : names of all points; long ones are shortened.
     positions : positions of all points, `(n, 2)` between 0 and 1, the limits of the axes.
     wanted : indices of points to label, the most important first.
-    most : maximum number of labels.
     """
     across, down = np.divide(axes.bbox.size, DPI)  # inches
     occupied: list[tuple[float, float, float]] = []

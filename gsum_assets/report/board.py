@@ -64,7 +64,6 @@ class Board:
     ----------
     ranked : methods, best first, with their rows of `leaderboard` by metric.
     by : the metric that methods are ranked and compared by.
-    main, rest : the main metrics, and the other ones.
     """
 
     kind: str

@@ -14,7 +14,6 @@ class Grade:
 
     Attributes
     ----------
-    is_own : whether the judge wrote the answer.
     share_shown : share of the answer's passages that the judge was shown; None: not shown any.
     """
 

@@ -75,8 +75,6 @@ class Page:
     ----------
     is_subset : whether methods of the leaderboard are left out.
     number : number of each method, from 1, used in anchors.
-    n_questions : number of questions by kind.
-    models : models that wrote the answers.
     own_judge : note on models that judged their own answers; None if none did.
     """
 

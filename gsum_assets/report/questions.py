@@ -64,7 +64,6 @@ class Question:
 
     Attributes
     ----------
-    row : its row of `queries`.
     document : title of the document that the question is about; None: the whole corpus.
     metrics : metrics in which any answer has a score.
     best : best score by metric.

@@ -24,8 +24,6 @@ class Stored:
     Attributes
     ----------
     time : when the newest of the tables was written, ISO 8601, UTC.
-    methods : names of the methods whose results are shown.
-    titles : titles of the documents by id.
     known : documents, index and costs of the corpus.
     """
 

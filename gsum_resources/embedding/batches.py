@@ -73,8 +73,6 @@ def filled_up(n_windows: int, run_length: int, precision: str, threads: int) -> 
     Parameters
     ----------
     run_length : tokens of each window, padding included.
-    precision : "float32" or "bfloat16".
-    threads : number of available threads.
     """
     tokens = _TOKENS_PER_THREAD[precision] * threads
     if n_windows * run_length <= _SMALL_INPUT_TOKENS:

@@ -8,21 +8,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gsum_resources.embedding.encoder import Precision, TextEncoder
-from gsum_resources.embedding.model_files import PACKAGED, ModelNotFoundError
+from gsum_resources.embedding.model_files import PACKAGED
 from gsum_resources.embedding.model_settings import Pooling, query_encoder_name
-from gsum_resources.embedding.processor import bfloat16_supported, physical_cores
 from gsum_resources.embedding.vectors import unit_length, weighted_means
 from gsum_resources.embedding.windows import Windows
-
-__all__ = [
-    "LocalEmbedder",
-    "ModelNotFoundError",
-    "OnProgress",
-    "Pooling",
-    "Precision",
-    "bfloat16_supported",
-    "physical_cores",
-]
 
 OnProgress = Callable[[int, int], None]
 

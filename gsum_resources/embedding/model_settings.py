@@ -72,7 +72,6 @@ def read_model_settings(folder: Path, name: str, pooling: Pooling | None) -> Mod
     Parameters
     ----------
     name : name given by the user; its last segment is searched in `KNOWN_MODELS`.
-    pooling : overrides the pooling that the files declare.
 
     Raises
     ------

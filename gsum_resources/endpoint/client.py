@@ -49,7 +49,6 @@ class Answer(Generic[Value]):
 
     Attributes
     ----------
-    value : result of `read`.
     tokens_in, tokens_out : as counted by the server; None if it does not count.
     retries : number of attempts before the successful one.
     """

@@ -63,7 +63,6 @@ class Dialect:
 
         Parameters
         ----------
-        room : maximum number of tokens of the reply.
         within : number of tokens that the schema's bounds limit a structured reply to; None: no
             bounds.
         """
@@ -94,7 +93,6 @@ class Dialect:
 
         Parameters
         ----------
-        complaint : the server's message.
         may_lower_format : whether the format may be lowered: the request needs JSON, and the
             settings leave the format open. The messages for rejected formats vary, so that it is
             lowered for any complaint that names nothing else.

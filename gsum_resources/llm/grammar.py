@@ -75,9 +75,7 @@ class Grammars:
 
     Parameters
     ----------
-    tokenizer : a fast one of the transformers library.
     n_logits : number of the model's logits, which may exceed the number of tokens.
-    ends : ids of tokens that end a turn.
     """
 
     def __init__(self, tokenizer: Any, n_logits: int, ends: Sequence[int]) -> None:
@@ -89,12 +87,6 @@ class Grammars:
 
     def mask(self, schema: type[BaseModel], max_words: int, start: int, room: int) -> "GrammarMask":
         """Return a logits processor for one reply.
-
-        Parameters
-        ----------
-        max_words : length of the requested text, in words.
-        start : number of tokens of the prompt.
-        room : maximum number of tokens of the reply.
 
         Raises
         ------
@@ -147,7 +139,6 @@ class GrammarMask:
     ----------
     matcher : llguidance matcher at the beginning of the reply.
     closers : masks `(n_logits,)` of tokens that end something, in order of preference.
-    start : number of tokens of the prompt.
     until : number of tokens of the reply after which it is closed.
     """
 
@@ -193,7 +184,6 @@ def bounded_schema(
 
     Parameters
     ----------
-    max_words : length of the requested text, in words.
     room : maximum number of tokens of the reply. A server's grammar does not close a reply, so that
         bounds must limit its length: first lists get fewer items, then strings fewer characters.
     """

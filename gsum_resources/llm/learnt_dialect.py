@@ -114,7 +114,6 @@ class LearntDialect:
         ----------
         changes : fields of the dialect that differ in the accepted request.
         accepted : its format; None: it has requested no JSON.
-        model : name of the model in the reply.
         """
         if model and not self._is_confirmed and self._answered_by not in ("", model):
             _log.info("%s now answers as %s: its formats are probed again", self._server, model)
@@ -147,7 +146,6 @@ class LearntDialect:
 
         Parameters
         ----------
-        text : the invalid reply.
         sent : format of the request; of several in flight the first lowers it for all.
         """
         if not (schema and self._is_auto and text):

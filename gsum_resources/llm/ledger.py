@@ -85,7 +85,6 @@ def export_calls(store: ParquetStore, table: Table, corpus: str | None = None) -
 
     Parameters
     ----------
-    table : the ledger's table, `llm_calls`.
     corpus : None: all corpora.
     """
     last_of = sa.select(CALLS.c.corpus, sa.func.max(CALLS.c.id)).group_by(CALLS.c.corpus)

@@ -15,15 +15,9 @@ from gsum_resources.llm.dialect import Dialect, is_rejection, is_unexplained
 from gsum_resources.llm.directions import DIRECTIONS_VERSION, json_directions
 from gsum_resources.llm.grammar import repeats_itself
 from gsum_resources.llm.learnt_dialect import LearntDialect
-from gsum_resources.llm.replies import (
-    StructureError,
-    closes_reasoning,
-    correction,
-    plain_text,
-    read,
-    salvage,
-    without_reasoning,
-)
+from gsum_resources.llm.replies import StructureError, correction, read, salvage
+from gsum_resources.llm.replies.json_text import plain_text
+from gsum_resources.llm.replies.reasoning import closes_reasoning, without_reasoning
 from gsum_resources.llm.tokens import Window, most_tokens
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings

@@ -32,7 +32,6 @@ class ReplyWriter:
 
     Attributes
     ----------
-    replies : replies that were reported.
     added : keys of replies that came from the model.
     """
 

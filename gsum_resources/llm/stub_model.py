@@ -37,7 +37,6 @@ class StubModel:
 
     Parameters
     ----------
-    writer : model that writes the replies.
     failure_scope : that of a `Repeating` model, whose stored failures are not counted again.
     """
 
@@ -94,7 +93,6 @@ class Recalled:
 
     Attributes
     ----------
-    n : number of replies.
     calls : number of answers, re-asks included.
     tokens_in : prompt tokens as counted by the server.
     estimated : prompt tokens as estimated by `StubModel.prompt_tokens`.

@@ -22,14 +22,9 @@ from gsum_resources.embedding.processor import physical_cores, single_threaded_p
 from gsum_resources.llm.causal_model import CausalModel, Generated, PromptError, message
 from gsum_resources.llm.directions import json_directions
 from gsum_resources.llm.packaged import PACKAGED, causal_weights
-from gsum_resources.llm.replies import (
-    Read,
-    StructureError,
-    correction,
-    plain_text,
-    read,
-    without_reasoning,
-)
+from gsum_resources.llm.replies import Read, StructureError, correction, read
+from gsum_resources.llm.replies.json_text import plain_text
+from gsum_resources.llm.replies.reasoning import without_reasoning
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, OnReply, Reply, Request
 from gsum_resources.settings.schema import LlmSettings

@@ -39,7 +39,6 @@ class CheckedModel:
 
     Attributes
     ----------
-    table : table of `gsum.toml` that configures the model.
     context_tokens : maximum number of tokens of prompt and reply; None: unknown or unlimited.
     tokens_per_s : tokens per second of a short reply, prompt included; None: it writes no text.
     structure : how structured replies are obtained; empty: not supported, or it writes no text.

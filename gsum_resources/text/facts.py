@@ -20,7 +20,6 @@ def extract_facts(sentences: Sequence[Sentence], importance: np.ndarray, limit: 
     Parameters
     ----------
     importance : `(n_sentences,)` in 0..1; selects facts if there are more than `limit`.
-    limit : maximum number of facts.
 
     Returns
     -------

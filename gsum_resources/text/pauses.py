@@ -17,7 +17,6 @@ def least_alike(vectors: np.ndarray, passages: Sequence[int], n_passages: int) -
     ----------
     vectors : unit vectors of the sentences in the order of the text, `(n_sentences, dim)`.
     passages : number, from 1, of each sentence's passage, `(n_sentences,)`.
-    n_passages : number of passages.
 
     Returns
     -------

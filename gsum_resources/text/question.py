@@ -33,7 +33,6 @@ def write_question(
     Parameters
     ----------
     temperature : spread of the choice of phrases; 0 selects the best, whatever the seed.
-    seed : seed of that choice.
 
     Returns
     -------

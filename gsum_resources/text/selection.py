@@ -50,7 +50,6 @@ class SelectionSettings:
         the first 60 meetings of QMSum train (docs/evidence.md).
     probability_in_prose : the exponent on the probability in prose, where the one on the relevance
         stays. Chosen on SQuALITY train (docs/evidence.md).
-    centrality : exponent on the centrality.
     chat : penalty on the share of "I", "you" and similar words in a sentence.
     question : factor for a question.
     fragment : factor for a sentence cut off at a passage's border or by its speaker.

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_resources.embedding.batches import filled_up
-from gsum_resources.embedding.embedder import LocalEmbedder, Precision, bfloat16_supported
+from gsum_resources.embedding.embedder import LocalEmbedder
+from gsum_resources.embedding.encoder import Precision
+from gsum_resources.embedding.processor import bfloat16_supported
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16")
 # Of 4, 16, 60, 68 and 164 tokens: the first three are run by one thread when they are alone.

@@ -14,17 +14,12 @@ from pydantic import AfterValidator, BaseModel
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction
-from gsum_resources.llm.replies import (
-    StructureError,
+from gsum_resources.llm.replies import StructureError, correction, has_form, read, salvage, usable
+from gsum_resources.llm.replies.coerce import coerced
+from gsum_resources.llm.replies.json_text import plain_text
+from gsum_resources.llm.replies.reasoning import (
     closes_reasoning,
-    coerced,
-    correction,
-    has_form,
     opens_reasoning,
-    plain_text,
-    read,
-    salvage,
-    usable,
     without_reasoning,
 )
 from gsum_resources.protocols.models import Completion, CompletionError

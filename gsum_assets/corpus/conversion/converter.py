@@ -29,7 +29,6 @@ class Converter:
     ----------
     on_page : called with the number of pages done, and of all pages of the file.
     silence_s : seconds without a finished page after which the conversion of a file fails.
-    command : command line of the process.
     """
 
     def __init__(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
-from gsum_assets.corpus.conversion.html import decoded, html_to_markdown
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as
+from gsum_assets.corpus.conversion.html import decoded, html_to_markdown, xml_root
 from gsum_assets.corpus.conversion.titles import useful_title
 
 _NAMES = {
@@ -22,47 +22,33 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 def convert_epub(content: bytes, report: Callable[[int, int], None]) -> Converted:
     """Return the chapters of a book as Markdown, in reading order."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            rootfile = _xml(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)
-            if rootfile is None:
-                raise ValueError("META-INF/container.xml names no rootfile")
-            package = rootfile.get("full-path")
-            root = _xml(archive.read(package))
-            chapters = _chapters(root, posixpath.dirname(package))
-            encrypted = set()  # in many books only fonts are
-            if "META-INF/encryption.xml" in archive.namelist():
-                encryption = _xml(archive.read("META-INF/encryption.xml"))
-                references = encryption.iterfind(".//e:CipherReference", _NAMES)
-                encrypted = {unquote(reference.get("URI")) for reference in references}
-            if locked := encrypted & set(chapters):
-                raise ConversionError(
-                    f"encrypted (digital rights management, {min(locked)}); replace it by a copy "
-                    "without it"
-                )
-            texts = []
-            for number, name in enumerate(chapters, start=1):
-                html = decoded(archive.read(name))
-                texts.append(html_to_markdown(html, whole=True).text)
-                report(number, len(chapters))
-    except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise ConversionError(f"not readable as EPUB ({reason}); download it again") from error
+    with readable_as("EPUB", "download it again"), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        rootfile = xml_root(archive.read("META-INF/container.xml")).find(".//c:rootfile", _NAMES)
+        if rootfile is None:
+            raise ValueError("META-INF/container.xml names no rootfile")
+        package = rootfile.get("full-path")
+        root = xml_root(archive.read(package))
+        chapters = _chapters(root, posixpath.dirname(package))
+        encrypted = set()  # in many books only fonts are
+        if "META-INF/encryption.xml" in archive.namelist():
+            encryption = xml_root(archive.read("META-INF/encryption.xml"))
+            references = encryption.iterfind(".//e:CipherReference", _NAMES)
+            encrypted = {unquote(reference.get("URI")) for reference in references}
+        if locked := encrypted & set(chapters):
+            raise ConversionError(
+                f"encrypted (digital rights management, {min(locked)}); replace it by a copy "
+                "without it"
+            )
+        texts = []
+        for number, name in enumerate(chapters, start=1):
+            html = decoded(archive.read(name))
+            texts.append(html_to_markdown(html, whole=True).text)
+            report(number, len(chapters))
     text = "\n\n".join(text for text in texts if text.strip())
     if not text:
         raise ConversionError("the book has no text, perhaps only pictures; remove it")
     title = root.findtext(".//d:title", "", _NAMES)
     return Converted(useful_title(title), text)
-
-
-def _xml(content: bytes) -> Any:
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    root = etree.fromstring(content, parser)
-    if root is None:
-        raise ValueError("a file that describes the book is not XML")
-    return root
 
 
 def _chapters(package: Any, folder: str) -> list[str]:

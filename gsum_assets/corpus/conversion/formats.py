@@ -1,6 +1,7 @@
 """Registry of the file types that are converted, and the result of a conversion."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -71,7 +72,6 @@ class Converted:
     Attributes
     ----------
     title : title in the document, "" without a useful one.
-    text : plain text or Markdown.
     page_starts : first character of each page, slide, caption, row or cell; empty for others.
     labels : name of the location that begins there, "12:40"; empty: they are numbered from 1.
     """
@@ -80,6 +80,25 @@ class Converted:
     text: str
     page_starts: Sequence[int] = ()
     labels: Sequence[str] = ()
+
+
+@contextmanager
+def readable_as(kind: str, remedy: str) -> Iterator[None]:
+    """Raise `ConversionError` for whatever a damaged file makes a library raise."""
+    try:
+        yield
+    except (ConversionError, MemoryError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise ConversionError(f"not readable as {kind} ({reason}); {remedy}") from error
+
+
+def with_text(title: str, text: str) -> Converted:
+    """Return a document without pages, or raise `ConversionError` if it has no text."""
+    if not text.strip():
+        raise ConversionError("the document has no text; fill it or remove it")
+    return Converted(title, text)
 
 
 @cache

@@ -33,6 +33,17 @@ def convert_html(content: bytes) -> Converted:
     return page
 
 
+def xml_root(content: bytes) -> Any:
+    """Return the root of an XML file, or raise `ValueError`."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    root = etree.fromstring(content, parser)
+    if root is None:
+        raise ValueError("a file in it is not XML")
+    return root
+
+
 def decoded(content: bytes, charset: str | None = None) -> str:
     """Return the text of a page, decoded by mark, `charset`, declaration, or detection."""
     from bs4.dammit import EncodingDetector

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as
 from gsum_assets.corpus.conversion.plain import decoded_text
 from gsum_assets.corpus.conversion.titles import useful_title
 
@@ -41,15 +41,10 @@ def convert_latex(content: bytes) -> Converted:
     titles: list[str] = []
     decoder = LatexNodes2Text(latex_context=_texts(titles), math_mode="verbatim")
     body = _BODY.search(source)
-    try:
+    with readable_as("LaTeX", "correct it"):
         if body:
             _text(decoder, source[: body.start()])  # for the title alone
         text = _text(decoder, body[1] if body else source)
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged file makes it raise
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise ConversionError(f"not readable as LaTeX ({reason}); correct it") from error
     text = "\n".join(line.strip() for line in text.replace("\xa0", " ").split("\n"))
     text = _BLANK_LINES.sub("\n\n", text).strip("\n")
     if not text.strip():

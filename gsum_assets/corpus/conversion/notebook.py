@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as
 from gsum_assets.corpus.conversion.plain import decoded_text
 from gsum_assets.corpus.conversion.titles import useful_title
 
@@ -18,7 +18,7 @@ def convert_notebook(content: bytes) -> Converted:
 
     Cells are numbered where no Markdown cell has a heading.
     """
-    try:
+    with readable_as("a notebook", "open it in Jupyter and save it again"):
         notebook = json.loads(decoded_text(content))
         # before version 4 the cells were in worksheets
         sheets = [notebook] if "cells" in notebook else notebook["worksheets"]
@@ -31,11 +31,6 @@ def convert_notebook(content: bytes) -> Converted:
             cells.append((cell.get("cell_type"), text))
         metadata, language = notebook.get("metadata", {}), ""
         language = metadata.get("language_info", {}).get("name", "")
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise ConversionError(
-            f"not readable as a notebook ({reason}); open it in Jupyter and save it again"
-        ) from error
     texts = [_shown(kind, source, str(language)) for kind, source in cells if source.strip()]
     if not texts:
         raise ConversionError("the notebook has no text in its cells; fill it or remove it")

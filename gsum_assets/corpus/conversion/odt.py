@@ -5,8 +5,8 @@ import zipfile
 from html import escape
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
-from gsum_assets.corpus.conversion.html import html_to_markdown
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as, with_text
+from gsum_assets.corpus.conversion.html import html_to_markdown, xml_root
 from gsum_assets.corpus.conversion.titles import useful_title
 
 _OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -33,36 +33,19 @@ _UNREAD = frozenset(
 
 def convert_odt(content: bytes) -> Converted:
     """Return an OpenDocument text as Markdown, headings by their outline level."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if b"encryption-data" in archive.read("META-INF/manifest.xml"):
-                raise ConversionError("encrypted; save it without a password")
-            body = _xml(archive.read("content.xml")).find(f".//{{{_OFFICE}office:1.0}}text")
-            has_meta = "meta.xml" in archive.namelist()
-            meta = _xml(archive.read("meta.xml")) if has_meta else None
+    with (
+        readable_as("OpenDocument", "open it in LibreOffice and save it again"),
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+    ):
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise ConversionError("encrypted; save it without a password")
+        body = xml_root(archive.read("content.xml")).find(f".//{{{_OFFICE}office:1.0}}text")
+        has_meta = "meta.xml" in archive.namelist()
+        title = xml_root(archive.read("meta.xml")).findtext(_TITLE, "") if has_meta else ""
         if body is None:
             raise ValueError("content.xml holds no text")
-    except (zipfile.BadZipFile, KeyError, EOFError, OSError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise ConversionError(
-            f"not readable as OpenDocument ({reason}); open it in LibreOffice and save it again"
-        ) from error
-    converted = html_to_markdown(f"<body>{_inner(body)}</body>", whole=True)
-    if not converted.text.strip():
-        raise ConversionError("the document has no text; fill it or remove it")
-    return Converted(
-        useful_title("" if meta is None else meta.findtext(_TITLE, "")), converted.text
-    )
-
-
-def _xml(content: bytes) -> Any:
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it is native
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    root = etree.fromstring(content, parser)
-    if root is None:
-        raise ValueError("a file in it is not XML")
-    return root
+    text = html_to_markdown(f"<body>{_inner(body)}</body>", whole=True).text
+    return with_text(useful_title(title), text)
 
 
 def _inner(element: Any) -> str:

@@ -3,10 +3,11 @@
 import io
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as, with_text
 from gsum_assets.corpus.conversion.html import html_to_markdown
 from gsum_assets.corpus.conversion.titles import useful_title
 
@@ -19,17 +20,10 @@ def convert_docx(content: bytes) -> Converted:
     import mammoth
 
     properties = _open(content, "Word", "word/document.xml")
-    try:
+    with _readable_by("Word"):
         without_images = mammoth.images.img_element(lambda image: {"src": ""})
         html = mammoth.convert_to_html(io.BytesIO(content), convert_image=without_images).value
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged file makes it raise
-        raise _damaged("Word", error) from error
-    converted = html_to_markdown(html, whole=True)
-    if not converted.text.strip():
-        raise ConversionError("the document has no text; fill it or remove it")
-    return Converted(useful_title(properties), converted.text)
+    return with_text(useful_title(properties), html_to_markdown(html, whole=True).text)
 
 
 def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converted:
@@ -37,16 +31,12 @@ def convert_pptx(content: bytes, report: Callable[[int, int], None]) -> Converte
     from pptx import Presentation
 
     title = _open(content, "PowerPoint", "ppt/presentation.xml")
-    try:
+    with _readable_by("PowerPoint"):
         slides = list(Presentation(io.BytesIO(content)).slides)
         texts = []
         for number, slide in enumerate(slides, start=1):
             texts.append("\n\n".join(_blocks(slide)))
             report(number, len(slides))
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged file makes it raise
-        raise _damaged("PowerPoint", error) from error
     if not any(text.strip() for text in texts):
         raise ConversionError(
             f"no text on its {len(texts):,} slides, perhaps only pictures; describe them in text, "
@@ -65,25 +55,18 @@ def _open(content: bytes, program: str, member: str) -> str:
             f"encrypted, or of {program} 97; save it in {program} without a password, in the "
             "current format"
         )
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            archive.getinfo(member)
-            has_title = "docProps/core.xml" in archive.namelist()
-            properties = archive.read("docProps/core.xml") if has_title else b"<none/>"
-    except (zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
-        raise _damaged(program, error) from error
+    with _readable_by(program), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive.getinfo(member)
+        has_title = "docProps/core.xml" in archive.namelist()
+        properties = archive.read("docProps/core.xml") if has_title else b"<none/>"
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     root = etree.fromstring(properties, parser)
     title = None if root is None else root.find("{http://purl.org/dc/elements/1.1/}title")
     return "" if title is None else title.text or ""
 
 
-def _damaged(program: str, error: Exception) -> ConversionError:
-    reason = " ".join(str(error).split())[:120] or type(error).__name__
-    return ConversionError(
-        f"not readable as {program} ({reason}); open it in {program} and save it again, or "
-        "download it again"
-    )
+def _readable_by(program: str) -> AbstractContextManager[None]:
+    return readable_as(program, f"open it in {program} and save it again, or download it again")
 
 
 def _blocks(slide: Any) -> Iterator[str]:

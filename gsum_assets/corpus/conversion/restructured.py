@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import Converted, with_text
 from gsum_assets.corpus.conversion.html import html_to_markdown
 from gsum_assets.corpus.conversion.plain import decoded_text
 
@@ -43,10 +43,7 @@ def convert_rst(content: bytes) -> Converted:
     _register_unknown(text)
     page = publish_string(text, writer="html5", settings_overrides=_SETTINGS)
     html = page.decode() if isinstance(page, bytes) else page
-    converted = html_to_markdown(html, whole=True)
-    if not converted.text.strip():
-        raise ConversionError("the document has no text; fill it or remove it")
-    return Converted("", converted.text)
+    return with_text("", html_to_markdown(html, whole=True).text)
 
 
 def _register_unknown(text: str) -> None:

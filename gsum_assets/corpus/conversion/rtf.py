@@ -2,7 +2,7 @@
 
 import re
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as, with_text
 from gsum_assets.corpus.conversion.titles import useful_title
 
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
@@ -22,16 +22,9 @@ def convert_rtf(content: bytes) -> Converted:
         lambda level: rf"\outlinelevel{level[1]} {'#' * (int(level[1]) + 1)} ", source
     )
     title = _TITLE.search(source)
-    try:
+    with readable_as("RTF", "save it again"):
         text = rtf_to_text(marked, errors="replace")
         name = rtf_to_text(rf"{{\rtf1 {title[1]}}}", errors="replace") if title else ""
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged file makes it raise
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise ConversionError(f"not readable as RTF ({reason}); save it again") from error
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     text = _BLANK_LINES.sub("\n\n", _EMPTY_HEADING.sub("", text)).strip("\n")
-    if not text.strip():
-        raise ConversionError("the document has no text; fill it or remove it")
-    return Converted(useful_title(name), text)
+    return with_text(useful_title(name), text)

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gsum_assets.corpus.conversion.formats import ConversionError, Converted
+from gsum_assets.corpus.conversion.formats import ConversionError, Converted, readable_as
 
 
 def convert_workbook(content: bytes, report: Callable[[int, int], None]) -> Converted:
@@ -16,24 +16,19 @@ def convert_workbook(content: bytes, report: Callable[[int, int], None]) -> Conv
     starts: list[int] = []
     labels: list[str] = []
     length = 0
-    try:
-        with CalamineWorkbook.from_filelike(io.BytesIO(content)) as book:
-            names = book.sheet_names
-            for number, name in enumerate(names, start=1):
-                for label, line in _sheet(book.get_sheet_by_index(number - 1), name):
-                    if label:
-                        starts.append(length)
-                        labels.append(label)
-                    lines.append(line)
-                    length += len(line) + 1
-                report(number, len(names))
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever a damaged file makes it raise
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise ConversionError(
-            f"not readable as a workbook ({reason}); save it again, without a password"
-        ) from error
+    with (
+        readable_as("a workbook", "save it again, without a password"),
+        CalamineWorkbook.from_filelike(io.BytesIO(content)) as book,
+    ):
+        names = book.sheet_names
+        for number, name in enumerate(names, start=1):
+            for label, line in _sheet(book.get_sheet_by_index(number - 1), name):
+                if label:
+                    starts.append(length)
+                    labels.append(label)
+                lines.append(line)
+                length += len(line) + 1
+            report(number, len(names))
     if not labels:
         raise ConversionError(f"no text in its {len(names):,} sheets; fill it or remove it")
     return Converted("", "\n".join(lines), tuple(starts), tuple(labels))

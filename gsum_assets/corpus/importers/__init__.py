@@ -37,7 +37,6 @@ def import_benchmark(
 
     Parameters
     ----------
-    name : a key of `BENCHMARKS`.
     source : the dataset's folder, or one of its files, optionally with gzip.
     corpora : the folder of all corpora; created if missing.
     corpus : name of the corpus; default: `name`. An earlier import of that name is replaced when

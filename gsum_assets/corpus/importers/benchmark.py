@@ -70,7 +70,6 @@ class Benchmark:
     Attributes
     ----------
     expects : description of the expected source, for messages.
-    read : function that reads a folder or file.
     settings : further tables of `corpus.toml`, as TOML.
     """
 

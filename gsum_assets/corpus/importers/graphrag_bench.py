@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
-from gsum_assets.corpus.importers.source import find_file, missing, read_json, read_rows
+from gsum_assets.corpus.importers.source import needed_file, read_json, read_rows
 from gsum_assets.corpus.load import Document
 from gsum_assets.corpus.queries import Span
 
@@ -29,13 +29,11 @@ def read_graphrag_bench(source: Path) -> Contents:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    files = []
-    for name in ("medical.json", "medical_questions.json"):
-        file = find_file(source, *(folder + name for folder in _FOLDERS))
-        if file is None:
-            raise missing(source, name)
-        files.append(file)
-    value = read_json(files[0])  # an object, or a list of one
+    medical, questions = (
+        needed_file(source, name, *(folder + name for folder in _FOLDERS))
+        for name in ("medical.json", "medical_questions.json")
+    )
+    value = read_json(medical)  # an object, or a list of one
     (corpus,) = value if isinstance(value, list) else [value]
     lines = [line.strip() for line in corpus["context"].split("\n")]
     guides: dict[str, str] = {}
@@ -50,7 +48,7 @@ def read_graphrag_bench(source: Path) -> Contents:
         contents.documents.append(Document(guide, " ".join(words[:_TITLE_WORDS]), text))
     if repeated := sum(map(bool, lines)) - len(guides):
         contents.notes.append(f"{repeated} guides that occur twice in the corpus are imported once")
-    rows = [row for _, row in read_rows(files[1], ("id", "question", "answer", "question_type"))]
+    rows = [row for _, row in read_rows(questions, ("id", "question", "answer", "question_type"))]
     texts = list(guides)
     n_pieces = n_found = 0
     vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", ngram_range=(1, 2))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents
-from gsum_assets.corpus.importers.source import find_file, missing, read_rows
+from gsum_assets.corpus.importers.source import needed_file, read_rows
 from gsum_assets.corpus.load import Document
 
 _FILES = "a folder with corpus.json and MultiHopRAG.json"
@@ -15,24 +15,20 @@ def read_multihop_rag(source: Path) -> Contents:
     Questions without an answer in the collection (null_query) have no relevant document.
     The source has no splits; all is test.
     """
-    files = [
-        find_file(folder, name)
+    articles, questions = (
+        needed_file(source, _FILES, f"dataset/{name}", name)
         for name in ("corpus.json", "MultiHopRAG.json")
-        for folder in (source / "dataset", source)
-        if find_file(folder, name)
-    ]
-    if len(files) < 2 or files[0] is None or files[-1] is None:
-        raise missing(source, _FILES)
+    )
     contents = Contents()
     article_ids: dict[str, str] = {}
-    for number, article in read_rows(files[0], ("title", "body")):
+    for number, article in read_rows(articles, ("title", "body")):
         document_id = f"article-{number:04d}"
         for key in (article["title"], article.get("url")):
             if key:
                 article_ids.setdefault(key, document_id)
         contents.documents.append(Document(document_id, article["title"], article["body"]))
     n_unknown = 0
-    for number, row in read_rows(files[-1], ("query", "answer", "evidence_list")):
+    for number, row in read_rows(questions, ("query", "answer", "evidence_list")):
         relevant = []
         for evidence in row["evidence_list"]:
             article_id = article_ids.get(evidence.get("url", "")) or article_ids.get(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
-    find_file,
     missing,
+    needed_file,
     read_json,
     read_rows,
     read_values,
@@ -28,9 +28,7 @@ def read_odsum_story(source: Path) -> Contents:
     the response's uid; all sections of that story are relevant. Queries have the split of their
     story.
     """
-    file = find_file(source, "queries.jsonl")
-    if file is None:
-        raise missing(source, _STORY_FILES)
+    file = needed_file(source, _STORY_FILES, "queries.jsonl")
     documents: dict[str, Document] = {}
     stories: dict[str, tuple[str, list[str]]] = {}  # response uid: split, section ids
     n_sections = n_empty = 0
@@ -87,9 +85,9 @@ def read_odsum_meeting(source: Path) -> Contents:
     The official file has no splits. All queries are imported as 'dev', since they have been used
     for development and are no untouched test split.
     """
-    file = find_file(source, "queries.json")
+    file = needed_file(source, _MEETING_FILES, "queries.json")
     texts = _transcripts(source)
-    if file is None or not texts:
+    if not texts:
         raise missing(source, _MEETING_FILES)
     empty = sorted(name for name, text in texts.items() if not text.strip())
     contents = Contents(

@@ -8,8 +8,7 @@ from typing import Any
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, Contents, slug
 from gsum_assets.corpus.importers.source import (
-    find_file,
-    missing,
+    needed_file,
     read_rows,
     read_text,
     split_files,
@@ -106,25 +105,23 @@ def read_narrativeqa(source: Path) -> Contents:
     The documents are the downloaded stories `tmp/<id>.content`, or, if none was downloaded, the
     Wikipedia summaries.
     """
-    files = [find_file(source, name) for name in ("documents.csv", "qaps.csv")]
-    if files[0] is None or files[1] is None:
-        raise missing(source, _NARRATIVEQA_FILES)
+    books, questions = (
+        needed_file(source, _NARRATIVEQA_FILES, name) for name in ("documents.csv", "qaps.csv")
+    )
     stories = {path.stem: path for path in source.glob("tmp/*.content")}
     summaries: dict[str, str] = {}
     if not stories:
-        file = find_file(source, "third_party/wikipedia/summaries.csv", "summaries.csv")
-        if file is None:
-            raise missing(source, _NARRATIVEQA_FILES)
-        rows = read_rows(file, ("summary",))
+        names = ("third_party/wikipedia/summaries.csv", "summaries.csv")
+        rows = read_rows(needed_file(source, _NARRATIVEQA_FILES, *names), ("summary",))
         summaries = {row["document_id"]: row["summary"] for _, row in rows}
     contents = Contents()
-    for _, row in read_rows(files[0], ("document_id", "wiki_title")):
+    for _, row in read_rows(books, ("document_id", "wiki_title")):
         key = row["document_id"]
         text = _story(stories[key], row) if key in stories else summaries.get(key, "")
         if text.strip():
             contents.documents.append(Document(key, row["wiki_title"], text))
     document_ids = {document.document_id for document in contents.documents}
-    for number, row in read_rows(files[1], ("document_id", "set", "question", "answer1")):
+    for number, row in read_rows(questions, ("document_id", "set", "question", "answer1")):
         if row["document_id"] in document_ids:
             answers = [row["answer1"], row.get("answer2") or ""]
             contents.ask(

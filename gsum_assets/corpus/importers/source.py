@@ -68,6 +68,14 @@ def find_file(source: Path, *names: str) -> Path | None:
     return None
 
 
+def needed_file(source: Path, expected: str, *names: str) -> Path:
+    """Return the result of `find_file`, or raise `CorpusError` with what was expected."""
+    file = find_file(source, *names)
+    if file is None:
+        raise missing(source, expected)
+    return file
+
+
 def missing(source: Path, expected: str) -> CorpusError:
     """Return the error for a source that lacks files, with the files found instead."""
     if source.is_dir():

@@ -16,10 +16,7 @@ class Question:
 
     Attributes
     ----------
-    references : reference answers, possibly none.
-    answers : answers by method.
     passages : passages that the answer was written from, best first, by method.
-    writers : language model of each answer, by method.
     """
 
     query_id: str

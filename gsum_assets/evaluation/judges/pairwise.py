@@ -32,7 +32,6 @@ class Comparison:
     method, opponent : the two methods, in alphabetical order.
     first : the method whose answer is shown first.
     repeat : number of the repetition, from 1.
-    criteria : criteria of the request.
     """
 
     question: Question

@@ -31,7 +31,6 @@ class RatedAnswer:
     Attributes
     ----------
     judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2.
-    kind : kind of the other texts.
     other_texts : texts to compare the answer with: passages or references.
     share_shown : fraction of the passages shown, by characters; None if none are needed.
     repeat : number of the repetition, from 1.

@@ -73,7 +73,6 @@ def verdict_in(reply: Reply, schema: type[Read], mark: str) -> Read:
 
     Parameters
     ----------
-    schema : schema of the request.
     mark : mark in the request. A verdict without it does not belong to this request: it may be
         copied from a judged text.
 

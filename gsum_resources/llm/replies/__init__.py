@@ -21,36 +21,12 @@ from gsum_resources.llm.replies.json_text import (
     StructureError,
     bare_value,
     complete_value,
-    plain_text,
     shortened,
     values_among_prose,
     whole_value,
 )
-from gsum_resources.llm.replies.reasoning import (
-    closes_reasoning,
-    delimits_reasoning,
-    opens_reasoning,
-    without_reasoning,
-)
 from gsum_resources.llm.stored_reply import well_formed
 from gsum_resources.protocols.models import Completion, Reply
-
-__all__ = [
-    "READING_VERSION",
-    "Read",
-    "StructureError",
-    "closes_reasoning",
-    "coerced",
-    "correction",
-    "delimits_reasoning",
-    "has_form",
-    "opens_reasoning",
-    "plain_text",
-    "read",
-    "salvage",
-    "usable",
-    "without_reasoning",
-]
 
 Schema = TypeVar("Schema", bound=BaseModel)
 

@@ -58,7 +58,6 @@ def coerced(value: Any, schema: type[BaseModel], keep_few: bool = False) -> tupl
 
     Parameters
     ----------
-    value : parsed JSON.
     schema : schema that the value should satisfy; the result may still violate it.
     keep_few : whether to omit invalid items even if valid ones are the minority.
     """
