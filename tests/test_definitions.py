@@ -150,6 +150,18 @@ def test_facts_of_a_step_name_its_tables() -> None:
         assert named <= {*declared.reads, *declared.by_index}, declared.name
 
 
+def test_a_step_does_not_wait_for_optional_inputs() -> None:
+    waiting = {
+        (declared.name, name)
+        for declared in STEPS
+        for name in declared.step.optional
+        if dg.AssetKey(declared.path(name))
+        in graph.get(dg.AssetKey(declared.path(declared.step.table))).parent_keys
+    }
+    assert not waiting
+    assert any(declared.step.optional for declared in STEPS)
+
+
 def test_every_family_has_its_four_assets() -> None:
     for family in FAMILIES:
         for table in ("rankings", "contexts", "summaries", "scores"):

@@ -4,5 +4,5 @@
 which failed; `conditions` combines both into the automation condition that the daemon and
 `gsum run` evaluate. `sensors` watches the corpora and only looks, `reconcile` does what it finds in
 runs, `record` lets Dagster's record follow the warehouse. `jobs` contains jobs and schedules,
-`freshness` defines when a result is late.
+`freshness` confirms results that are up to date, which would be late otherwise.
 """

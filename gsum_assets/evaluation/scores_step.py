@@ -1,6 +1,5 @@
 """Step that scores the answers of a family."""
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ def scores_step(family: Family) -> Step:
     models = [n for step in family.retrieval_steps for n in step.reads if n == "passage_scorer"]
     named = dict.fromkeys([*family.read_by_questions, "query_embeddings", *models])
     return Step(
-        _scorer(family),
+        partial(_scored, family=family),
         {
             "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy "
             "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
@@ -35,44 +34,41 @@ def scores_step(family: Family) -> Step:
     )
 
 
-def _scorer(family: Family) -> Callable[[Inputs], Result]:
-    def score(inputs: Inputs) -> Result:
-        settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
-        bertscorer = None
-        if settings.bertscore:
-            scorer = _pair_scorer(settings.bertscore_model, settings.bertscore_layer)
-            bertscorer = partial(
-                bertscore_f1,
-                scorer=scorer,
-                memo=inputs.memo("bertscore", scorer.identity),
-                on_progress=inputs.progress("answers compared with their references"),
-            )
+def _scored(inputs: Inputs, family: Family) -> Result:
+    settings = checked_section(ScoreSettings, "scores", inputs.settings("scores"))
+    bertscorer = None
+    if settings.bertscore:
+        scorer = _pair_scorer(settings.bertscore_model, settings.bertscore_layer)
+        bertscorer = partial(
+            bertscore_f1,
+            scorer=scorer,
+            memo=inputs.memo("bertscore", scorer.identity),
+            on_progress=inputs.progress("answers compared with their references"),
+        )
 
-        def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
-            return score_answers(
-                step_inputs.table("queries"),
-                step_inputs.table("summaries"),
-                step_inputs.table("rankings"),
-                settings.cut_offs,
-                bertscorer,
-                family.texts_read(step_inputs),
-                k,
-            )
+    def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
+        return score_answers(
+            step_inputs.table("queries"),
+            step_inputs.table("summaries"),
+            step_inputs.table("rankings"),
+            settings.cut_offs,
+            bertscorer,
+            family.texts_read(step_inputs),
+            k,
+        )
 
-        scores = scores_of(inputs, None)
-        points = [scores]
-        for k in family.sweep(inputs):
-            inputs.log(f"answers from {k} passages each")
-            points.append(scores_of(with_k(family, inputs, k), k))
+    scores = scores_of(inputs, None)
+    points = [scores]
+    for k in family.sweep(inputs):
+        inputs.log(f"answers from {k} passages each")
+        points.append(scores_of(with_k(family, inputs, k), k))
 
-        def shown() -> dict:
-            plot = Picture(score_spread(scores, inputs.title), "spread of the scores")
-            # means as numbers, which the UI plots over partitions and time
-            return {"scores": {"plot": plot, **main_means(scores)} if scores.num_rows else {}}
+    def shown() -> dict:
+        plot = Picture(score_spread(scores, inputs.title), "spread of the scores")
+        # means as numbers, which the UI plots over partitions and time
+        return {"scores": {"plot": plot, **main_means(scores)} if scores.num_rows else {}}
 
-        return Result(pa.concat_tables(points), shown=shown)
-
-    return score
+    return Result(pa.concat_tables(points), shown=shown)
 
 
 @lru_cache(maxsize=2)  # load the model once for all methods

@@ -1,6 +1,6 @@
 """Graph-augmented ODMDS (Shen and Chai): re-ranking and refinement by clusters of a passage graph.
 
-Step by step, with the paper's section; `index.py` and `method.py` define the assets:
+Step by step, with the paper's section; `index.py` and `family.py` define the assets:
 
 - `graph_edges.py`: edges between neighbours, citations and nearest passages by TF-IDF (3.1.1; the
   last are ours); `word_vectors.py`, `node_features.py`: features of passages (equations 1 to 3).

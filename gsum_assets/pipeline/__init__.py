@@ -1,1 +1,1 @@
-"""What is declared once, without Dagster: steps, methods, their inputs, tables, prompts, checks."""
+"""What is declared once, without Dagster: steps, families of methods, tables, prompts, checks."""

@@ -85,10 +85,7 @@ class CheckInputs:
     @cached_property
     def footers(self) -> Mapping[Partition, pq.FileMetaData]:
         """The Parquet metadata of all partitions."""
-        return {partition: self._footer(partition) for partition in self.whole}
-
-    def _footer(self, partition: Partition) -> pq.FileMetaData:
-        return self.store.metadata(self.subject.table, partition)
+        return {p: self.store.metadata(self.subject.table, p) for p in self.whole}
 
     def changes(self) -> dict[Partition, list[str]]:
         """Return the inputs that changed since each checked partition was written."""

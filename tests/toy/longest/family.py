@@ -35,9 +35,7 @@ FAMILY = Family(
     index=(Step(_lengths, {"lengths": "Words of each chunk."}, ("chunks",)),),
     question=(
         Step(_rank, RANKINGS, ("lengths",)),
-        Step(
-            lambda i: top_contexts(i.table("rankings"), i.table("chunks"), 2), CONTEXTS, ("chunks",)
-        ),
+        Step(_contexts, CONTEXTS, ("chunks",)),
     ),
     explain=lambda i: f"of {i.table('lengths').num_rows} chunks the longest",
 )
