@@ -10,11 +10,16 @@ import pytest
 
 from gsum_assets.graphs import nearest_again
 from gsum_assets.lightpal import index, passage_edges
+from gsum_assets.lightpal.candidates import candidates
+from gsum_assets.lightpal.context_scores import context_scores
+from gsum_assets.lightpal.earlier_edges import hashes_of_lists
 from gsum_assets.lightpal.index import INDEX
+from gsum_assets.lightpal.lists import lists_of, scores_of_lists
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.method import SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
+from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.store.input_key import section_version
 from gsum_resources.store.lineage import code_version_of
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
@@ -137,3 +142,16 @@ def test_another_scorer_or_setting_computes_all(
     assert (corpus.scorer.n_scored, corpus.n_chosen) == (n_passages, 0)
     corpus.run(then, Sections(n_edges=2))
     assert (corpus.scorer.n_scored, corpus.n_chosen) == (0, n_passages)
+
+
+def test_other_scores_are_another_list() -> None:
+    collection = a_collection(SIZES)
+    rows = candidates(collection, 8)
+    lists = lists_of(rows, collection, "similarities")
+    scores = scores_of_lists(context_scores(rows, collection, UnigramScorer()), lists)
+    before = hashes_of_lists(lists, scores)
+    other = scores["node"].copy()
+    other[3, 2] += 1e-9
+    after = hashes_of_lists(lists, {**scores, "node": other})
+    assert np.flatnonzero(before["node"] != after["node"]).tolist() == [3]
+    assert np.array_equal(before["document"], after["document"])
