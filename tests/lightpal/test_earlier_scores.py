@@ -36,6 +36,7 @@ def keep(earlier: Earlier, rows: pa.Table, here: Collection) -> None:
     """Store rows as a step does."""
     earlier.write_basis(rows, basis_of(text_digests_of(here)))
     written = Provenance("", code_version_of(TABLE, ""))
+    assert earlier.store
     earlier.store.write(TABLE, Partition(CORPUS), rows, written)
 
 

@@ -67,6 +67,7 @@ class Corpus:
 
     def run(self, collection: Collection, sections: Sections | None = None) -> dict[str, pa.Table]:
         sections = sections or Sections()
+        assert collection.embeddings is not None
         self.scorer.n_scored = self.n_chosen = 0
         lengths = np.diff(collection.starts)
         tables: dict = {
