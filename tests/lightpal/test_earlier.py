@@ -51,6 +51,7 @@ def keep(earlier: Earlier, rows: pa.Table, then: Collection, recall: float | Non
     """Store rows as a step does."""
     earlier.write_basis(rows, basis_of(then.digests, recall))
     written = Provenance("", code_version_of(TABLE, ""))
+    assert earlier.store
     earlier.store.write(TABLE, Partition(CORPUS), rows, written)
 
 
@@ -76,10 +77,11 @@ def test_changed_number_of_candidates(earlier):
 
 
 def test_recall_of_approximate_lists_is_known(earlier):
-    then = a_collection(SIZES)
-    assert read_recall(earlier.store, CORPUS) is None
+    then, store = a_collection(SIZES), earlier.store
+    assert store
+    assert read_recall(store, CORPUS) is None
     for recall in (0.987654321, None):
         keep(earlier, candidates(then, 5), then, recall)
         carried = carried_lists(earlier, then)
         assert carried
-        assert carried.recall == read_recall(earlier.store, CORPUS) == recall
+        assert carried.recall == read_recall(store, CORPUS) == recall
