@@ -20,7 +20,7 @@ class Evaluations:
 
     Attributes
     ----------
-    last : when the last one that ended was over, Unix time; 0 for none.
+    last : when the last one began, Unix time; 0 for none.
     interval_s : seconds between two of them.
     """
 
@@ -44,7 +44,7 @@ def evaluations_by_daemon(instance: dg.DagsterInstance) -> Evaluations | None:
         return None
     states = [s for s in instance.all_instigator_state() if s.instigator_name == KEEP_CURRENT]
     evaluations = [
-        (getattr(state.instigator_data, "last_tick_success_timestamp", None) or 0.0, state)
+        (getattr(state.instigator_data, "last_tick_start_timestamp", None) or 0.0, state)
         for state in states
     ]
     if not evaluations:

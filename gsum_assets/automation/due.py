@@ -21,18 +21,14 @@ def due(
     instance: dg.DagsterInstance,
     corpus: str,
     snapshot: Snapshot,
-    only: Collection[dg.AssetKey] | None = None,
 ) -> list[dg.RunRequest]:
     """Return the runs to start now, upstream ones first.
 
     Parameters
     ----------
     snapshot : a new snapshot, by which the conditions of the assets that are due are evaluated.
-    only : assets that may be requested; None: all.
     """
     keys = snapshot.due(corpus)
-    if only is not None:
-        keys &= set(only)
     if not keys:
         return []
     # as `dg.evaluate_automation_conditions`, but without the cursor, which took two thirds of the

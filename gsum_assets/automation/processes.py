@@ -70,8 +70,8 @@ def lease_on(
         yield lease
 
 
-def await_turn(lease: HeldLease, on_wait: Callable[[str], None]) -> bool:
-    """Wait until all `gsum run`s of the corpus that began earlier have ended; return if it waited.
+def await_turn(lease: HeldLease, on_wait: Callable[[str], None]) -> None:
+    """Wait until all `gsum run`s of the corpus that compute and began earlier have ended.
 
     Killed processes are not waited for.
 
@@ -79,12 +79,9 @@ def await_turn(lease: HeldLease, on_wait: Callable[[str], None]) -> bool:
     ----------
     on_wait : called with a description of the first of them.
     """
-    waited = False
-    while others := lease.before():
-        waited = True
+    while others := lease.leases.before(lease.lease):
         on_wait(f"another gsum run of it, on {others[0].holder.host}")
         time.sleep(_WAIT_S)
-    return waited
 
 
 def end_runs_of(instance: dg.DagsterInstance, fence: str) -> None:

@@ -76,7 +76,7 @@ def follow(
         else:
             n_idle += is_evaluated
             _require_requests(snapshot.left(corpus), corpus, evaluations, began, n_idle)
-        if not runs.are_running:
+        if not runs.have_begun:
             every = f"{_DAEMON}: it requests runs every {evaluations.interval_s:.0f} s"
             watch.on_wait(waits_for or every)
         _pause()
@@ -96,7 +96,7 @@ def _waits_for(
         return f"another gsum run of it, on {computing[0].holder.host}"
     if runs.under_way:
         n = len(runs.under_way)
-        return f"{_DAEMON}: {count(n, 'run')} in its queue"
+        return f"{_DAEMON}: {count(n, 'run')} in its queue or about to begin"
     graph = pipeline.definitions.resolve_asset_graph()
     if runs_on(instance, corpus) or backfills_on(instance, graph, corpus):
         return f"{_DAEMON}: it has begun other work on the corpus"
@@ -109,9 +109,9 @@ def _require_requests(
     """Raise `RefreshError` if a daemon that has nothing to do will not request what is left."""
     if time.time() - max(evaluations.last, began) > HEARTBEAT_S + 2 * evaluations.interval_s:
         raise RefreshError(
-            f"the daemon has not evaluated the sensor {KEEP_CURRENT} for "
-            f"{time.time() - evaluations.last:,.0f} s; see in its output why it does not load "
-            "gsum_assets.definitions, or stop it: then `gsum run` computes by itself"
+            f"the daemon is alive, but does not evaluate the sensor {KEEP_CURRENT}; see in its "
+            "output why it does not load gsum_assets.definitions, or stop it: then `gsum run` "
+            "computes by itself"
         )
     if n_idle >= _MOST_IDLE:
         n, first = sum(counted(left).values()), next(iter(counted(left)))
@@ -132,13 +132,12 @@ class _FollowedRun:
 
     Attributes
     ----------
-    cursor : after the steps that were reported.
+    cursor : after the steps that were reported; None before the first.
     """
 
     keys: Sequence[dg.AssetKey]
     assets: Sequence[str]
     partitions: Sequence[Partition]
-    is_running: bool = False
     cursor: str | None = None
 
 
@@ -162,9 +161,9 @@ class _Runs:
     _shown: str = ""
 
     @property
-    def are_running(self) -> bool:
-        """Whether a run has left the queue."""
-        return any(run.is_running for run in self.under_way.values())
+    def have_begun(self) -> bool:
+        """Whether a step of a run has begun."""
+        return any(run.cursor for run in self.under_way.values())
 
     def ended(self, snapshot: Snapshot) -> list[RunResult]:
         """Report the steps that began, and return the results of runs that ended."""
@@ -175,7 +174,6 @@ class _Runs:
             record = self.instance.get_run_record_by_id(run_id)
             run = record and record.dagster_run
             if run and not run.is_finished:
-                followed.is_running = run.status != dg.DagsterRunStatus.QUEUED
                 continue
             is_retried = run and run.is_failure and run.tags.get(_RETRIED) == "true"
             if is_retried and run and _RETRY not in run.tags:
@@ -208,7 +206,8 @@ class _Runs:
         began = self.instance.get_records_for_run(
             run_id, cursor=followed.cursor, of_type=dg.DagsterEventType.STEP_START
         )
-        followed.cursor = began.cursor
+        if began.records:
+            followed.cursor = began.cursor
         for record in began.records:
             if self._shown != run_id:
                 self._shown = run_id

@@ -4,7 +4,7 @@ One process at a time computes a corpus: the one whose lease has the turn.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -29,7 +29,7 @@ class Loop:
     Attributes
     ----------
     report : where results are noted.
-    only, check_models : see `refresh`.
+    check_models : see `refresh`.
     """
 
     pipeline: Pipeline
@@ -37,7 +37,6 @@ class Loop:
     lease: HeldLease
     report: RunReport
     watch: Watch
-    only: Collection[dg.AssetKey] | None
     check_models: bool
 
     def materialize(self, new_snapshot: Callable[[], Snapshot]) -> Left:
@@ -51,14 +50,14 @@ class Loop:
             # before the snapshot, so that what depends on a run that ends meanwhile is due in it
             others = others_at_work(self.instance, graph, self.lease)
             snapshot = new_snapshot()
-            self.watch.expect(snapshot, corpus, self.only)
+            self.watch.expect(snapshot, corpus)
             n_results = len(self.report.results)
             for result in self._round(graph, snapshot):
                 self.report.results.append(result)
                 self.watch.on_end(result)
             if len(self.report.results) > n_results:
                 continue
-            left = {} if self.only is not None else snapshot.left(corpus)
+            left = snapshot.left(corpus)
             if not left or not others:
                 return left
             self.watch.on_wait(described(others))
@@ -72,7 +71,7 @@ class Loop:
         equal to that of the other process.
         """
         tags = {CORPUS: self.lease.corpus, FENCE: self.lease.fence}
-        for request in due(graph, self.instance, self.lease.corpus, snapshot, self.only):
+        for request in due(graph, self.instance, self.lease.corpus, snapshot):
             keys = _possible(graph, request, self.report)
             if not keys:
                 continue

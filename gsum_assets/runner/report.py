@@ -75,19 +75,16 @@ class Watch:
         self._n_steps += 1
         self.on_step(asset, self._n_steps, max(self._n_steps, self._about))
 
-    def expect(
-        self, snapshot: Snapshot, corpus: str, only: Collection[dg.AssetKey] | None = None
-    ) -> None:
-        """Estimate the number of steps from what is left, of some assets or all.
+    def expect(self, snapshot: Snapshot, corpus: str) -> None:
+        """Estimate the number of steps from what is left.
 
         A step counts once for each method, a step over documents once for each run.
         """
         steps: dict[tuple[dg.AssetKey, str | None], set[str | None]] = {}
         for key, partitions in snapshot.left(corpus).items():
-            if only is None or key in only:
-                step = min(self.graph.get(key).execution_set_asset_keys)
-                for partition in partitions:
-                    steps.setdefault((step, partition.method), set()).add(partition.bucket)
+            step = min(self.graph.get(key).execution_set_asset_keys)
+            for partition in partitions:
+                steps.setdefault((step, partition.method), set()).add(partition.bucket)
         self._about = self._n_steps
         for (step, _), buckets in steps.items():
             policy = self.graph.get(step).backfill_policy

@@ -10,7 +10,13 @@ import dagster as dg
 from sqlalchemy.exc import IntegrityError
 
 from gsum_assets.automation.attempts import TRY_AGAIN
-from gsum_assets.automation.daemon import evaluations_by_daemon, other_launcher
+from gsum_assets.automation.daemon import (
+    HEARTBEAT_S,
+    KEEP_CURRENT,
+    daemon_is_alive,
+    evaluations_by_daemon,
+    other_launcher,
+)
 from gsum_assets.automation.processes import FENCE, await_turn, end_runs_of, lease_on
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.dagster_assets.partitions import with_buckets
@@ -63,8 +69,7 @@ def refresh(
         requests the defaults if nothing was requested for the corpus before, else nothing new.
     on_start, on_end : called before and after each run.
     on_wait : called with a description of what must happen first in other processes.
-    only : assets to materialize, in this process; the others, and what lacks one of them, are not
-        changed, and the report does not list what is missing. None: all.
+    only : assets to materialize, in this process; the others count as current. None: all.
     check_models : whether this process stops if a model is unavailable; if not, what needs it is
         left out.
     on_step : called when a step begins, see `OnStep`.
@@ -89,8 +94,8 @@ def refresh(
     requested = METHODS.wanted(pipeline.home.corpora, corpus, methods)
     graph = pipeline.definitions.resolve_asset_graph()
     watch = Watch(graph, on_start, on_end, on_wait, on_step)
-    refresh_ = _Refresh(pipeline, instance, corpus, frozenset(requested), watch)
-    is_followed = only is None and evaluations_by_daemon(instance) is not None
+    refresh_ = _Refresh(pipeline, instance, corpus, frozenset(requested), watch, only)
+    is_followed = only is None and _daemon_computes(instance, on_wait)
     if not is_followed:
         _require_own_launcher(instance)
     pipeline.store.sweep()
@@ -103,7 +108,7 @@ def refresh(
         if not is_followed:
             on_daemon(False)
     if not is_followed:
-        refresh_.compute(only, check_models, on_lost)
+        refresh_.compute(check_models, on_lost)
     unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
     pipeline.warehouse.complete_catalogue()
     return refresh_.report
@@ -123,6 +128,7 @@ class _Refresh:
     corpus: str
     first: frozenset[str]
     watch: Watch
+    only: Collection[dg.AssetKey] | None
     report: RunReport = field(default_factory=RunReport)
 
     def follow(self) -> bool:
@@ -156,21 +162,14 @@ class _Refresh:
             self.report.results.append(result)
             self.watch.on_end(result)
 
-    def compute(
-        self,
-        only: Collection[dg.AssetKey] | None,
-        check_models: bool,
-        on_lost: Callable[[str], None],
-    ) -> None:
+    def compute(self, check_models: bool, on_lost: Callable[[str], None]) -> None:
         """Compute in this process what is due, once it has the turn; see `refresh`."""
         _require_own_launcher(self.instance)
         leases = Leases(self.pipeline.store)
         with lease_on(self.instance, leases, self.corpus, on_lost) as lease:
             await_turn(lease, self.watch.on_wait)
             self._observe(lease)
-            loop = Loop(
-                self.pipeline, self.instance, lease, self.report, self.watch, only, check_models
-            )
+            loop = Loop(self.pipeline, self.instance, lease, self.report, self.watch, check_models)
             self._through_restarts(lambda: self._compute(loop), lease)
 
     def _compute(self, loop: Loop) -> None:
@@ -231,8 +230,24 @@ class _Refresh:
         unite : whether assets that unite methods are considered, too.
         """
         snapshot = self.pipeline.new_snapshot(self.instance)
-        nodes = {key: node for key, node in snapshot.nodes.items() if unite or not node.unites}
+        nodes = {
+            key: node
+            for key, node in snapshot.nodes.items()
+            if (unite or not node.unites) and (self.only is None or key in self.only)
+        }
         return replace(snapshot, nodes=nodes, scope={self.corpus: scope} if scope else {})
+
+
+def _daemon_computes(instance: dg.DagsterInstance, on_wait: Callable[[str], None]) -> bool:
+    """Return whether a daemon owns the work; one that alone can start runs may still be loading."""
+    deadline = time.monotonic() + HEARTBEAT_S
+    while evaluations_by_daemon(instance) is None:
+        is_loading = other_launcher(instance) and daemon_is_alive(instance)
+        if not is_loading or time.monotonic() > deadline:
+            return False
+        on_wait(f"the daemon, which has not evaluated the sensor {KEEP_CURRENT} yet")
+        time.sleep(_WAIT_S)
+    return True
 
 
 def _require_own_launcher(instance: dg.DagsterInstance) -> None:
@@ -244,8 +259,9 @@ def _require_own_launcher(instance: dg.DagsterInstance) -> None:
     if launcher := other_launcher(instance):
         raise DaemonError(
             f"{CONFIG_FILE} names the run launcher {launcher}, whose runs the daemon starts, and "
-            "no daemon is running; start it with `gsum ui` or `dagster-daemon run` on this home, "
-            f"or remove `run_launcher` from {CONFIG_FILE} to run here"
+            f"no daemon is running that evaluates the sensor {KEEP_CURRENT}; start it with `gsum "
+            "ui` or `dagster-daemon run` on this home, or remove `run_launcher` from "
+            f"{CONFIG_FILE} to run here"
         )
 
 

@@ -53,6 +53,6 @@ class Stage:
     def line(self, now: float) -> str:
         """Return position, label and amount as one line."""
         before = f"{self.position}, " if self.position else ""
-        still = "" if self.total else "still at "
+        still = "" if self.total or self.label.startswith("waiting") else "still at "
         between = ": " if self.total else ", "
         return f"{before}{still}{self.label}{between}{self.amount(now)}"

@@ -15,7 +15,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -260,10 +260,6 @@ class HeldLease:
             self._lost = error
             self._on_lost(str(error))
             raise
-
-    def before(self) -> Sequence[Lease]:
-        """Return the living leases that have the turn before this one."""
-        return self.leases.before(self.lease)
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def daemon_on(house: House, log: Path) -> Iterator[subprocess.Popen[str]]:
                 **os.environ,
                 "GSUM_HOME": str(house.home.root),
                 "MARKED_KEY": MARKED_KEY,
-                "GSUM_AUTOMATION_INTERVAL_S": "600",
+                "GSUM_AUTOMATION_INTERVAL_S": "5",
             },
             start_new_session=True,
             stdout=output,

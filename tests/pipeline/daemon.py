@@ -54,7 +54,7 @@ def serve(
     sensor = RemoteInstigatorOrigin(
         RemoteRepositoryOrigin(location, "__repository__"), KEEP_CURRENT
     )
-    data = SensorInstigatorData(min_interval=15, last_tick_success_timestamp=evaluated)
+    data = SensorInstigatorData(min_interval=15, last_tick_start_timestamp=evaluated)
     status = InstigatorStatus.STOPPED if is_switched_off else InstigatorStatus.DECLARED_IN_CODE
     state = InstigatorState(sensor, InstigatorType.SENSOR, status, data)
     if instance.all_instigator_state():

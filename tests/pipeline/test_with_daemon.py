@@ -212,7 +212,7 @@ def test_daemon_that_does_not_evaluate_is_named(
     monkeypatch.setattr(follow, "HEARTBEAT_S", -60.0)
     edit(changeable)
     beside.pauses = [lambda: None]
-    with pytest.raises(RefreshError, match="has not evaluated the sensor keep_current"):
+    with pytest.raises(RefreshError, match="does not evaluate the sensor keep_current"):
         beside.refresh()
 
 

@@ -10,7 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gsum_assets.automation.daemon import daemon_is_alive
 from gsum_assets.cli.ui import serve
+from gsum_resources.dagster_io.instance import open_instance
+from gsum_resources.settings.home import Home
+from tests.pipeline.daemon import beat
 from tests.servers.transformers_serve import free_port, wait_for
 
 pytestmark = pytest.mark.slow
@@ -30,7 +34,10 @@ def ignoring_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def test_interrupt_in_the_background_ends_everything_within_5_s(tmp_path: Path) -> None:
+def test_interrupt_in_the_background_ends_everything_within_5_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     port, log = free_port(), tmp_path / "ui.log"
     gsum = str(Path(sys.executable).with_name("gsum"))
     with log.open("w") as output:
@@ -42,6 +49,8 @@ def test_interrupt_in_the_background_ends_everything_within_5_s(tmp_path: Path) 
             preexec_fn=ignoring_interrupts,
         )
     wait_for(f"http://127.0.0.1:{port}/server_info", process, log)
+    with open_instance(Home(tmp_path, str(tmp_path / "warehouse"))) as instance:
+        beat(instance)
     started = psutil.Process(process.pid).children(recursive=True)
     assert len(started) > 2  # webserver, daemon, code location
     began = time.monotonic()
@@ -50,6 +59,8 @@ def test_interrupt_in_the_background_ends_everything_within_5_s(tmp_path: Path) 
     seconds = time.monotonic() - began
     assert [child for child in started if child.is_running()] == []
     assert seconds < 5
+    with open_instance(Home(tmp_path, str(tmp_path / "warehouse"))) as instance:
+        assert not daemon_is_alive(instance)  # `gsum run` need not wait for its heartbeat to expire
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
