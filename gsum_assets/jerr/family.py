@@ -223,7 +223,7 @@ FAMILY = Family(
             {"searches": "With its number of visits and mean reward; the best nodes are read."},
             ("nodes", "edges", "line_chunks"),
             "llm",
-            code_version="2",
+            code_version="3",
             checks={"searches": [VISIT_NODES]},
         ),
         Step(_rank, RANKINGS, (*_PASSAGES, "line_chunks", "query_embeddings"), code_version="3"),

@@ -72,7 +72,7 @@ class Scope:
         n_nodes, n_chunks = len(self.node_ids), len(self.chunk_ids)
         names, texts = np.zeros((len(keywords), n_nodes)), np.zeros((len(keywords), n_chunks))
         for k, keyword in enumerate(keywords):
-            terms = set(words.split(keyword))
+            terms = sorted(set(words.split(keyword)))
             for term in terms:
                 names[k, list(self.in_names.get(term, ()))] += 1 / len(terms)
                 for index, count in self.in_texts.get(term, {}).items():
