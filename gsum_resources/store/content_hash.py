@@ -46,14 +46,10 @@ def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
     Columns named in `leave_out` (measured ones) are ignored. A dictionary of texts has the hash of
     its texts, which are in memory for some rows at a time.
     """
-    names = (name for name in table.column_names if name not in leave_out)
-    return hash_of_columns((name, table.column(name)) for name in names)
-
-
-def hash_of_columns(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> str:
-    """Return the content hash of named columns, of which one at a time need be in memory."""
     digest = hashlib.blake2b(digest_size=16)
-    for name, column in columns:
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name in leave_out:
+            continue
         kind = column.type.value_type if is_dictionary(column.type) else column.type
         digest.update(f"{name}:{kind}:{len(column)};".encode())
         _update(digest, [chunk for chunk in column.chunks if len(chunk)])
