@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.document_checks import cover_documents, finite, none_rejected
-from gsum_assets.evaluation.result_checks import (
-    every_question_answered,
-    speakers_are_right,
-)
+from gsum_assets.evaluation.result_checks import every_question_answered, speakers_are_right
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.finding import SHOWN
 from gsum_assets.registry.every_table import ids_unique, lineage_is_current
@@ -184,9 +181,7 @@ def test_sentences_under_another_name_are_listed() -> None:
     answers = pa.table({"query_id": ["one", "two"], "text": ["Ann: It rains.", "Bo: It rains."]})
     finding = speakers_are_right(answers, lambda: documents)
     assert finding.checked == "2 sentences under speakers' names"
-    assert finding.offenders == [
-        {"query_id": "one", "speaker": "Ann", "sentence": "It rains."},
-    ]
+    assert finding.offenders == [{"query_id": "one", "speaker": "Ann", "sentence": "It rains."}]
 
 
 def test_documents_are_read_only_for_answers_that_name_speakers() -> None:

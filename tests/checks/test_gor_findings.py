@@ -3,10 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gor.checks import (
-    loss_falls,
-    training_helps,
-)
+from gsum_assets.gor.checks import loss_falls, training_helps
 from tests.checks.small_tables import run_check
 
 
@@ -57,8 +54,7 @@ def test_nodes_are_chunks_and_responses():
 
 
 @pytest.mark.parametrize(
-    "pair",
-    [("c0", "c1"), ("r2", "r1"), ("r1", "r1"), ("e0", "r1"), ("gone", "r1"), ("c0", "gone")],
+    "pair", [("c0", "c1"), ("r2", "r1"), ("r1", "r1"), ("e0", "r1"), ("gone", "r1"), ("c0", "gone")]
 )
 def test_edge_leads_to_a_later_response_of_its_document(pair):
     good = [("c0", "r1"), ("c1", "r2"), ("r1", "r2")]

@@ -175,14 +175,10 @@ PARTS, BOTH = "parts of communities are named by their", "members of split commu
 # check and table: (row number, its replacement, starts of the findings)
 DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ("of_chunks", "entity_mentions"): [
-        (9, ("x", "a", "x", "X", "", True, "m", ""), "1 of 9 mentions belong to no existing chunk"),
+        (9, ("x", "a", "x", "X", "", True, "m", ""), "1 of 9 mentions belong to no existing chunk")
     ],
     ("join_mentions", "relationship_mentions"): [
-        (
-            0,
-            ("a0", "a", "dr lin", "tva", 1, *NO_TYPES),
-            "1 of 4 relationships have an end that",
-        ),
+        (0, ("a0", "a", "dr lin", "tva", 1, *NO_TYPES), "1 of 4 relationships have an end that"),
         (
             0,
             ("a1", "a", "dr lin", "bay", 1, *NO_TYPES),
@@ -206,7 +202,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         ),
     ],
     ("join_mentions", "entity_mentions"): [
-        (6, (), "1 of 4 relationships have an end that their chunk does not mention"),
+        (6, (), "1 of 4 relationships have an end that their chunk does not mention")
     ],
     ("about", "claims"): [
         (0, ("a0", "a", "tva", "true", ""), "1 of 3 claims have a subject that their chunk does"),

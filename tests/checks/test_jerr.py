@@ -261,16 +261,8 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (1, ("q", "LIN", "Lin", 3, 1, 0.5), f"1 of 3 {COUNT} places up from 1"),
         (4, ("r", "DAM", "dam", 0, None, None), f"1 of 3 {COUNT} places up from 1"),
         (1, ("q", "LIN", "Lin", 2, None, 0.5), f"1 of 3 {COUNT} steps up from 1"),
-        (
-            1,
-            ("q", "DAM", "dam", 2, 3, 0.5),
-            f"1 of 3 {COUNT} steps up from 1",
-        ),
-        (
-            2,
-            ("q", "LIN", "Lin", 3, 3, 0.5),
-            "1 of 2 steps of best paths follow no edge",
-        ),
+        (1, ("q", "DAM", "dam", 2, 3, 0.5), f"1 of 3 {COUNT} steps up from 1"),
+        (2, ("q", "LIN", "Lin", 3, 3, 0.5), "1 of 2 steps of best paths follow no edge"),
     ],
     ("searches", "edges"): [(0, (), "1 of 1 step of a best path follow no edge")],
     ("searches", "nodes"): [(0, (), "1 of 5 visited nodes are not in the graph")],
@@ -279,7 +271,7 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (2, ("r", ["a0"]), "1 of 3 passages to read again were not shown with their question"),
     ],
     ("look_ups", "contexts"): [
-        (1, (), "1 of 2 passages to read again were not shown with their question"),
+        (1, (), "1 of 2 passages to read again were not shown with their question")
     ],
 }
 

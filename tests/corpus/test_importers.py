@@ -122,10 +122,7 @@ def test_squality(tmp_path):
 def test_odsum_story_links_by_response(tmp_path):
     stories = {
         split: [{"questions": [_question(1, split)], "divided_document": sections}]
-        for split, sections in {
-            "train": ["one", " ", "two"],
-            "dev": ["three", ""],
-        }.items()
+        for split, sections in {"train": ["one", " ", "two"], "dev": ["three", ""]}.items()
     }
     stories["test"] = [{"questions": [], "divided_document": ["four"]}]
     for split, rows in stories.items():

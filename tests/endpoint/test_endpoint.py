@@ -202,10 +202,7 @@ def test_limits_hold_across_callers(log: Path, tmp_path: Path, monkeypatch) -> N
 
 
 def test_callers_may_have_a_running_loop_or_many_threads(log: Path) -> None:
-    with (
-        scripted_server(log) as server,
-        endpoint_at(server.base_url, max_concurrent=3) as endpoint,
-    ):
+    with scripted_server(log) as server, endpoint_at(server.base_url, max_concurrent=3) as endpoint:
 
         async def inside() -> list[Any]:
             return send(endpoint, ["inside"])
@@ -319,10 +316,7 @@ def test_check_accepts_servers_without_a_model_list(log: Path) -> None:
 
 
 def test_unknown_model_is_named(log: Path) -> None:
-    with (
-        scripted_server(log, models=("n",)) as server,
-        endpoint_at(server.base_url) as endpoint,
-    ):
+    with scripted_server(log, models=("n",)) as server, endpoint_at(server.base_url) as endpoint:
         endpoint.check()
         with pytest.raises(ModelUnavailableError, match=r"has no model 'm' .* model in \[llm\]"):
             send(endpoint, ["a"])

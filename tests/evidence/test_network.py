@@ -10,13 +10,7 @@ from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.graph_features import GRAPH
 from gsum_assets.evidence.network import N_KINDS, Network, edges_of, messages
 from gsum_assets.evidence.rank import NAMES
-from gsum_assets.evidence.training import (
-    Example,
-    Recipe,
-    cross_validated,
-    learn_network,
-    train,
-)
+from gsum_assets.evidence.training import Example, Recipe, cross_validated, learn_network, train
 from gsum_assets.evidence.weights import load_model, load_network, packaged, save_models
 from tests.evidence.toys import index_of, random_network, random_units, sentences
 

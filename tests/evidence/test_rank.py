@@ -113,14 +113,7 @@ def asked(*texts: str, scopes: Sequence[str | None] | None = None) -> pa.Table:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Why?",
-        "pump",
-        "the of",
-        "¿Quién pidió la bomba del ferri?",
-        "谁弄坏了泵?",
-        "w " * 300,
-    ],
+    ["Why?", "pump", "the of", "¿Quién pidió la bomba del ferri?", "谁弄坏了泵?", "w " * 300],
 )
 def test_any_question_is_answered(text: str) -> None:
     found = ranked([text])

@@ -203,11 +203,7 @@ MALFORMED = {
     "a number": ("17", [], "number"),
     "an empty name": (reply([entity(""), entity("Lin")]), ["Lin"], "no letter or digit"),
     "mark-up for a name": (reply([entity("<br/>**"), entity("Lin")]), ["Lin"], "no letter"),
-    "a long name": (
-        reply([entity("x" * 10_000), entity("Lin")]),
-        ["Lin"],
-        "characters; the most",
-    ),
+    "a long name": (reply([entity("x" * 10_000), entity("Lin")]), ["Lin"], "characters; the most"),
     "a self-loop": (reply([entity("Lin")], [related("Lin", "lin")]), ["Lin"], "related to itself"),
     "no name": (
         reply([{"type": "person"}, entity("Lin")]),

@@ -26,7 +26,7 @@ ENTITIES = [
     {"title": "Ann", "type": "person", "description": "A clerk."},
 ]
 RELATIONSHIPS = [
-    {"source": "LIN", "target": "The Boat", "description": "Lin mends it.", "weight": 7.0},
+    {"source": "LIN", "target": "The Boat", "description": "Lin mends it.", "weight": 7.0}
 ]
 IDS = pa.list_(pa.binary())
 SCHEMA = pa.schema(  # bytes that need not be UTF-8

@@ -63,10 +63,7 @@ max_size = 4
 ablations = [600, 1000, 4000]
 """
 LISTS_OF_FILES = {"source_documents", "source_queries"}
-MODELS = {
-    "embedding_model": HashEmbedder(),
-    "language_model": ExtractiveModel(LetterHashes()),
-}
+MODELS = {"embedding_model": HashEmbedder(), "language_model": ExtractiveModel(LetterHashes())}
 
 
 @pytest.fixture(scope="module")

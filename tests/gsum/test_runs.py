@@ -177,10 +177,7 @@ def test_a_document_that_cannot_be_used() -> None:
     [
         ({"method": "bm52"}, "unknown method 'bm52'; did you mean 'bm25'"),
         ({"method": "graphrag"}, "is a family of methods; choose one of graphrag-c0"),
-        (
-            {"settings": {"chunks": {}}},
-            "table of settings 'chunks'; did you mean 'chunking'",
-        ),
+        ({"settings": {"chunks": {}}}, "table of settings 'chunks'; did you mean 'chunking'"),
     ],
 )
 def test_an_unknown_name(arguments: dict, message: str) -> None:

@@ -193,9 +193,7 @@ def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("only_tables_here")
-def test_methods_share_the_index_and_a_missing_size_names_the_setting(
-    changeable: House,
-) -> None:
+def test_methods_share_the_index_and_a_missing_size_names_the_setting(changeable: House) -> None:
     report = materialize_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
     materialized = {name.split("[")[0] for name in materialized_by(report)}
     assert not materialized & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
@@ -228,10 +226,7 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
             return json.dumps({"references": [2, 99]})
         return text[:200] if "day" in text else "The jetty at Tarnholt."
 
-    with (
-        house_at(tmp_path / "home") as house,
-        judging(tmp_path, says, max_repairs=0) as (model, _),
-    ):
+    with house_at(tmp_path / "home") as house, judging(tmp_path, says, max_repairs=0) as (model, _):
         house.model = model  # type: ignore[assignment]
         house.write_document(DOCUMENTS[0], paragraphs(0))
         (house.folder / "corpus.toml").write_text(SETTINGS.replace("ablations = [600]", ""))

@@ -90,9 +90,7 @@ PAGES = pa.Table.from_pylist(
 
 
 @pytest.mark.parametrize("document_id", ["d", None])
-def test_gists_follow_passage_order_without_empty_ones(
-    document_id: str | None,
-) -> None:
+def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) -> None:
     chunks = pa.table(
         {
             "chunk_id": ["c0", "c1", "c2"],

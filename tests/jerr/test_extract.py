@@ -44,10 +44,7 @@ def test_relations_join_two_distinct_elements_in_three_words() -> None:
         ("ada", "is the one", "lamp"),
         ("lamp", "is lit by", "ada"),
     ]
-    assert found.rows["statement"].to_pylist() == [
-        "Ada lights the lamp.",
-        "It is dark.",
-    ]
+    assert found.rows["statement"].to_pylist() == ["Ada lights the lamp.", "It is dark."]
 
 
 def test_failure_is_reported_and_the_rest_is_kept() -> None:

@@ -152,9 +152,7 @@ def test_lists_are_bounded_after_a_runaway_reply(tmp_path: Path) -> None:
         assert [most_names(body) for body in server.sent] == [None, 24, 24]
 
 
-def test_unsupported_schema_lowers_only_its_own_format(
-    tmp_path: Path,
-) -> None:
+def test_unsupported_schema_lowers_only_its_own_format(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.vllm) as server:
         server.complete(Names)
         server.complete(Note)
@@ -217,9 +215,7 @@ def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
         assert server.format == "json_object_schema"
 
 
-def test_loop_is_not_retried_after_prose_lowered_the_format(
-    tmp_path: Path,
-) -> None:
+def test_loop_is_not_retried_after_prose_lowered_the_format(tmp_path: Path) -> None:
     n_requests: Counter[str] = Counter()
 
     def of(body: dict) -> str:

@@ -40,10 +40,7 @@ def replied(schema, *passages, question=""):
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        (
-            "Why did the guards leave the door unlocked?",
-            {"guards", "door", "leave", "unlocked"},
-        ),
+        ("Why did the guards leave the door unlocked?", {"guards", "door", "leave", "unlocked"}),
         (
             "When was the Bank of England founded by William Paterson?",
             {"Bank of England", "William Paterson", "founded"},

@@ -54,10 +54,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ParquetStore:
     return ParquetStore(f"memory://{tmp_path.name}")
 
 
-@settings(
-    max_examples=30,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_rows_come_back_equal_from_store_and_sql(store: ParquetStore, rows: list[dict]) -> None:
     table = pa.Table.from_pylist(rows, DOCUMENTS.schema)

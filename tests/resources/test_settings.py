@@ -45,11 +45,7 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("[llm", {}, "not valid TOML.*correct that line"),
         ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known: base_url, .*in all"),
         ("[llm]\nmax_retry = 1", {}, r"unknown key 'llm\.max_retry'; did you mean 'max_retries'"),
-        (
-            "[lm]\nmodel = 'x'",
-            {},
-            "unknown key 'lm'; did you mean 'llm'",
-        ),
+        ("[lm]\nmodel = 'x'", {}, "unknown key 'lm'; did you mean 'llm'"),
         ("llm = 3", {"GSUM_LLM_MODEL": "x"}, r"'llm' is not a table; write \[llm\]"),
         ("[llm]\nmax_retries = 'many'", {}, "'llm.max_retries' is 'many'.*correct"),
         ("[llm]\nmax_concurrent = 0", {}, "'llm.max_concurrent' is 0.*greater than or equal to 1"),
@@ -104,10 +100,7 @@ context_tokens = 4096
             'model = "large"\nbase_url = "http://there/v1"',
             ("large", "http://there/v1", "OPENAI_API_KEY", 0.0, 0),
         ),
-        (
-            'backend = "extractive"',
-            ("", "https://api.openai.com/v1", "OPENAI_API_KEY", 0.0, 0),
-        ),
+        ('backend = "extractive"', ("", "https://api.openai.com/v1", "OPENAI_API_KEY", 0.0, 0)),
     ],
 )
 def test_task_table_inherits_from_llm(tmp_path: Path, own: str, expected: tuple) -> None:
@@ -138,10 +131,7 @@ def test_judge_may_be_a_model_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[models.report]\nmodel = 'x'",
-            r"unknown key 'models\.report'; did you mean 'models",
-        ),
+        ("[models.report]\nmodel = 'x'", r"unknown key 'models\.report'; did you mean 'models"),
         (
             "[models.reports]\nmodl = 'x'",
             r"unknown key 'models\.reports\.modl'; did you mean 'model'",

@@ -18,12 +18,7 @@ from gsum_resources.models.stub_models import stub_models
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.protocols.results import Score
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
-from gsum_resources.settings.schema import (
-    EmbeddingSettings,
-    LlmSettings,
-    ScorerSettings,
-    Settings,
-)
+from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords

@@ -14,11 +14,7 @@ METHODS = ("bm25", "dense", "hybrid", "graphrag-c0", "graphrag-c1", "graphrag-c2
         ("bm52", METHODS, "; did you mean 'bm25'?"),
         ("DENSE", METHODS, "; did you mean 'dense'?"),
         ("hyb", METHODS, "; did you mean 'hybrid'?"),
-        (
-            "graphrag-c",
-            METHODS,
-            "; did you mean 'graphrag-c0', 'graphrag-c1' or 'graphrag-c2'?",
-        ),
+        ("graphrag-c", METHODS, "; did you mean 'graphrag-c0', 'graphrag-c1' or 'graphrag-c2'?"),
         ("xyz", ("a", "b"), "; known: a, b"),
         ("xyz", "abcdefghij", "; known: a, b, c, d, e, f, g, h … (10 in all)"),
         ("", ("a", "b"), "; known: a, b"),
