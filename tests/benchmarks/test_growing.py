@@ -1,9 +1,14 @@
-"""The cost of a change counts rows that were written apart from those of the tables."""
+"""Costs of a change, and exponents of sizes, as the benchmarks count them."""
 
 from collections import Counter
 
+import pytest
+
 from benchmarks.growing.change import Cost, _described, _row
 from benchmarks.growing.measured import Usage
+from benchmarks.growing.size import _exponent
+
+# The cost of a change counts rows that were written apart from those of the tables.
 
 
 def cost(n_written: int) -> Cost:
@@ -27,3 +32,19 @@ def test_rows_written_are_those_in_the_files_that_were_written() -> None:
     assert "   1 partitions       900 rows,        20 written,        20 changed" in _described(
         "edit", edit
     )
+
+
+# Exponents of the benchmark of sizes.
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1.0, 10.0, 100.0], "1.00"),
+        ([1.0, 100.0, 10_000.0], "2.00 !"),
+        ([0.0, 2.0, 40.0], "1.30 !"),  # a step that was too short to be measured is left out
+        ([0.0, 0.0, 5.0], ""),
+    ],
+)
+def test_exponents_are_fitted_to_all_sizes_and_marked(values, shown):
+    assert _exponent([1_000, 10_000, 100_000], values) == shown
