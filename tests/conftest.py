@@ -176,25 +176,15 @@ def furnish(house: House) -> None:
         house.write_document(document_id)
     house.write_queries(
         [
-            {
-                "query_id": "one",
-                "text": "What happened to the boat?",
-                "document_id": documents[0],
-                "references": ["The boat met the lamp."],
-            },
-            {
-                "query_id": "two",
-                "text": "What happened to the lamp and the river?",
-                "document_id": documents[3],
-                "references": ["The lamp met the river.", "The river met a clerk."],
-                "kind": "specific",
-            },
-            {
-                "query_id": "all",
-                "text": "Who met the clerk in winter?",
-                "references": ["The winter met the clerk."],
-                "relevant_document_ids": documents[:2],
-            },
+            {"query_id": "one", "text": "What happened to the boat?"}
+            | {"document_id": documents[0], "references": ["The boat met the lamp."]},
+            {"query_id": "two", "text": "What happened to the lamp and the river?"}
+            | {"document_id": documents[3]}
+            | {"references": ["The lamp met the river.", "The river met a clerk."]}
+            | {"kind": "specific"},
+            {"query_id": "all", "text": "Who met the clerk in winter?"}
+            | {"references": ["The winter met the clerk."]}
+            | {"relevant_document_ids": documents[:2]},
         ]
     )
 

@@ -143,24 +143,17 @@ def test_changed_inputs_are_named() -> None:
 )
 def test_ranks_count_up_from_one(ranks: list[int], wrong: int) -> None:
     rankings = pa.table(
-        {
-            "query_id": ["fine", *["q"] * len(ranks)],
-            "level": ["node"] * (len(ranks) + 1),
-            "rank": pa.array([1, *ranks], pa.int32()),
-        }
+        {"query_id": ["fine", *["q"] * len(ranks)], "level": ["node"] * (len(ranks) + 1)}
+        | {"rank": pa.array([1, *ranks], pa.int32())}
     )
     assert run_check("rankings", "ranks_consecutive", {"rankings": rankings}).n_wrong == wrong
 
 
 def test_passages_equal_the_chunks() -> None:
     contexts = pa.table(
-        {
-            "query_id": ["q"] * 4,
-            "rank": [1, 2, 3, 4],
-            "node_id": ["a", "b", "gone", "r"],
-            "node_kind": ["chunk", "chunk", "chunk", "response"],
-            "text": ["A", "other", "C", "an answer"],
-        }
+        {"query_id": ["q"] * 4, "rank": [1, 2, 3, 4], "node_id": ["a", "b", "gone", "r"]}
+        | {"node_kind": ["chunk", "chunk", "chunk", "response"]}
+        | {"text": ["A", "other", "C", "an answer"]}
     )
     chunks = pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]})
     finding = run_check("contexts", "cite_what_exists", {"contexts": contexts, "chunks": chunks})

@@ -18,8 +18,9 @@ import pytest
 from gsum_resources.endpoint import Endpoint, EndpointError
 from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
-from gsum_resources.settings.schema import LlmSettings, SettingsError
+from gsum_resources.settings.schema import SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.servers.clients import settings_for
 from tests.servers.scripted import scripted_server
 
 KEY = "sk-Zq81MarkedKeyWxyz"
@@ -27,8 +28,7 @@ KEY = "sk-Zq81MarkedKeyWxyz"
 
 @contextmanager
 def endpoint_at(base_url: str, store: Path | None = None, **settings: Any) -> Iterator[Endpoint]:
-    given = {"model": "m", "api_key_env": "", "timeout_s": 20.0, "max_retries": 4} | settings
-    chosen = LlmSettings(backend="openai_compatible", base_url=base_url, **given)
+    chosen = settings_for(base_url, **{"timeout_s": 20.0, "max_retries": 4} | settings)
     endpoint = Endpoint(chosen, ParquetStore(str(store)) if store else None, backoff_s=0.02)
     try:
         yield endpoint

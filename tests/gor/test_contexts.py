@@ -18,26 +18,13 @@ TEXTS = ["one two three", "one", "one", "one two", "one two three four"]
 def tables(texts, order):
     """Nodes with these texts, and the ranking of one question: indices among them, best first."""
     nodes = [
-        {
-            "node_id": f"n{i}",
-            "document_id": "d",
-            "kind": "chunk" if i % 2 else "response",
-            "position": i,
-            "degree": 0,
-            "text": text,
-            "embedding": [1.0],
-        }
+        {"node_id": f"n{i}", "document_id": "d", "kind": "chunk" if i % 2 else "response"}
+        | {"position": i, "degree": 0, "text": text, "embedding": [1.0]}
         for i, text in enumerate(texts)
     ]
     ranked = [
-        {
-            "query_id": "q",
-            "level": "node",
-            "rank": rank,
-            "item_id": f"n{i}",
-            "score": 1 / rank,
-            "latency_s": 0.0,
-        }
+        {"query_id": "q", "level": "node", "rank": rank, "item_id": f"n{i}"}
+        | {"score": 1 / rank, "latency_s": 0.0}
         for rank, i in enumerate(order, start=1)
     ]
     return (

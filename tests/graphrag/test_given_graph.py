@@ -106,9 +106,7 @@ def test_package_output_is_located_by_name(tmp_path: Path) -> None:
         "position": 0,
         "round": 0,
         "name": "LIN",
-        "name_key": "lin",
-        "type": "person",
-        "description": "Runs the ferry.",
+    } | {"name_key": "lin", "type": "person", "description": "Runs the ferry."} | {
         "is_verbatim": True,
         "model": "",
     }

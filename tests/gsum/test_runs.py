@@ -127,12 +127,8 @@ def test_messages_name_the_argument_instead_of_a_file() -> None:
             ["What broke?"],
             models={"embedding_model": HashEmbedder()},
             settings={
-                "llm": {
-                    "backend": "openai_compatible",
-                    "model": "m",
-                    "base_url": "http://127.0.0.1:9/v1",
-                    "max_retries": 0,
-                }
+                "llm": {"backend": "openai_compatible", "model": "m"}
+                | {"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}
             },
         )
     with pytest.raises(ValueError, match=r"raise max_bytes in \[documents\] of the argument set"):

@@ -74,17 +74,8 @@ def test_half_of_a_short_prompt_is_reserved_for_reread_text() -> None:
 
 PAGES = pa.Table.from_pylist(
     [
-        {
-            "page_id": f"p{i}",
-            "document_id": "d",
-            "position": i,
-            "start": 100 * i,
-            "end": 100 * i + 100,
-            "n_words": 20,
-            "text": "…",
-            "gist": gist,
-            "model": "scripted",
-        }
+        {"page_id": f"p{i}", "document_id": "d", "position": i, "start": 100 * i}
+        | {"end": 100 * i + 100, "n_words": 20, "text": "…", "gist": gist, "model": "scripted"}
         for i, gist in enumerate(["The keeper sleeps.", "A storm comes.", ""])
     ],
     TABLES["jerr.pages"].schema,
@@ -94,12 +85,8 @@ PAGES = pa.Table.from_pylist(
 @pytest.mark.parametrize("document_id", ["d", None])
 def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) -> None:
     chunks = pa.table(
-        {
-            "chunk_id": ["c0", "c1", "c2"],
-            "document_id": ["d", "d", "d"],
-            "start": [0, 90, 210],
-            "end": [90, 210, 300],
-        }
+        {"chunk_id": ["c0", "c1", "c2"], "document_id": ["d", "d", "d"]}
+        | {"start": [0, 90, 210], "end": [90, 210, 300]}
     )
     ranked = [("q", "node", rank, c, 1.0, 0.0) for rank, c in enumerate(["c2", "c1"], start=1)]
     names = TABLES["rankings"].schema.names

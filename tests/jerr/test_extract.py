@@ -87,15 +87,8 @@ INDEXING = IndexSettings()
 
 def line_chunks(texts: list[str], n_tokens: int = 1000) -> pa.Table:
     rows = [
-        {
-            "chunk_id": f"c{i}",
-            "document_id": "d",
-            "position": i,
-            "start": 0,
-            "end": len(text),
-            "n_tokens": n_tokens,
-            "text": text,
-        }
+        {"chunk_id": f"c{i}", "document_id": "d", "position": i, "start": 0, "end": len(text)}
+        | {"n_tokens": n_tokens, "text": text}
         for i, text in enumerate(texts)
     ]
     return pa.Table.from_pylist(rows, of_one_size("jerr.line_chunks"))

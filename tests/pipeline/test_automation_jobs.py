@@ -1,5 +1,6 @@
 """Jobs that an operator can start by name, and the times of unattended work."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -58,6 +59,18 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     assert names == {"keep_current", "watch_corpora", "confirm_results"}
 
 
+def requested_by(house: House, schedule: str) -> Sequence[dg.RunRequest]:
+    """Return the runs that a tick of a schedule requests."""
+    with dg.instance_for_test() as instance:
+        instance.add_dynamic_partitions("corpora", [CORPUS])
+        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
+        repository = house.pipeline().definitions.get_repository_def()
+        with dg.build_schedule_context(
+            instance, scheduled_execution_time=due, repository_def=repository
+        ) as context:
+            return repository.get_schedule_def(schedule).evaluate_tick(context).run_requests or ()
+
+
 @pytest.mark.parametrize(
     ("table", "schedule", "variants", "untrained"),
     [
@@ -73,33 +86,17 @@ def test_every_existing_model_is_retrained_in_its_own_run(
         own = rows.slice(0, 0) if method == untrained else rows
         provenance = Provenance(content_hash="", code_version="1", asset=table.replace(".", "/"))
         house.store.write(TABLES[table], Partition(CORPUS, method=method), own, provenance)
-    with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions("corpora", [CORPUS])
-        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
-        repository = house.pipeline().definitions.get_repository_def()
-        with dg.build_schedule_context(
-            instance, scheduled_execution_time=due, repository_def=repository
-        ) as context:
-            retrain = repository.get_schedule_def(schedule)
-            requests = retrain.evaluate_tick(context).run_requests
-    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|{name}" for name in variants]
-    assert len({r.run_key for r in requests or ()}) == len(variants)
+    requests = requested_by(house, schedule)
+    assert [r.partition_key for r in requests] == [f"{CORPUS}|{name}" for name in variants]
+    assert len({r.run_key for r in requests}) == len(variants)
 
 
 def test_model_of_a_corpus_is_retrained_by_its_own_schedule(house: House) -> None:
     table = TABLES["gae.model"]
     provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
     house.store.write(table, Partition(CORPUS), rows_of(table), provenance)
-    with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions("corpora", [CORPUS])
-        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
-        repository = house.pipeline().definitions.get_repository_def()
-        with dg.build_schedule_context(
-            instance, scheduled_execution_time=due, repository_def=repository
-        ) as context:
-            retrain = repository.get_schedule_def("retrain_gae_weekly")
-            requests = retrain.evaluate_tick(context).run_requests
-    assert [request.partition_key for request in requests or ()] == [CORPUS]
+    requests = requested_by(house, "retrain_gae_weekly")
+    assert [request.partition_key for request in requests] == [CORPUS]
 
 
 def rows_of(table: Table) -> pa.Table:

@@ -42,11 +42,8 @@ def record(document_id: str) -> dict:
 def question(query_id: str, document_id: str) -> dict:
     text = f"What happened to the boat of {document_id}?"
     references = ["The boat met the lamp."]
-    return {
-        "query_id": query_id,
-        "text": text,
-        "document_id": document_id,
-        "references": references,
+    return {"query_id": query_id, "text": text, "document_id": document_id} | {
+        "references": references
     }
 
 

@@ -18,15 +18,8 @@ from tests.rows import question_rows
 def chunks(**documents: int) -> pa.Table:
     """Chunks of 100 tokens, `documents` gives how many each has; rows in reversed order."""
     rows = [
-        {
-            "chunk_id": f"{document}{i}",
-            "document_id": document,
-            "position": i,
-            "start": i,
-            "end": i + 1,
-            "n_tokens": 100,
-            "text": f"text {document}{i}",
-        }
+        {"chunk_id": f"{document}{i}", "document_id": document, "position": i, "start": i}
+        | {"end": i + 1, "n_tokens": 100, "text": f"text {document}{i}"}
         for document, n in documents.items()
         for i in range(n)
     ]
@@ -35,14 +28,8 @@ def chunks(**documents: int) -> pa.Table:
 
 def rankings(*nodes: str) -> pa.Table:
     rows = [
-        {
-            "query_id": "q",
-            "level": level,
-            "rank": rank,
-            "item_id": node,
-            "score": -float(rank),
-            "latency_s": 0.0,
-        }
+        {"query_id": "q", "level": level, "rank": rank, "item_id": node}
+        | {"score": -float(rank), "latency_s": 0.0}
         for level in ("node", "document")
         for rank, node in enumerate(nodes, start=1)
     ]
