@@ -111,10 +111,15 @@ def _trained(store: ParquetStore, model: dg.AssetKey) -> list[str]:
 def pipeline_for(
     home: Home,
     models: Models | None = None,
-    with_checks: bool = True,
+    presented: bool = True,
     store: ParquetStore | None = None,
 ) -> Pipeline:
-    """Connect the assets to the store and the models of `home`, or to those given."""
+    """Connect the assets to the store and the models of `home`, or to those given.
+
+    Parameters
+    ----------
+    presented : whether runs add what no table shows: checks, plots, metadata and the catalogue.
+    """
     workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
@@ -144,7 +149,8 @@ def pipeline_for(
         return Lineage(store, TABLES, present_version, METHODS.families)
 
     warehouse = WarehouseIO(
-        home, store, TABLES, table_of, bucket_of, buckets.of, views, _HEADLINES, new_lineage
+        *(home, store, TABLES, table_of, bucket_of, buckets.of, views, _HEADLINES, new_lineage),
+        presented,
     )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {
@@ -189,7 +195,7 @@ def pipeline_for(
     ]
     definitions = dg.Definitions(
         assets=assets,
-        asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
+        asset_checks=checks_of(assets, store, new_lineage) if presented else [],
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(

@@ -93,10 +93,12 @@ class WarehouseIO(dg.IOManager):
         views: Callable[[], Sequence[View]] = tuple,
         headlines: Mapping[str, Headline] | None = None,
         new_lineage: Callable[[], Lineage] | None = None,
+        presented: bool = True,
     ) -> None:
         self.home = home
         self.store = store
         self.tables = tables
+        self.presented = presented
         self.reads = Reads()
         self._table_of = table_of
         self._bucket_of = bucket_of
@@ -265,6 +267,8 @@ class WarehouseIO(dg.IOManager):
 
         An asset's overview page shows the event that was stored last, whatever its partition.
         """
+        if not self.presented:
+            return
         # the page shows one bucket of a corpus; if it is empty, show rows of another one
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
         footers = {p: provenance for p, (_, provenance) in written.items()}
@@ -339,7 +343,8 @@ class WarehouseIO(dg.IOManager):
     def rebuild_catalogue(self) -> None:
         """Rebuild the DuckDB views, when a table gets its first file or loses its last."""
         self._has_new_table = False
-        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views())
+        if self.presented:
+            build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views())
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str

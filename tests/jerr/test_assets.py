@@ -15,9 +15,15 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
+from tests.conftest import (
+    CORPUS,
+    READ_TOGETHER,
+    House,
+    document_in,
+    materialized_by,
+    tables_only,
+)
 from tests.evaluation.judges.scripted_judges import judging
-from tests.fast_runs import tables_only
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
