@@ -87,10 +87,15 @@ def _trained(store: ParquetStore, declared: Declared) -> list[str]:
 def pipeline_for(
     home: Home,
     models: Models | None = None,
-    with_checks: bool = True,
+    presented: bool = True,
     store: ParquetStore | None = None,
 ) -> Pipeline:
-    """Connect the assets to the store and the models of `home`, or to those given."""
+    """Connect the assets to the store and the models of `home`, or to those given.
+
+    Parameters
+    ----------
+    presented : whether runs add what no table shows: checks, plots, metadata and the catalogue.
+    """
     workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
     automation = home.settings().automation
@@ -125,7 +130,8 @@ def pipeline_for(
         if declared.step.headline
     }
     warehouse = WarehouseIO(
-        home, store, TABLES, table_of, bucket_of, buckets.of, views, headlines, new_lineage
+        *(home, store, TABLES, table_of, bucket_of, buckets.of, views, headlines, new_lineage),
+        presented,
     )
     assets = _presented_assets(automation.buckets_per_run)
     nodes = {
@@ -177,7 +183,7 @@ def pipeline_for(
     ]
     definitions = dg.Definitions(
         assets=assets,
-        asset_checks=checks_of(assets, store, new_lineage) if with_checks else [],
+        asset_checks=checks_of(assets, store, new_lineage) if presented else [],
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(

@@ -4,8 +4,10 @@ import gc
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import dagster as dg
 import pyarrow as pa
@@ -24,7 +26,7 @@ from gsum_resources.scoring.unigram import UnigramScorer
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.parquet_store import ParquetStore
-from tests.fast_runs import keep_plans, read_migrations_once, tables_only, without_records
+from tests.fast_runs import keep_plans, read_migrations_once, without_records
 from tests.models import FirstWords, HashEmbedder
 
 settings.register_profile("gsum", deadline=None)  # a busy machine is no failure
@@ -74,12 +76,15 @@ def text_of(document_id: str, n_sentences: int = 30) -> str:
 class House:
     """One home, its models, and what a user does with it."""
 
+    presented: ClassVar[bool] = True
+    """Whether runs add checks, plots, metadata and the catalogue."""
+
     home: Home
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
     model: FirstWords = field(default_factory=FirstWords)
     scorer: PassageScorer = field(default_factory=UnigramScorer)
     judge: LanguageModel | None = None
-    _kept: tuple[tuple[int, ...], Pipeline] | None = field(default=None, repr=False, compare=False)
+    _kept: tuple[tuple, Pipeline] | None = field(default=None, repr=False, compare=False)
 
     @property
     def folder(self) -> Path:
@@ -97,10 +102,11 @@ class House:
             "passage_scorer": self.scorer,
             **({"judge_model": self.judge} if self.judge else {}),
         }
-        those = tuple(map(id, overrides.values()))  # equal ones may count their calls apart
+        # equal models may count their calls apart
+        those = (self.presented, *map(id, overrides.values()))
         if self._kept is None or self._kept[0] != those:
             models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)
-            self._kept = those, keep_plans(pipeline_for(self.home, models))
+            self._kept = those, keep_plans(pipeline_for(self.home, models, self.presented))
         return self._kept[1]
 
     def instance(self) -> dg.DagsterInstance:
@@ -143,6 +149,14 @@ def keep_no_step_logs(home: Home) -> None:
         file.write_text(shipped + _WITHOUT_STEP_LOGS)
 
 
+@contextmanager
+def tables_only() -> Iterator[None]:
+    """Let runs of houses write no plots, checks and catalogue while the context lasts."""
+    with without_records(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(House, "presented", False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def only_tables() -> Iterator[None]:
     """For modules that check only tables: runs write no plots, checks and catalogue."""
@@ -176,25 +190,15 @@ def furnish(house: House) -> None:
         house.write_document(document_id)
     house.write_queries(
         [
-            {
-                "query_id": "one",
-                "text": "What happened to the boat?",
-                "document_id": documents[0],
-                "references": ["The boat met the lamp."],
-            },
-            {
-                "query_id": "two",
-                "text": "What happened to the lamp and the river?",
-                "document_id": documents[3],
-                "references": ["The lamp met the river.", "The river met a clerk."],
-                "kind": "specific",
-            },
-            {
-                "query_id": "all",
-                "text": "Who met the clerk in winter?",
-                "references": ["The winter met the clerk."],
-                "relevant_document_ids": documents[:2],
-            },
+            {"query_id": "one", "text": "What happened to the boat?"}
+            | {"document_id": documents[0], "references": ["The boat met the lamp."]},
+            {"query_id": "two", "text": "What happened to the lamp and the river?"}
+            | {"document_id": documents[3]}
+            | {"references": ["The lamp met the river.", "The river met a clerk."]}
+            | {"kind": "specific"},
+            {"query_id": "all", "text": "Who met the clerk in winter?"}
+            | {"references": ["The winter met the clerk."]}
+            | {"relevant_document_ids": documents[:2]},
         ]
     )
 

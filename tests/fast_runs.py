@@ -1,11 +1,8 @@
-"""Leaves out of a run what no table shows: pictures, checks, catalogue, threads, records."""
+"""Spares runs in tests work that Dagster repeats for each of them, and that no test reads."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
-from types import FunctionType, ModuleType
 
 import dagster as dg
 import pytest
@@ -13,15 +10,9 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from dagster._core.execution.context.data_version_cache import DataVersionCache
 
-from gsum_assets import definitions
 from gsum_assets.definitions import Pipeline
-from gsum_resources.dagster_io import warehouse_io
 from gsum_resources.dagster_io.event_log import EventLog
 from gsum_resources.store import parquet_store
-
-_PLOTS = tuple(
-    f"gsum_assets.{name}.plots" for name in ("lightpal", "gor", "graphrag", "jerr", "gae")
-)
 
 _UNREAD = frozenset(
     {
@@ -34,44 +25,27 @@ _UNREAD = frozenset(
 
 
 @contextmanager
-def tables_only() -> Iterator[None]:
-    """No pictures, checks and catalogue while the context lasts.
+def without_records() -> Iterator[None]:
+    """Leave out of Dagster's records what only its UI shows, while the context lasts.
 
-    Nor events on the inputs and outputs of a step: what it materialized is recorded.
+    These are the graph of each run's job (all share that of an empty job), the versions that
+    Dagster gives to the inputs of a step (gsum reads its own, from the files), and the events on
+    inputs and outputs (what a step materialized is recorded). Files are read without threads.
     """
-    store_event = EventLog.store_event
+    index, store_event = _empty.get_job_index(), EventLog.store_event
+
+    def no_versions(self: DataVersionCache, keys: Sequence[dg.AssetKey]) -> None:
+        self.input_asset_version_info.update(dict.fromkeys(keys))
 
     def store_if_read(self: EventLog, event: dg.EventLogEntry) -> None:
         if event.dagster_event is None or event.dagster_event.event_type not in _UNREAD:
             store_event(self, event)
 
-    with without_records(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EventLog, "store_event", store_if_read)
-        patch.setattr(definitions, "checks_of", lambda *_: [])
-        patch.setattr(warehouse_io, "build_catalogue", lambda *_: None)
-        patch.setattr(warehouse_io, "of_file", lambda *_: {})
-        patch.setattr(warehouse_io, "of_all_corpora", lambda *_: {})
-        patch.setattr(parquet_store, "ThreadPoolExecutor", _OneByOne)
-        for module, name in list(_pictures()):
-            patch.setattr(module, name, lambda *_, **__: b"")
-        yield
-
-
-@contextmanager
-def without_records() -> Iterator[None]:
-    """Leave out of Dagster's records what only its UI shows, while the context lasts.
-
-    That are the graph of each run's job (all share that of an empty job) and the versions that
-    Dagster gives to the inputs of a step; gsum reads its own, from the files.
-    """
-    index = _empty.get_job_index()
-
-    def no_versions(self: DataVersionCache, keys: Sequence[dg.AssetKey]) -> None:
-        self.input_asset_version_info.update(dict.fromkeys(keys))
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dg.JobDefinition, "get_job_index", lambda _: index)
         patch.setattr(DataVersionCache, "_fetch_input_asset_version_info", no_versions)
+        patch.setattr(EventLog, "store_event", store_if_read)
+        patch.setattr(parquet_store, "ThreadPoolExecutor", _OneByOne)
         yield
 
 
@@ -91,24 +65,6 @@ class _OneByOne:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def _pictures() -> Iterator[tuple[ModuleType, str]]:
-    """Where a function that draws is known under a name."""
-    for name in _PLOTS:  # some are imported only when an asset draws
-        import_module(name)
-    for module in list(sys.modules.values()):
-        if module.__name__.startswith("gsum_assets."):
-            for name, value in vars(module).items():
-                if (
-                    isinstance(value, FunctionType)
-                    and value.__module__.startswith((*_PLOTS, "gsum_assets.plots."))
-                    and (
-                        hasattr(value, "__wrapped__")
-                        or value.__annotations__.get("return") is bytes
-                    )
-                ):
-                    yield module, name
 
 
 def keep_plans(pipeline: Pipeline) -> Pipeline:

@@ -6,18 +6,11 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
 
-QUESTION = {
-    "text": "?",
-    "retrieval_text": "?",
-    "kind": "general",
-    "document_id": None,
-    "references": [],
-    "relevant_document_ids": [],
-    "relevant_chunk_ids": [],
-    "form": "summary",
-    "options": [],
-    "split": "dev",
-}
+QUESTION = (
+    {"text": "?", "retrieval_text": "?", "kind": "general", "document_id": None}
+    | {"references": [], "relevant_document_ids": [], "relevant_chunk_ids": [], "form": "summary"}
+    | {"options": [], "split": "dev"}
+)
 _CONTEXT = {"sample": 0, "node_id": "n", "node_kind": "chunk", "position": None, "score": 0.0}
 _SUMMARY = {"sample": 0, "text": "t", "model": "m", "calls": 1, "tokens_in": 1, "tokens_out": 1}
 _SUMMARY |= {"latency_s": 0.0, "cost_usd": 0.0}

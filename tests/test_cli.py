@@ -40,11 +40,8 @@ def meeting(topic: str) -> dict:
         "topic_list": [{"topic": topic, "relevant_text_span": span}],
         "general_query_list": [{"query": "Summarize the meeting.", "answer": words}],
         "specific_query_list": [
-            {
-                "query": f"What was decided on the {topic.lower()}?",
-                "answer": TURNS[topic][-1][1],
-                "relevant_text_span": span,
-            }
+            {"query": f"What was decided on the {topic.lower()}?"}
+            | {"answer": TURNS[topic][-1][1], "relevant_text_span": span}
         ],
         "meeting_transcripts": [
             {"speaker": speaker, "content": content} for speaker, content in TURNS[topic]

@@ -125,9 +125,7 @@ def picture_in(markdown: str) -> Image.Image:
 
 
 @pytest.fixture(scope="module")
-def indexed(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[House, dg.DagsterInstance]]:
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[House, dg.DagsterInstance]]:
     """Two short documents, indexed once for all tests that do not change them."""
     root = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as environment:

@@ -19,10 +19,7 @@ CHUNKS = [
 def passage(node_id: str, rank: int, kind: str = "chunk", text: str = "Text.") -> dict:
     document_id = node_id[0] if kind == "chunk" else None
     position = int(node_id[1]) if kind == "chunk" else None
-    return {
-        "node_id": node_id,
-        "node_kind": kind,
-        "document_id": document_id,
+    return {"node_id": node_id, "node_kind": kind, "document_id": document_id} | {
         "position": position,
         "rank": rank,
         "text": text,

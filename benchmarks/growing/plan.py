@@ -189,7 +189,7 @@ def _compared(
     home: Home, family: str, what: str, methods: Sequence[str] | None, server: Counting
 ) -> Compared:
     total = plan(home, SAMPLE.name, methods).total()
-    pipeline = pipeline_for(home, with_checks=False)  # without checks, which send no requests
+    pipeline = pipeline_for(home, presented=False)  # without checks, which send no requests
     with open_instance(home) as instance:
         report = refresh(pipeline, instance, SAMPLE.name, methods)
     if not report.is_complete:

@@ -159,7 +159,8 @@ def _report(
         context.log.warning(failure)
     keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
     selected = context.op_execution_context.selected_output_names
-    for table, shown in result.shown().items():
+    warehouse: WarehouseIO = context.resources.io_manager
+    for table, shown in result.shown().items() if warehouse.presented else ():
         for key in keys if table in selected else ():
             context.add_asset_metadata(
                 as_metadata(shown), dg.AssetKey(declared.path(table)), partition_key=key

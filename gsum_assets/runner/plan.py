@@ -120,7 +120,7 @@ def plan(
     models = models or Models(home.settings(), store, TABLES["llm_calls"])
     with store_over(store, APPENDED) as above:
         stubs = stub_models(models, above)
-        pipeline = pipeline_for(home, stubs, with_checks=False, store=above)
+        pipeline = pipeline_for(home, stubs, presented=False, store=above)
         earlier = Requests(store).of(corpus)
         names = methods or ([] if earlier else ["default"])
         requested = METHODS.wanted(home.corpora, corpus, names)

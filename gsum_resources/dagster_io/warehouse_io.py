@@ -12,12 +12,12 @@ import pyarrow as pa
 from gsum_resources.dagster_io.table_metadata import Headline, head, of_all_corpora, of_file
 from gsum_resources.settings.home import Home
 from gsum_resources.store.appended import APPENDED, read_appended
-from gsum_resources.store.catalogue import View, build_catalogue
+from gsum_resources.store.catalogue import build_catalogue
 from gsum_resources.store.lazy import Lazy, lazy_rows
 from gsum_resources.store.lineage import Lineage, LineageError, Reads, Step, code_version_of
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from gsum_resources.store.partition import StoreError
-from gsum_resources.store.table import Table
+from gsum_resources.store.table import Macro, Table, View
 
 # metadata of an AssetIn
 LAZY = {"gsum/lazy": True}  # read only on request of the asset
@@ -92,13 +92,15 @@ class WarehouseIO(dg.IOManager):
         table_of: Callable[[Sequence[str]], Table],
         bucket_of: Callable[[str, int], str],
         n_buckets: Callable[[str], int],
-        views: Callable[[], Sequence[View]] = tuple,
+        views: Callable[[], Sequence[View | Macro]] = tuple,
         headlines: Mapping[str, Headline] | None = None,
         new_lineage: Callable[[], Lineage] | None = None,
+        presented: bool = True,
     ) -> None:
         self.home = home
         self.store = store
         self.tables = tables
+        self.presented = presented
         self.reads = Reads()
         self._table_of = table_of
         self._bucket_of = bucket_of
@@ -276,6 +278,8 @@ class WarehouseIO(dg.IOManager):
 
         An asset's overview page shows the event that was stored last, whatever its partition.
         """
+        if not self.presented:
+            return
         # the page shows one bucket of a corpus; if it is empty, show rows of another one
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
         footers = {p: provenance for p, (_, provenance) in written.items()}
@@ -350,7 +354,8 @@ class WarehouseIO(dg.IOManager):
     def rebuild_catalogue(self) -> None:
         """Rebuild the DuckDB views, when a table gets its first file or loses its last."""
         self._has_new_table = False
-        build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views())
+        if self.presented:
+            build_catalogue(self.store, self.tables.values(), self.home.catalogue, self._views())
 
     def _split(
         self, table: Table, partitions: list[Partition], rows: pa.Table, asset: str

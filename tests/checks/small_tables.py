@@ -99,11 +99,3 @@ class SmallTables:
         schema = pa.schema([TABLES[name].schema.field(column) for column in names])
         dicts = [dict(zip(names, row, strict=True)) for row in values]
         return pa.Table.from_pylist(dicts, schema)
-
-
-def assert_findings(finding: Finding, sentences: Sequence[str], starts: Sequence[str]) -> None:
-    """Assert one sentence per expected start, and as many offenders as they count."""
-    assert len(sentences) == len(starts)
-    assert all(one.startswith(start) for one, start in zip(sentences, starts, strict=True))
-    assert finding.n_wrong == sum(int(start.split()[0]) for start in starts)
-    assert len(finding.offenders) == finding.n_wrong

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -77,15 +78,25 @@ def not_null(name: str) -> Change:
     )
 
 
-DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
-    "column renamed": (
+class Defect(NamedTuple):
+    """A change of a file, the check that finds it (of that asset by default), and its words."""
+
+    asset: str
+    partition: Partition
+    change: Change
+    check: str
+    words: str
+
+
+DEFECTS = {
+    "column renamed": Defect(
         "queries",
         ALL,
         lambda rows: rows.rename_columns({"kind": "sort"}),
-        "queries:schema",
+        "schema",
         "column 'kind' is missing",
     ),
-    "another type": (
+    "another type": Defect(
         "retrieval/rankings",
         DENSE,
         lambda rows: rows.set_column(
@@ -93,99 +104,91 @@ DEFECTS: dict[str, tuple[str, Partition, Change, str, str]] = {
             pa.field("latency_s", pa.float32(), nullable=False),
             rows["latency_s"].cast(pa.float32()),
         ),
-        "retrieval/rankings:schema",
+        "schema",
         "column 'latency_s' has type float, declared double",
     ),
-    "null forbidden": (
+    "null forbidden": Defect(
         "retrieval/contexts",
         BM25,
         not_null("position"),
-        "retrieval/contexts:schema",
+        "schema",
         "column 'position' may not be null",
     ),
-    "row twice": (
-        "retrieval/summaries",
-        BM25,
-        duplicate,
-        "retrieval/summaries:ids_unique",
-        "share 1 key (query_id, sample)",
+    "row twice": Defect(
+        "retrieval/summaries", BM25, duplicate, "ids_unique", "share 1 key (query_id, sample)"
     ),
-    "chunk twice": ("chunks", FIRST, duplicate, "chunks:ids_unique", "2 of "),
-    "text gone": (
+    "chunk twice": Defect("chunks", FIRST, duplicate, "ids_unique", "2 of "),
+    "text gone": Defect(
         "documents",
         FIRST,
         with_column("text", lambda texts: [text + " More." for text in texts]),
         "chunks:cover_documents",
         "text in no chunk",
     ),
-    "document gone": (
+    "document gone": Defect(
         "documents",
         FIRST,
         lambda rows: rows.slice(1),
         "chunks:cover_documents",
         "a chunk of a missing document",
     ),
-    "not a number": (
+    "not a number": Defect(
         "chunk_embeddings",
         FIRST,
         with_column("embedding", lambda v: [[float("nan"), *v[0][1:]], *v[1:]]),
-        "chunk_embeddings:finite",
+        "finite",
         "1 of ",
     ),
-    "vector missing": (
-        "chunk_embeddings",
-        FIRST,
-        lambda rows: rows.slice(1),
-        "chunk_embeddings:finite",
-        "chunks have no vector",
+    "vector missing": Defect(
+        "chunk_embeddings", FIRST, lambda rows: rows.slice(1), "finite", "chunks have no vector"
     ),
-    "rejected": (
+    "rejected": Defect(
         "rejected_documents",
         FIRST,
         reject,
-        "rejected_documents:none_rejected",
+        "none_rejected",
         "1 rejected document (first: b.txt: not | UTF-8)",
     ),
-    "rank missing": (
+    "rank missing": Defect(
         "retrieval/rankings",
         BM25,
         lambda rows: rows.slice(1),
-        "retrieval/rankings:ranks_consecutive",
+        "ranks_consecutive",
         "1 of 4 rankings do not count their ranks up from 1",
     ),
-    "unknown chunk": (
+    "unknown chunk": Defect(
         "retrieval/contexts",
         BM25,
         with_column("node_id", lambda ids: ["c0", *ids[1:]]),
-        "retrieval/contexts:cite_what_exists",
+        "cite_what_exists",
         "do not exist",
     ),
-    "another text": (
+    "another text": Defect(
         "retrieval/contexts",
         BM25,
         with_column("text", lambda texts: ["something else", *texts[1:]]),
-        "retrieval/contexts:cite_what_exists",
+        "cite_what_exists",
         "have another text",
     ),
-    "no answer": (
+    "no answer": Defect(
         "retrieval/summaries",
         BM25,
         lambda rows: rows.slice(1),
-        "retrieval/summaries:every_question_answered",
+        "every_question_answered",
         "1 of 2 questions have no answer",
     ),
-    "score above one": (
+    "score above one": Defect(
         "retrieval/scores",
         BM25,
         with_column("value", lambda values: [*values[:-1], 1.5]),
-        "retrieval/scores:in_range",
+        "in_range",
         "1 of ",
     ),
-    "mean outside": (
+    "mean outside": Defect(
         "leaderboard",
         ALL,
         with_column("high", lambda highs: [-1.0, *highs[1:]]),
-        "leaderboard:mean_in_interval",
+        "mean_in_interval",
         "lie outside their interval",
     ),
 }
@@ -195,6 +198,7 @@ WARNINGS = {"none_rejected", "every_question_answered", "lineage_is_current", "r
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defect_fails_only_its_check(house: House, defect: str) -> None:
     asset, partition, change, check, words = DEFECTS[defect]
+    check = check if ":" in check else f"{asset}:{check}"
     plant(house, asset.split("/")[-1], partition, change)
     found = verdicts(house)
     assert {name for name, verdict in found.items() if not verdict.passed} == {check}
@@ -229,12 +233,17 @@ def test_vectors_of_two_lengths_fail(house: House) -> None:
     assert "more than one dimension" in verdict.description
 
 
-def test_table_written_from_another_version_is_stale(house: House) -> None:
-    table, store = TABLES["queries"], house.store
-    provenance = store.provenance(table, ALL)
+def stored(house: House, name: str) -> tuple[pa.Table, Provenance]:
+    """Return the rows of the corpus and what their footer records."""
+    table = TABLES[name]
+    provenance = house.store.provenance(table, ALL)
     assert provenance is not None
-    rows, _ = store.read(table, [ALL])
-    store.write(table, ALL, rows.slice(0, 1), replace(provenance, content_hash=""))
+    return house.store.read(table, [ALL])[0], provenance
+
+
+def test_table_written_from_another_version_is_stale(house: House) -> None:
+    rows, provenance = stored(house, "queries")
+    house.store.write(TABLES["queries"], ALL, rows[:1], replace(provenance, content_hash=""))
     found = verdicts(house)
     readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
     readers += ["query_embeddings", "leaderboard", "curves", "comparisons", "costs"]
@@ -250,11 +259,8 @@ def test_table_written_from_another_version_is_stale(house: House) -> None:
 
 
 def test_changed_code_makes_tables_stale(house: House) -> None:
-    table, store = TABLES["leaderboard"], house.store
-    provenance = store.provenance(table, ALL)
-    assert provenance is not None
-    rows, _ = store.read(table, [ALL])
-    store.write(table, ALL, rows, replace(provenance, code_version="0"))
+    rows, provenance = stored(house, "leaderboard")
+    house.store.write(TABLES["leaderboard"], ALL, rows, replace(provenance, code_version="0"))
     assert failing(house) == {"leaderboard:lineage_is_current"}
 
 

@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.corpus.document_checks import cover_documents, finite, none_rejected
-from gsum_assets.evaluation.result_checks import (
-    every_question_answered,
-    speakers_are_right,
-)
+from gsum_assets.evaluation.result_checks import every_question_answered, speakers_are_right
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.finding import SHOWN
 from gsum_assets.registry.every_table import ids_unique, lineage_is_current
@@ -146,24 +143,17 @@ def test_changed_inputs_are_named() -> None:
 )
 def test_ranks_count_up_from_one(ranks: list[int], wrong: int) -> None:
     rankings = pa.table(
-        {
-            "query_id": ["fine", *["q"] * len(ranks)],
-            "level": ["node"] * (len(ranks) + 1),
-            "rank": pa.array([1, *ranks], pa.int32()),
-        }
+        {"query_id": ["fine", *["q"] * len(ranks)], "level": ["node"] * (len(ranks) + 1)}
+        | {"rank": pa.array([1, *ranks], pa.int32())}
     )
     assert run_check("rankings", "ranks_consecutive", {"rankings": rankings}).n_wrong == wrong
 
 
 def test_passages_equal_the_chunks() -> None:
     contexts = pa.table(
-        {
-            "query_id": ["q"] * 4,
-            "rank": [1, 2, 3, 4],
-            "node_id": ["a", "b", "gone", "r"],
-            "node_kind": ["chunk", "chunk", "chunk", "response"],
-            "text": ["A", "other", "C", "an answer"],
-        }
+        {"query_id": ["q"] * 4, "rank": [1, 2, 3, 4], "node_id": ["a", "b", "gone", "r"]}
+        | {"node_kind": ["chunk", "chunk", "chunk", "response"]}
+        | {"text": ["A", "other", "C", "an answer"]}
     )
     chunks = pa.table({"chunk_id": ["b", "a"], "text": ["B", "A"]})
     finding = run_check("contexts", "cite_what_exists", {"contexts": contexts, "chunks": chunks})
@@ -184,9 +174,7 @@ def test_sentences_under_another_name_are_listed() -> None:
     answers = pa.table({"query_id": ["one", "two"], "text": ["Ann: It rains.", "Bo: It rains."]})
     finding = speakers_are_right(answers, lambda: documents)
     assert finding.checked == "2 sentences under speakers' names"
-    assert finding.offenders == [
-        {"query_id": "one", "speaker": "Ann", "sentence": "It rains."},
-    ]
+    assert finding.offenders == [{"query_id": "one", "speaker": "Ann", "sentence": "It rains."}]
 
 
 def test_documents_are_read_only_for_answers_that_name_speakers() -> None:

@@ -16,11 +16,8 @@ from gsum_resources.store.content_hash import numbers_of
 from tests.checks.small_tables import run_check
 
 CHUNKS = pa.table(
-    {
-        "chunk_id": ["a0", "a1", "a2", "b0"],
-        "document_id": ["a", "a", "a", "b"],
-        "position": pa.array([0, 1, 2, 0], pa.int32()),
-    }
+    {"chunk_id": ["a0", "a1", "a2", "b0"], "document_id": ["a", "a", "a", "b"]}
+    | {"position": pa.array([0, 1, 2, 0], pa.int32())}
 )
 PASSAGES = [("document", "a"), ("document", "b")]
 PASSAGES += [("node", chunk_id) for chunk_id in ("a0", "a1", "a2", "b0")]
@@ -237,11 +234,8 @@ def test_refinement_that_moves_no_document_may_have_one_document_cluster():
     chunks = ("node", "corpus", "leiden-1", True, 1, 1.0)  # they have topics by it
     many = pa.concat_tables(
         pa.table(
-            {
-                "chunk_id": [f"c{i}-{j}" for j in range(2)],
-                "document_id": [f"d{i}"] * 2,
-                "position": pa.array([0, 1], pa.int32()),
-            }
+            {"chunk_id": [f"c{i}-{j}" for j in range(2)], "document_id": [f"d{i}"] * 2}
+            | {"position": pa.array([0, 1], pa.int32())}
         )
         for i in range(6)
     )
@@ -291,11 +285,8 @@ def test_too_large_and_too_small_clusters_name_different_settings():
 
 def test_one_pair_among_singletons_is_no_clustering():
     many = pa.table(
-        {
-            "chunk_id": [f"c{i}" for i in range(20)],
-            "document_id": ["d"] * 20,
-            "position": pa.array(range(20), pa.int32()),
-        }
+        {"chunk_id": [f"c{i}" for i in range(20)], "document_id": ["d"] * 20}
+        | {"position": pa.array(range(20), pa.int32())}
     )
     alone = not_degenerate(clusterings(("node", "corpus", "dbscan", True, 19, 0.1)), many)
     assert "nearly every passage alone" in alone.problem

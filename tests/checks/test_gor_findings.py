@@ -3,10 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gor.checks import (
-    loss_falls,
-    training_helps,
-)
+from gsum_assets.gor.checks import loss_falls, training_helps
 from tests.checks.small_tables import run_check
 
 
@@ -26,12 +23,8 @@ def source_comes_first(rankings, queries):
 
 
 NODES = pa.table(
-    {
-        "node_id": ["c0", "c1", "r1", "r2", "e0"],
-        "document_id": ["d", "d", "d", "d", "e"],
-        "kind": ["chunk", "chunk", "response", "response", "chunk"],
-        "position": [0, 1, 1, 2, 0],
-    }
+    {"node_id": ["c0", "c1", "r1", "r2", "e0"], "document_id": ["d", "d", "d", "d", "e"]}
+    | {"kind": ["chunk", "chunk", "response", "response", "chunk"], "position": [0, 1, 1, 2, 0]}
 )
 CHUNKS = pa.table({"chunk_id": ["c0", "c1", "e0"], "document_id": ["d", "d", "e"]})
 RESPONSES = pa.table({"response_id": ["r1", "r2"], "document_id": ["d", "d"]})
@@ -57,8 +50,7 @@ def test_nodes_are_chunks_and_responses():
 
 
 @pytest.mark.parametrize(
-    "pair",
-    [("c0", "c1"), ("r2", "r1"), ("r1", "r1"), ("e0", "r1"), ("gone", "r1"), ("c0", "gone")],
+    "pair", [("c0", "c1"), ("r2", "r1"), ("r1", "r1"), ("e0", "r1"), ("gone", "r1"), ("c0", "gone")]
 )
 def test_edge_leads_to_a_later_response_of_its_document(pair):
     good = [("c0", "r1"), ("c1", "r2"), ("r1", "r2")]
@@ -72,11 +64,8 @@ def test_edge_leads_to_a_later_response_of_its_document(pair):
 def test_source_ranks_first_or_ties_for_first():
     queries = pa.table({"query_id": ["q", "p"], "chunk_id": ["c0", "c1"]})
     rankings = pa.table(
-        {
-            "query_id": ["q", "q", "p", "p"],
-            "node_id": ["c0", "c1", "c0", "c1"],
-            "f1": pa.array([1.0, 0.5, 1.0, 1.0], pa.float32()),
-        }
+        {"query_id": ["q", "q", "p", "p"], "node_id": ["c0", "c1", "c0", "c1"]}
+        | {"f1": pa.array([1.0, 0.5, 1.0, 1.0], pa.float32())}
     )
     assert not source_comes_first(rankings, queries).problem
     lost = source_comes_first(rankings.slice(1), queries)
@@ -98,13 +87,8 @@ def ranks(dense, trained, is_learnt=False):
     """Rows of `source_ranks`; training gains among all nodes, and any change among chunks."""
     n = len(dense)
     return pa.table(
-        {
-            "is_learnt": [is_learnt] * n,
-            "chunk_rank_before": dense,
-            "chunk_rank": trained,
-            "rank_before": [30] * n,
-            "rank": trained,
-        }
+        {"is_learnt": [is_learnt] * n, "chunk_rank_before": dense, "chunk_rank": trained}
+        | {"rank_before": [30] * n, "rank": trained}
     )
 
 

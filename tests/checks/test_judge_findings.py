@@ -11,20 +11,11 @@ from tests.checks.small_tables import run_check
 def verdicts(n_questions: int, winner_of: dict[str, str]) -> pa.Table:
     """One verdict a question and order: who wins where `a` is shown first, and where `b` is."""
     rows = [
-        {
-            "query_id": f"q{i}",
-            "judge": "pairwise",
-            "criterion": "overall",
-            "method": "a",
-            "opponent": "b",
-            "first": first,
-            "repeat": 1,
-            "verdict": {"a": "win", "b": "loss"}.get(winner, "unparsed"),
-            "value": {"a": 1.0, "b": 0.0}.get(winner),
-            "reason": "because",
-            "model": "m",
-            "is_own": False,
-        }
+        {"query_id": f"q{i}", "judge": "pairwise", "criterion": "overall", "method": "a"}
+        | {"opponent": "b", "first": first, "repeat": 1}
+        | {"verdict": {"a": "win", "b": "loss"}.get(winner, "unparsed")}
+        | {"value": {"a": 1.0, "b": 0.0}.get(winner), "reason": "because", "model": "m"}
+        | {"is_own": False}
         for i in range(n_questions)
         for first, winner in winner_of.items()
     ]

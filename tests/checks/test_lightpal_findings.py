@@ -14,9 +14,7 @@ from gsum_assets.lightpal.checks import (
 )
 from tests.lightpal.toys import candidate_table, edge_table
 
-CHUNKS = pa.table(
-    {"chunk_id": ["a0", "a1", "a2", "b0"], "document_id": ["a", "a", "a", "b"]},
-)
+CHUNKS = pa.table({"chunk_id": ["a0", "a1", "a2", "b0"], "document_id": ["a", "a", "a", "b"]})
 NODES = list(permutations(["a0", "a1", "a2", "b0"], 2))
 DOCUMENTS = [("a", "b"), ("b", "a")]
 

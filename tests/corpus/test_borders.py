@@ -113,12 +113,7 @@ def test_equal_ranks_end_as_late_as_possible() -> None:
         assert [c.n_tokens for c in by_content][1:] == [c.n_tokens for c in by_length][1:]
 
 
-@given(
-    _document,
-    st.sampled_from(["tokens", "lines"]),
-    st.integers(1, 40),
-    st.integers(0, 39),
-)
+@given(_document, st.sampled_from(["tokens", "lines"]), st.integers(1, 40), st.integers(0, 39))
 def test_borders_by_content_hold_on_any_text(
     text: str, chunker: str, max_tokens: int, overlap: int
 ) -> None:

@@ -51,11 +51,7 @@ def _count(text):
 
 def test_token_windows_known_values():
     chunks = chunk_by_tokens("d", WORDS, TOKENIZER, max_tokens=4, overlap_tokens=1)
-    assert _texts(chunks) == [
-        "one two three four",
-        "four five six seven",
-        "seven eight nine ten",
-    ]
+    assert _texts(chunks) == ["one two three four", "four five six seven", "seven eight nine ten"]
     assert [chunk.position for chunk in chunks] == [0, 1, 2]
     assert [chunk.n_tokens for chunk in chunks] == [4, 4, 4]
     assert [chunk.start for chunk in chunks] == [0, 14, 28]
@@ -185,10 +181,7 @@ def test_line_chunks_known_values():
 
 def test_early_blank_line_does_not_end_a_chunk():
     text = "one\n\ntwo three four\nfive six\nseven"
-    assert _texts(_by_lines("d", text, 6)) == [
-        "one\n\ntwo three four\nfive six",
-        "seven",
-    ]
+    assert _texts(_by_lines("d", text, 6)) == ["one\n\ntwo three four\nfive six", "seven"]
 
 
 def test_blank_line_ends_only_one_chunk():
@@ -202,11 +195,7 @@ def test_blank_line_ends_only_one_chunk():
 
 def test_overlong_line_is_split_between_words():
     chunks = _by_lines("d", f"red\n{WORDS}\nblue", 4)
-    assert _texts(chunks) == [
-        "red\none two three",
-        "four five six seven",
-        "eight nine ten\nblue",
-    ]
+    assert _texts(chunks) == ["red\none two three", "four five six seven", "eight nine ten\nblue"]
 
 
 def test_documents_keep_their_order_and_settings():

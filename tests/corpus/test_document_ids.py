@@ -1,4 +1,4 @@
-"""Every file name gives a document; ids are stable, and titles keep the name."""
+"""Files become documents: their names, ids and encodings."""
 
 import unicodedata
 from pathlib import Path
@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.document_ids import ids_of_files
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.records import id_problem
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
+
+# Every file name gives a document; ids are stable, and titles keep the name.
 
 
 def titles(folder: Path) -> dict[str, str]:
@@ -91,3 +94,92 @@ def test_all_ids_differ_and_are_valid(files: list[str]) -> None:
     assert len(set(ids.values())) == len(files)
     assert [id_problem(document_id) for document_id in ids.values()] == [None] * len(files)
     assert ids_of_files(files[::-1]) == ids
+
+
+# Encodings of text files are detected, and what is no text is refused.
+
+GERMAN = "Grüße aus München. Der Ausschuss beschloß, die Straße zu sperren.\r\n"
+ENGLISH = "The committee’s decision — “final” — was taken on Monday. It cost £5.\n"
+FRENCH = "L’été dernier, la commission a décidé de fermer l’école à cause de la grève.\n"
+RUSSIAN = "Комитет принял решение закрыть мельницу в понедельник.\n"
+JAPANESE = "委員会は月曜日に工場を閉鎖することを決定しました。\n"
+CHINESE = "委员会决定在星期一关闭工厂。主席说这是暂时的，大家都同意。\n"
+KOREAN = "위원회는 월요일에 공장을 폐쇄하기로 결정했습니다.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "codec", "encoding"),
+    [
+        ("", "utf-8", "utf-8"),
+        (GERMAN, "utf-8", "utf-8"),
+        (GERMAN, "utf-8-sig", "utf-8"),
+        (GERMAN, "utf-16", "utf-16-le"),
+        (GERMAN, "utf-16-le", "utf-16-le"),
+        (GERMAN, "utf-16-be", "utf-16-be"),
+        (GERMAN, "utf-32", "utf-32-le"),
+        (GERMAN, "cp1252", "cp1252"),
+        (GERMAN, "latin-1", "cp1252"),
+        (ENGLISH, "cp1252", "cp1252"),
+        (ENGLISH, "mac_roman", "mac_roman"),
+        (FRENCH, "cp1252", "cp1252"),
+        (FRENCH, "mac_roman", "mac_roman"),
+        ("café", "cp1252", "cp1252"),
+        (RUSSIAN, "cp1251", "cp1251"),
+        (RUSSIAN, "koi8_r", "koi8_r"),
+        (RUSSIAN, "cp866", "cp866"),
+        (JAPANESE, "shift_jis", "cp932"),
+        (JAPANESE, "euc_jp", "euc_jp"),
+        (JAPANESE, "iso2022_jp", "iso2022_jp"),
+        (CHINESE, "gb18030", "gb18030"),
+        (CHINESE, "utf-16", "utf-16-le"),
+        (KOREAN, "euc_kr", "cp949"),
+        ("委員會決定在星期一關閉工廠。", "big5", "big5"),
+    ],
+)
+def test_the_text_is_exact_and_the_encoding_named(text: str, codec: str, encoding: str) -> None:
+    content = text.encode(codec)
+    assert decode(content) == (text, encoding)
+    # bytes that are far from the beginning of a large file
+    ascii_head = ("Nothing but ASCII here.\n" * 20_000).encode(codec)
+    if codec not in ("utf-8-sig", "utf-16", "utf-32") and text:
+        assert decode(ascii_head + content)[0] == ascii_head.decode(codec) + text
+
+
+def test_a_few_invalid_bytes_of_utf8_are_replaced_and_counted() -> None:
+    content = ENGLISH.encode() + b"one \xff byte\n" + GERMAN.encode()
+    assert decode(content) == (f"{ENGLISH}one \ufffd byte\n{GERMAN}", "utf-8, 1 invalid")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32-be"])
+def test_a_cut_file_loses_its_last_character_only(encoding: str) -> None:
+    content = ("\ufeff" + GERMAN).encode(encoding)[:-1]
+    assert decode(content) == (GERMAN[:-1] + "\ufffd", f"{encoding}, 1 invalid")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\xf4\0\0\x02X\x08\x02\0\0\0\xd4\x9e\xaf\xe0",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(range(256)) * 4,  # an old Word document
+        b"\xff\xfe" + bytes.fromhex("00d8") * 50,
+    ],
+)
+def test_binary_content_is_refused(content: bytes) -> None:
+    with pytest.raises(NotTextError, match="no text"):
+        decode(content)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_a_text_that_can_be_stored_or_a_reason(content: bytes) -> None:
+    try:
+        text, encoding = decode(content)
+    except NotTextError:
+        return
+    assert encoding
+    assert text.encode().decode() == text
+    assert decode(content) == (text, encoding)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff\x1b")))
+def test_utf8_is_never_taken_for_another_encoding(text: str) -> None:
+    assert decode(text.encode()) == (text, "utf-8")

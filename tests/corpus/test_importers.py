@@ -122,10 +122,7 @@ def test_squality(tmp_path):
 def test_odsum_story_links_by_response(tmp_path):
     stories = {
         split: [{"questions": [_question(1, split)], "divided_document": sections}]
-        for split, sections in {
-            "train": ["one", " ", "two"],
-            "dev": ["three", ""],
-        }.items()
+        for split, sections in {"train": ["one", " ", "two"], "dev": ["three", ""]}.items()
     }
     stories["test"] = [{"questions": [], "divided_document": ["four"]}]
     for split, rows in stories.items():
@@ -284,13 +281,11 @@ def test_wcep(tmp_path):
 
 
 def test_booksum_with_texts(tmp_path):
-    table = {
-        "bid": [1, 1],
-        "book_id": ["Emma.chapter 1", "Emma.chapter 1"],
-        "chapter_path": ["all/1-chapters/chapter_1.txt"] * 2,
-        "chapter": ["It was."] * 2,
-        "summary_text": ["short", "shorter"],
-    }
+    table = (
+        {"bid": [1, 1], "book_id": ["Emma.chapter 1", "Emma.chapter 1"]}
+        | {"chapter_path": ["all/1-chapters/chapter_1.txt"] * 2, "chapter": ["It was."] * 2}
+        | {"summary_text": ["short", "shorter"]}
+    )
     (tmp_path / "s").mkdir()
     pq.write_table(pa.table(table), tmp_path / "s/train-00000-of-00001.parquet")
     _, documents, queries = _run("booksum", tmp_path / "s", tmp_path)
@@ -299,10 +294,7 @@ def test_booksum_with_texts(tmp_path):
 
 
 def test_booksum_with_paths(tmp_path):
-    row = {
-        "bid": "1",
-        "book_id": "Emma.chapter 1",
-        "source": "novelguide",
+    row = {"bid": "1", "book_id": "Emma.chapter 1", "source": "novelguide"} | {
         "chapter_path": "texts/1-chapters/1.txt",
         "summary_path": "finished/s1.txt",
     }
@@ -365,12 +357,8 @@ def test_multihop_rag(tmp_path):
         {"title": "T2", "url": "u2", "body": "two"},
     ]
     questions = [
-        {
-            "query": "Q",
-            "answer": "Yes",
-            "question_type": "comparison_query",
-            "evidence_list": [{"title": "T2", "url": "u2"}, {"title": "T1"}, {"title": "T9"}],
-        },
+        {"query": "Q", "answer": "Yes", "question_type": "comparison_query"}
+        | {"evidence_list": [{"title": "T2", "url": "u2"}, {"title": "T1"}, {"title": "T9"}]},
         {"query": "N", "answer": "Insufficient information.", "evidence_list": []},
     ]
     _put(tmp_path / "dataset/corpus.json", articles)

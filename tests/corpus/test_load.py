@@ -73,10 +73,7 @@ def test_any_mix_of_formats(tmp_path):
         Document("j", "J", "json"),
         Document("p", "p", "parquet"),
         Document(
-            "notes--2024--a",
-            "The heading",
-            "intro\n# The heading #\n# second",
-            encoding="utf-8",
+            "notes--2024--a", "The heading", "intro\n# The heading #\n# second", encoding="utf-8"
         ),
     ]
     assert [(s.document_id, s.file, s.line) for s in scan(tmp_path, SETTINGS)] == [

@@ -40,9 +40,7 @@ def response(folders: list[Path], language: str = "en") -> str:
     return prompt_text(KNOWN, "gor", "response", folders, language)
 
 
-def test_corpus_prompt_overrides_home_and_home_overrides_default(
-    folders: list[Path],
-) -> None:
+def test_corpus_prompt_overrides_home_and_home_overrides_default(folders: list[Path]) -> None:
     assert response(folders) == "Answer in {max_words} words."
     put(folders[1], "gor/response.md", "At home: {max_words}.\n")
     assert response(folders) == "At home: {max_words}."

@@ -31,19 +31,12 @@ def test_omitted_fields_get_defaults(tmp_path):
 
 
 def test_all_fields_are_read(tmp_path):
-    row = {
-        "query_id": "q",
-        "text": "Why?",
-        "retrieval_text": "why topics",
-        "kind": "specific",
-        "document_id": None,
-        "references": ["r"],
-        "relevant_document_ids": ["d2", "d1", "d2"],
-        "split": "dev",
-        "form": "choice",
-        "options": ["r", "s"],
-        "relevant_spans": [{"document_id": "d1", "start": 3, "end": 9}],
-    }
+    row = (
+        {"query_id": "q", "text": "Why?", "retrieval_text": "why topics", "kind": "specific"}
+        | {"document_id": None, "references": ["r"], "relevant_document_ids": ["d2", "d1", "d2"]}
+        | {"split": "dev", "form": "choice", "options": ["r", "s"]}
+        | {"relevant_spans": [{"document_id": "d1", "start": 3, "end": 9}]}
+    )
     queries, failures = _load(tmp_path, row)
     assert failures == []
     row["relevant_document_ids"] = ["d2", "d1"]

@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 
 from gsum_resources.embedding.embedding_ledger import Batch
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.embedding.openai_compatible import (
-    EmbeddingError,
-    OpenAICompatibleEmbedder,
-    cut,
-)
+from gsum_resources.embedding.openai_compatible import EmbeddingError, OpenAICompatibleEmbedder, cut
 from gsum_resources.endpoint import Endpoint
 from gsum_resources.protocols.models import Embedder, Metered, ModelUnavailableError
 from gsum_resources.settings.schema import EmbeddingSettings
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.servers.clients import client_of, settings_for
 from tests.servers.replies import embedding_of
 from tests.servers.scripted import scripted_server
 
@@ -29,13 +26,10 @@ from tests.servers.scripted import scripted_server
 def embedder_of(tmp_path: Path, settings: dict[str, Any], **script: Any) -> Iterator[Any]:
     """An embedder and its server."""
     with scripted_server(tmp_path / "requests.jsonl", **script) as server:
-        given = {"model": "m", "api_key_env": "", "max_retries": 2, "timeout_s": 30.0} | settings
-        chosen = EmbeddingSettings(backend="openai_compatible", base_url=server.base_url, **given)
-        endpoint = Endpoint(chosen, backoff_s=0.02)
-        try:
-            yield OpenAICompatibleEmbedder(chosen, endpoint), server
-        finally:
-            endpoint.close()
+        given = {"max_retries": 2, "timeout_s": 30.0} | settings
+        chosen = settings_for(server.base_url, EmbeddingSettings, **given)
+        with client_of(chosen, OpenAICompatibleEmbedder) as embedder:
+            yield embedder, server
 
 
 def unit(vector: Any) -> np.ndarray:

@@ -18,8 +18,9 @@ import pytest
 from gsum_resources.endpoint import Endpoint, EndpointError
 from gsum_resources.endpoint.rate_limit import RateLimiter
 from gsum_resources.protocols.models import ModelUnavailableError
-from gsum_resources.settings.schema import LlmSettings, SettingsError
+from gsum_resources.settings.schema import SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.servers.clients import settings_for
 from tests.servers.scripted import scripted_server
 
 KEY = "sk-Zq81MarkedKeyWxyz"
@@ -27,8 +28,7 @@ KEY = "sk-Zq81MarkedKeyWxyz"
 
 @contextmanager
 def endpoint_at(base_url: str, store: Path | None = None, **settings: Any) -> Iterator[Endpoint]:
-    given = {"model": "m", "api_key_env": "", "timeout_s": 20.0, "max_retries": 4} | settings
-    chosen = LlmSettings(backend="openai_compatible", base_url=base_url, **given)
+    chosen = settings_for(base_url, **{"timeout_s": 20.0, "max_retries": 4} | settings)
     endpoint = Endpoint(chosen, ParquetStore(str(store)) if store else None, backoff_s=0.02)
     try:
         yield endpoint
@@ -202,10 +202,7 @@ def test_limits_hold_across_callers(log: Path, tmp_path: Path, monkeypatch) -> N
 
 
 def test_callers_may_have_a_running_loop_or_many_threads(log: Path) -> None:
-    with (
-        scripted_server(log) as server,
-        endpoint_at(server.base_url, max_concurrent=3) as endpoint,
-    ):
+    with scripted_server(log) as server, endpoint_at(server.base_url, max_concurrent=3) as endpoint:
 
         async def inside() -> list[Any]:
             return send(endpoint, ["inside"])
@@ -319,10 +316,7 @@ def test_check_accepts_servers_without_a_model_list(log: Path) -> None:
 
 
 def test_unknown_model_is_named(log: Path) -> None:
-    with (
-        scripted_server(log, models=("n",)) as server,
-        endpoint_at(server.base_url) as endpoint,
-    ):
+    with scripted_server(log, models=("n",)) as server, endpoint_at(server.base_url) as endpoint:
         endpoint.check()
         with pytest.raises(ModelUnavailableError, match=r"has no model 'm' .* model in \[llm\]"):
             send(endpoint, ["a"])

@@ -22,20 +22,11 @@ def summaries(**calls: int) -> pa.Table:
 
 
 def call(asset: str, prompt: str, cost: float, cached: bool = False) -> dict:
-    return {
-        "asset": asset,
-        "document_id": "d",
-        "model": "m",
-        "prompt_hash": prompt,
-        "tokens_in": 100,
-        "tokens_out": 20,
-        "latency_s": 0.0 if cached else 2.0,
-        "retries": 0,
-        "cached": cached,
-        "cost_usd": cost,
-        "error": None,
-        "time": None,
-    }
+    return (
+        {"asset": asset, "document_id": "d", "model": "m", "prompt_hash": prompt}
+        | {"tokens_in": 100, "tokens_out": 20, "latency_s": 0.0 if cached else 2.0, "retries": 0}
+        | {"cached": cached, "cost_usd": cost, "error": None, "time": None}
+    )
 
 
 def calls(*rows: dict) -> pa.Table:
@@ -44,15 +35,8 @@ def calls(*rows: dict) -> pa.Table:
 
 def batches(*rows: tuple[str, int, float]) -> pa.Table:
     rows_table = [
-        {
-            "asset": asset,
-            "model": "e",
-            "n_texts": 3,
-            "tokens_in": tokens,
-            "latency_s": 1.5,
-            "cost_usd": cost,
-            "time": 0,
-        }
+        {"asset": asset, "model": "e", "n_texts": 3, "tokens_in": tokens, "latency_s": 1.5}
+        | {"cost_usd": cost, "time": 0}
         for asset, tokens, cost in rows
     ]
     return pa.Table.from_pylist(rows_table, TABLES["embedding_calls"].schema)

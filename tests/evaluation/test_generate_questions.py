@@ -44,6 +44,16 @@ def generated(
         return generate_questions(settings, model)
 
 
+def always(*questions: str) -> Callable[[dict], str]:
+    """Write the same questions for every task."""
+
+    def says(body: dict) -> str:
+        text = writer(body)
+        return json.dumps({"questions": questions}) if "questions" in text else text
+
+    return says
+
+
 def test_every_persona_and_task(tmp_path: Path) -> None:
     with judging(tmp_path, writer) as (model, server):
         found = generate_questions(SETTINGS, model)
@@ -63,25 +73,14 @@ def test_every_persona_and_task(tmp_path: Path) -> None:
 
 
 def test_duplicates_are_dropped_and_reported(tmp_path: Path) -> None:
-    def repeating(body: dict) -> str:
-        text = writer(body)
-        if "questions" not in text:
-            return text
-        return json.dumps({"questions": ["What recurs in the tales?", "WHAT recurs in the tale?"]})
-
-    found = generated(tmp_path, repeating)
+    found = generated(tmp_path, always("What recurs in the tales?", "WHAT recurs in the tale?"))
     assert found.rows["text"].to_pylist() == ["What recurs in the tales?"]
     assert found.failures == ["1 of 8 questions: 7 repeated another, 0 were not written"]
 
 
 def test_questions_without_spaces_between_words_are_distinct(tmp_path: Path) -> None:
-    def chinese(body: dict) -> str:
-        text = writer(body)
-        if "questions" not in text:
-            return text
-        return json.dumps({"questions": ["主要主题是什么？", "城镇如何变化？"]})
-
-    assert generated(tmp_path, chinese).rows.num_rows == 2
+    found = generated(tmp_path, always("主要主题是什么？", "城镇如何变化？"))
+    assert found.rows.num_rows == 2
 
 
 def test_surplus_questions_are_dropped_and_missing_ones_reported(tmp_path: Path) -> None:

@@ -26,12 +26,7 @@ def measured(question: dict, found: Read) -> dict[str, float]:
 def test_marked_evidence_counts() -> None:
     found = read(("q", "a", "d", "xx"), ("q", "b", "d", "yyy"), ("other", "c", "d", "zzzz"))
     values = measured({"relevant_chunk_ids": ["a", "c"], "document_id": "d"}, found)
-    assert values == {
-        "context_p": 0.5,
-        "context_r": 0.5,
-        "context_f1": 0.5,
-        "context_tokens": 5.0,
-    }
+    assert values == {"context_p": 0.5, "context_r": 0.5, "context_f1": 0.5, "context_tokens": 5.0}
 
 
 def test_documents_count_without_marked_evidence() -> None:

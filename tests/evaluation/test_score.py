@@ -19,14 +19,8 @@ def summaries(*rows: tuple[str, int, str, float]) -> pa.Table:
 
 def rankings(query_id: str, *documents: str, seconds: float = 0.0) -> pa.Table:
     table_rows = [
-        {
-            "query_id": query_id,
-            "level": level,
-            "rank": rank,
-            "item_id": item,
-            "score": 1 / rank,
-            "latency_s": seconds,
-        }
+        {"query_id": query_id, "level": level, "rank": rank, "item_id": item}
+        | {"score": 1 / rank, "latency_s": seconds}
         for level in ("document", "node")
         for rank, item in enumerate(documents, start=1)
     ]
@@ -80,12 +74,8 @@ def test_passages_are_scored_if_marked() -> None:
 def test_answer_form_selects_the_metrics() -> None:
     questions = question_rows(
         {"query_id": "name", "form": "short", "references": ["the Ebro", "Ebro river"]},
-        {
-            "query_id": "pick",
-            "form": "choice",
-            "options": ["a boat", "a train"],
-            "references": ["a train"],
-        },
+        {"query_id": "pick", "form": "choice", "options": ["a boat", "a train"]}
+        | {"references": ["a train"]},
     )
     answered = summaries(("name", 0, "Ebro.", 0.0), ("pick", 0, "(B)", 0.0))
     scores = score_answers(questions, answered, TABLES["rankings"].empty(), CUTS)
@@ -135,14 +125,8 @@ def test_bertscore_is_added_if_enabled() -> None:
 
 def scored(**values: list[tuple[str, float]]) -> pa.Table:
     rows = [
-        {
-            "query_id": q,
-            "metric": "rouge1",
-            "k": None,
-            "value": v,
-            "latency_s": 0.5,
-            "method": method,
-        }
+        {"query_id": q, "metric": "rouge1", "k": None, "value": v, "latency_s": 0.5}
+        | {"method": method}
         for method, found in values.items()
         for q, v in found
     ]

@@ -95,15 +95,9 @@ def simulate(house: House, document_ids: list[str]) -> None:
     """Write questions as `gor` simulates them, one about each passage."""
     chunks = [r for r in house.table("chunks").to_pylist() if r["document_id"] in document_ids]
     rows = [
-        {
-            "query_id": f"s-{chunk['chunk_id']}",
-            "document_id": chunk["document_id"],
-            "round": chunk["position"] + 1,
-            "chunk_id": chunk["chunk_id"],
-            "text": f"Who met whom? {chunk['text']}",
-            "score": None,
-            "model": "toy",
-        }
+        {"query_id": f"s-{chunk['chunk_id']}", "document_id": chunk["document_id"]}
+        | {"round": chunk["position"] + 1, "chunk_id": chunk["chunk_id"]}
+        | {"text": f"Who met whom? {chunk['text']}", "score": None, "model": "toy"}
         for chunk in chunks
     ]
     table = TABLES["gor.simulated_queries"]

@@ -14,11 +14,7 @@ from tests.evidence.toys import axis, index_of, random_units, sentences
 TEXTS = {"a": ["apple tree", "apple pear", "plum"], "b": ["pear"]}
 VECTORS = np.stack([axis(1, 0), axis(0, 1), axis(1, 1), axis(-1, 0)])
 SPOKEN = sentences(
-    [
-        ("a-00000", 0, "Marit Olsen", 3),
-        ("a-00000", 1, "Teo", 1),
-        ("a-00001", 0, "Teo", 2),
-    ],
+    [("a-00000", 0, "Marit Olsen", 3), ("a-00000", 1, "Teo", 1), ("a-00001", 0, "Teo", 2)],
     [axis(1, 0), axis(0, 1), axis(0, 1)],
 )
 QUESTION = Question("What did Olsen say about apples?", frozenset({"appl", "plum"}), axis(1, 0))

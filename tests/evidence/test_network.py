@@ -1,17 +1,22 @@
 """The network in NumPy: by hand, and equal to torch."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.evidence.training import Learner, cross_validated
+from benchmarks.evidence.trees import train_trees
 from gsum_assets.evidence.encoders import EvidenceNetwork
 from gsum_assets.evidence.features import OWN
 from gsum_assets.evidence.graph_features import GRAPH
+from gsum_assets.evidence.losses import cross_entropy, summed, with_listwise
 from gsum_assets.evidence.network import N_KINDS, Network, edges_of, messages
 from gsum_assets.evidence.rank import NAMES
 from gsum_assets.evidence.training import Example, Recipe, train
+from gsum_assets.evidence.trees import Trees
 from gsum_assets.evidence.weights import load_model, load_network, packaged, save_models
 from tests.evidence.toys import index_of, random_network, random_units, sentences
 
@@ -139,3 +144,90 @@ def test_packaged_weights_read_the_features_that_are_computed() -> None:
     assert {True: (*OWN, *GRAPH), False: OWN} == NAMES
     assert models["graph"].weights["layers.0.weight"].shape[2] == (1 + N_KINDS) * 32
     assert packaged().stat().st_size < 10**6
+
+
+# Losses of the networks, by hand.
+
+MARKS = (0, 1, 1, 1)
+
+
+def tensors(logits: Sequence[float], marks: Sequence[float] = MARKS):
+    """Return logits and marks of two questions with two passages each."""
+    import torch
+
+    return torch.tensor(logits).float(), torch.tensor(marks).float(), torch.tensor([0, 0, 1, 1])
+
+
+def test_values_are_summed_by_question() -> None:
+    logits, _, owners = tensors([0.5, 1, 5, 5])
+    assert summed(logits, owners).tolist() == [1.5, 10]
+
+
+def test_listwise_loss_by_hand() -> None:
+    """The softmax of the first question is 1/4 and 3/4; the second has 1/2 and 1/2, as marked."""
+    batch = tensors([0, math.log(3), 5, 5])
+    expected = (-math.log(3 / 4) - math.log(1 / 2)) / 2
+    found = with_listwise(2)(*batch) - cross_entropy(*batch)
+    assert found.item() == pytest.approx(2 * expected, rel=1e-5)
+
+
+def test_cross_entropy_is_the_mean_over_passages() -> None:
+    p = 1 / (1 + np.exp([0, -math.log(3), -5, -5]))
+    expected = -np.log([1 - p[0], *p[1:]]).mean()
+    assert cross_entropy(*tensors([0, math.log(3), 5, 5])).item() == pytest.approx(expected)
+
+
+def test_a_question_without_marks_adds_nothing() -> None:
+    batch = tensors([0, 1, 5, 5], (0, 0, 0, 0))
+    assert with_listwise(2)(*batch).item() == pytest.approx(cross_entropy(*batch).item())
+
+
+def test_listwise_loss_of_large_logits_is_finite() -> None:
+    logits, marks, owners = tensors([300.0, 0, -300, -310])
+    logits.requires_grad_()
+    loss = with_listwise(1)(logits, marks, owners)
+    loss.backward()
+    assert loss.isfinite()
+    assert logits.grad is not None
+    assert logits.grad.isfinite().all()
+
+
+# Trees as arrays: by hand, and equal to those of scikit-learn.
+
+
+def test_trees_by_hand() -> None:
+    """The first tree asks whether x > 0, and then whether y > 1; the second is a single leaf."""
+    weights = {
+        "feature": np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]], np.float32),
+        "threshold": np.array([[0, 0, 1, 0, 0], [0, 0, 0, 0, 0]], np.float32),
+        "left": np.array([[1, 1, 3, 3, 4], [0, 0, 0, 0, 0]], np.float32),
+        "right": np.array([[2, 1, 4, 3, 4], [0, 0, 0, 0, 0]], np.float32),
+        "value": np.array([[9, -1, 9, 0, 2], [0.5, 9, 9, 9, 9]], np.float32),
+        "bias": np.array([-0.5], np.float32),
+    }
+    trees = Trees(["x", "y"], np.zeros(2), np.ones(2), weights)
+    scaled = trees.scaled(np.array([[-1.0, 3.0], [1.0, 0.0], [1.0, 3.0]]))
+    assert trees.probabilities(scaled, []) == pytest.approx(1 / (1 + np.exp([1.0, 0.0, -2.0])))
+    assert not trees.has_messages
+
+
+def test_trained_trees_equal_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn import ensemble
+
+    fitted = []
+    original = ensemble.GradientBoostingClassifier.fit
+
+    def fit(self, *data):
+        fitted.append(self)
+        return original(self, *data)
+
+    monkeypatch.setattr(ensemble.GradientBoostingClassifier, "fit", fit)
+    draw = np.random.default_rng(0)
+    features = draw.normal(3, 2, (400, 3))
+    marks = features[:, 0] + draw.normal(size=400) > 4
+    trees = train_trees([Example("a", features, [], marks)], ["x", "y", "z"], Recipe(n_seeds=2))
+    scaled = trees.scaled(features)
+    expected = np.mean([model.decision_function(scaled) for model in fitted], axis=0)
+    found = trees.probabilities(scaled, [])
+    assert np.log(found / (1 - found)) == pytest.approx(expected, abs=1e-4)
+    assert np.mean((found > 0.5) == marks) > 0.8

@@ -51,17 +51,14 @@ def ranked(
     vectors = random_units(len(texts), seed=2)
     questions = Questions(ids, texts, documents or [None] * len(texts), vectors)
     collection = Collection.from_tables(*parts[:3])
-    return rank(
-        collection,
-        SentenceIndex.of_rows(parts[3]),
-        questions,
-        texts,
-        network,
-        Words(),
-        n,
-        lambda: 0.0,
-        prose,
-    )
+    index = SentenceIndex.of_rows(parts[3])
+    return rank(collection, index, questions, texts, network, Words(), n, lambda: 0.0, prose)
+
+
+def ranked_in(parts: Sequence[pa.Table], index: SentenceIndex, questions: Questions) -> Evidence:
+    """The passages of documents, chunks and embeddings."""
+    collection = Collection.from_tables(*parts)
+    return rank(collection, index, questions, questions.texts, GRAPH, Words(), 200)
 
 
 @pytest.mark.parametrize("network", [GRAPH, OWN])
@@ -88,20 +85,12 @@ def test_rows_in_another_order_give_the_same_result() -> None:
 
 def test_a_question_about_a_document_depends_on_that_document_alone() -> None:
     together = ranked(["Who ground flour?"], ["mill"]).probabilities
-    documents, chunks, embedded = tables({"mill": TEXTS["mill"]}, VECTORS[9:])
-    rows = [(i, k, "Ann", 5 + k) for i in chunks["chunk_id"].to_pylist() for k in range(3)]
+    parts = tables({"mill": TEXTS["mill"]}, VECTORS[9:])
+    rows = [(i, k, "Ann", 5 + k) for i in parts[1]["chunk_id"].to_pylist() for k in range(3)]
     vectors = random_units(42, seed=1)[27:]
     questions = Questions(["q0"], ["Who ground flour?"], ["mill"], random_units(1, seed=2))
-    alone = rank(
-        Collection.from_tables(documents, chunks, embedded),
-        SentenceIndex.of_rows(sentences(rows, list(vectors))),
-        questions,
-        questions.texts,
-        GRAPH,
-        Words(),
-        200,
-    ).probabilities
-    assert alone.equals(together)
+    index = SentenceIndex.of_rows(sentences(rows, list(vectors)))
+    assert ranked_in(parts, index, questions).probabilities.equals(together)
 
 
 def asked(*texts: str, scopes: Sequence[str | None] | None = None) -> pa.Table:
@@ -113,14 +102,7 @@ def asked(*texts: str, scopes: Sequence[str | None] | None = None) -> pa.Table:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Why?",
-        "pump",
-        "the of",
-        "¿Quién pidió la bomba del ferri?",
-        "谁弄坏了泵?",
-        "w " * 300,
-    ],
+    ["Why?", "pump", "the of", "¿Quién pidió la bomba del ferri?", "谁弄坏了泵?", "w " * 300],
 )
 def test_any_question_is_answered(text: str) -> None:
     found = ranked([text])
@@ -155,37 +137,19 @@ def test_question_over_documents_reads_as_many_passages_as_baselines() -> None:
 
 
 def test_one_passage_without_a_sentence() -> None:
-    texts = {"a": ["Only this."]}
-    documents, chunks, embedded = tables(texts, axis(1, 0)[None])
+    parts = tables({"a": ["Only this."]}, axis(1, 0)[None])
     questions = Questions(["q0"], ["Only?"], ["a"], axis(0, 1)[None])
-    found = rank(
-        Collection.from_tables(documents, chunks, embedded),
-        SentenceIndex([]),
-        questions,
-        questions.texts,
-        GRAPH,
-        Words(),
-        200,
-    )
+    found = ranked_in(parts, SentenceIndex([]), questions)
     assert found.rankings["item_id"].to_pylist() == ["a", "a-00000"]
-    queries = asked("Only?")
-    contexts = adaptive_contexts(queries, found, Lazy.of(chunks), BUDGET)
+    contexts = adaptive_contexts(asked("Only?"), found, Lazy.of(parts[1]), BUDGET)
     assert contexts["text"].to_pylist() == ["Only this."]
 
 
 def test_twenty_thousand_passages() -> None:
     texts = {f"d{i:03}": [f"word{i} word{k} common" for k in range(100)] for i in range(200)}
-    documents, chunks, embedded = tables(texts, random_units(20_000, 16))
+    parts = tables(texts, random_units(20_000, 16))
     questions = Questions(["q0"], ["word7 word8?"], [None], random_units(1, 16, seed=3))
-    found = rank(
-        Collection.from_tables(documents, chunks, embedded),
-        SentenceIndex([]),
-        questions,
-        questions.texts,
-        GRAPH,
-        Words(),
-        200,
-    )
+    found = ranked_in(parts, SentenceIndex([]), questions)
     judged = found.probabilities["chunk_id"].to_pylist()
     assert 200 < len(judged) <= 600
     assert {"d007-00008", "d008-00007", "d008-00006"} <= set(judged)  # best, and a neighbour

@@ -24,13 +24,8 @@ def tables(
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
     """Return `documents`, `chunks` and `chunk_embeddings`; chunks are named `<document>-<n>`."""
     rows = [
-        {
-            "chunk_id": f"{document_id}-{position:05}",
-            "document_id": document_id,
-            "position": position,
-            "text": text,
-            "n_tokens": 10,
-        }
+        {"chunk_id": f"{document_id}-{position:05}", "document_id": document_id}
+        | {"position": position, "text": text, "n_tokens": 10}
         for document_id, own in texts.items()
         for position, text in enumerate(own)
     ]

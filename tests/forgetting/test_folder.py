@@ -1,4 +1,4 @@
-"""A document is taken out of any kind of file, and the others read as before."""
+"""What is taken out when a document is forgotten: of files, and of replies."""
 
 import gzip
 import json
@@ -13,7 +13,11 @@ from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import load
 from gsum_assets.corpus.records import Record
 from gsum_assets.forgetting.folder import take_out
+from gsum_assets.forgetting.replies import FORGOTTEN, Present, replies_to_forget
 from gsum_assets.pipeline.corpus_settings import CorpusSettings
+from gsum_assets.pipeline.tables import TABLES
+
+# A document is taken out of any kind of file, and the others read as before.
 
 ROWS = [("a", "One."), ("b", "Two,\nin two lines."), ("c", "Three."), ("b", "Two again.")]
 SETTINGS = CorpusSettings()
@@ -90,3 +94,50 @@ def test_non_utf8_file_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "documents.csv").write_bytes(bad)
     take_out(tmp_path, SETTINGS, records_of(tmp_path, "a"))
     assert (tmp_path / "documents.csv").read_bytes() == bad.replace(b'a,"One."\n', b"")
+
+
+# Which replies are forgotten: by hand, for every reason to keep one.
+
+CALLS = TABLES["llm_calls"]
+
+
+def calls(*rows: tuple[str, str, str, str | None]) -> pa.Table:
+    """Rows of prompt hash, step, document and run."""
+    blank = {"model": "m", "tokens_in": 5, "tokens_out": 1, "latency_s": 0.0, "retries": 0}
+    blank |= {"cached": False, "cost_usd": 0.5, "error": "no JSON", "time": 0}
+    names = ("prompt_hash", "asset", "document_id", "run_id")
+    filled = [blank | dict(zip(names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(filled, CALLS.schema)
+
+
+LEFT = Present(frozenset({"kept"}), {"reports": {"new"}})
+
+
+@pytest.mark.parametrize(
+    ("row", "is_forgotten"),
+    [
+        (("a1", "facts", "kept", "old"), False),
+        (("a1", "facts", "gone", "old"), True),
+        (("a1", "reports", "", "new"), False),
+        (("a1", "reports", "", "old"), True),
+        (("a1", "ask", "", ""), True),
+        (("a1", "facts", FORGOTTEN, "old"), True),
+    ],
+)
+def test_reply_is_kept_while_something_depends_on_it(row: tuple, is_forgotten: bool) -> None:
+    assert replies_to_forget({"tales": calls(row)}, {"tales": LEFT}) == (
+        {"a1"} if is_forgotten else set()
+    )
+
+
+def test_other_use_of_the_same_request_keeps_the_reply() -> None:
+    ledgers = {
+        "tales": calls(
+            ("renamed", "facts", "gone", "old"),
+            ("renamed", "facts", "kept", "new"),
+            ("moved", "facts", "gone", "old"),
+            ("lost", "facts", "gone", "old"),
+        ),
+        "others": calls(("moved", "facts", "elsewhere", "any")),
+    }
+    assert replies_to_forget(ledgers, {"tales": LEFT}) == {"lost"}

@@ -26,8 +26,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.embedding.embedder import LocalEmbedder
-from tests.conftest import House
-from tests.fast_runs import tables_only
+from tests.conftest import House, tables_only
 from tests.fuzz.folder_plans import Expected, plans, written
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at
 

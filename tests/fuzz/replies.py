@@ -26,8 +26,6 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from gsum_assets.graphrag.schemas import extraction_schema
-from gsum_resources.endpoint import Endpoint
-from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import (
     Completion,
@@ -35,7 +33,7 @@ from gsum_resources.protocols.models import (
     ModelUnavailableError,
     Request,
 )
-from gsum_resources.settings.schema import LlmSettings
+from tests.servers.clients import client_of, settings_for
 from tests.servers.raw import Raw, chat, raw_server
 
 CHUNK = extraction_schema(("person", "place"), True)
@@ -248,23 +246,13 @@ def outcome(example: Example) -> str:
     )
     began = time.monotonic()
     with raw_server(answer) as base_url:
-        chosen = LlmSettings(
-            backend="openai_compatible",
-            base_url=base_url,
-            model="m",
-            api_key_env="",
-            max_retries=3,
-            max_repairs=2,
-            timeout_s=20.0,
-        )
-        endpoint = Endpoint(chosen, backoff_s=0.001)
+        chosen = settings_for(base_url, max_retries=3, max_repairs=2, timeout_s=20.0)
         reply, given_up = None, ""
-        try:
-            (reply,) = OpenAICompatibleModel(chosen, endpoint).complete([request])
-        except ModelUnavailableError as error:
-            given_up = str(error)
-        finally:
-            endpoint.close()
+        with client_of(chosen, pause_s=0.001) as model:
+            try:
+                (reply,) = model.complete([request])
+            except ModelUnavailableError as error:
+                given_up = str(error)
     assert time.monotonic() - began < _LONGEST_S
     if reply is None:
         assert given_up.startswith(f"the server at {base_url} ")

@@ -7,8 +7,8 @@ from threadpoolctl import threadpool_limits
 from gsum_assets.gae import plots
 from gsum_assets.gae.plots import clusters_picture, loss_picture
 from gsum_assets.plots.figure import COLOURS, DPI
+from tests.plots.method_toys import clusters as clusters_of
 from tests.plots.png import check, drawn, image_of, is_empty
-from tests.plots.toys import ODD_NAMES, with_names
 
 PLANE = (slice(round(0.6 * DPI), round(5.8 * DPI)), slice(0, round(5.5 * DPI)))
 BARS = (slice(round(6.5 * DPI), round(6.6 * DPI)), slice(round(0.62 * DPI), round(8.48 * DPI)))
@@ -19,13 +19,6 @@ def draw(embeddings, clusters, names=None, title="tales, dbscan", **how) -> byte
     return drawn(clusters_picture, embeddings, np.asarray(clusters), names, title, **how)
 
 
-def groups(*sizes: int, dim: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters of these sizes, each around an axis of its own."""
-    clusters = np.repeat(np.arange(len(sizes)), sizes)
-    noise = np.random.default_rng(0).normal(scale=0.1, size=(len(clusters), dim))
-    return (np.eye(dim)[clusters % dim] + noise).astype(np.float32), clusters
-
-
 def where(png: bytes, colour: str, region: tuple[slice, slice]) -> np.ndarray:
     """Pixels of (nearly) that colour in a part of the picture, `(n, 2)`: down and across."""
     pixels = np.asarray(image_of(png).convert("RGB")).astype(int)[region]
@@ -34,7 +27,7 @@ def where(png: bytes, colour: str, region: tuple[slice, slice]) -> np.ndarray:
 
 
 def test_same_passages_give_the_same_plot():
-    embeddings, clusters = groups(20, 12, 5, 1, 1)
+    embeddings, clusters = clusters_of(20, 12, 5, 1, 1)
     png = draw(embeddings, clusters, silhouette=0.5)
     check(png)
     with threadpool_limits(2):
@@ -44,7 +37,7 @@ def test_same_passages_give_the_same_plot():
 
 
 def test_clusters_with_distant_embeddings_are_apart():
-    png = draw(*groups(30, 30))
+    png = draw(*clusters_of(30, 30))
     first, second = (where(png, colour, PLANE) for colour in COLOURS[:2])
     apart = np.linalg.norm(first.mean(axis=0) - second.mean(axis=0))
     for pixels in (first, second):
@@ -52,12 +45,12 @@ def test_clusters_with_distant_embeddings_are_apart():
 
 
 def test_vector_length_does_not_matter():
-    embeddings, clusters = groups(20, 12)
+    embeddings, clusters = clusters_of(20, 12)
     assert draw(4 * embeddings, clusters) == draw(embeddings, clusters)
 
 
 def test_bar_width_is_its_share():
-    png = draw(*groups(30, 9, 1))
+    png = draw(*clusters_of(30, 9, 1))
     n_columns = BARS[1].stop - BARS[1].start
     for colour, share in zip(COLOURS, (0.75, 0.225), strict=False):
         bar = where(png, colour, BARS)
@@ -65,7 +58,7 @@ def test_bar_width_is_its_share():
 
 
 def test_sample_covers_every_coloured_cluster(monkeypatch):
-    embeddings, clusters = groups(900, *[2] * 5, *[1] * 200)
+    embeddings, clusters = clusters_of(900, *[2] * 5, *[1] * 200)
     monkeypatch.setattr(plots, "_MOST_SHOWN", 60)
     png = draw(embeddings, clusters)
     for colour in COLOURS:
@@ -75,7 +68,7 @@ def test_sample_covers_every_coloured_cluster(monkeypatch):
 
 
 def test_legend_has_the_ten_largest_and_no_singletons():
-    _, clusters = groups(*[3] * 12, 1)
+    _, clusters = clusters_of(*[3] * 12, 1)
     embeddings = np.random.default_rng(1).normal(size=(len(clusters), 8))
     names = [f"story {i}" for i in range(len(clusters))]
     png = draw(embeddings, clusters, names)
@@ -85,11 +78,6 @@ def test_legend_has_the_ten_largest_and_no_singletons():
             for i, (c, n) in enumerate(zip(clusters, names, strict=True))
         ]
         assert (draw(embeddings, clusters, renamed) != png) == (cluster < 10)
-
-
-def test_no_passages_give_an_empty_plot():
-    png = draw(np.empty((0, 8)), np.empty(0, int))
-    assert is_empty(png)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9, 10, 11])
@@ -106,15 +94,9 @@ def test_identical_passages(value):
 
 
 def test_half_of_the_passages_identical():
-    embeddings, clusters = groups(20, 20)
+    embeddings, clusters = clusters_of(20, 20)
     embeddings[:20] = embeddings[0]
     check(draw(embeddings, clusters))
-
-
-def test_unusual_names():
-    embeddings, clusters = groups(*[3] * 9)
-    names = [f"{name}{i}" for i, name in enumerate(with_names(ODD_NAMES, len(clusters)))]
-    check(draw(embeddings, clusters, names, ODD_NAMES[1]))
 
 
 def losses(values, **others) -> bytes:

@@ -21,11 +21,8 @@ VECTORS = pa.table({"query_id": ["m"], "embedding": vector_column(np.ones((1, 16
 
 
 def marked(graph, split: str | None = "train", chunks=(1, 5)):
-    row = {
-        "query_id": "m",
-        "document_id": graph.document_id,
-        "split": split,
-        "relevant_chunk_ids": [f"{graph.document_id}-{i}" for i in chunks],
+    row = {"query_id": "m", "document_id": graph.document_id, "split": split} | {
+        "relevant_chunk_ids": [f"{graph.document_id}-{i}" for i in chunks]
     }
     return pa.Table.from_pylist([row])
 

@@ -14,22 +14,17 @@ NODES = {
     "position": pa.array([0, 1, 2, 1, 2, 0, 0, 1], pa.int32()),
     "embedding": pa.array([[float(i), 1.0] for i in range(8)], pa.list_(pa.float32())),
 }
-EDGES = {
-    "source_id": ["c1", "c3", "r1", "c4"],
-    "target_id": ["r1", "r2", "r2", "r3"],
-    "document_id": ["b", "b", "b", "a"],
+EDGES = {"source_id": ["c1", "c3", "r1", "c4"], "target_id": ["r1", "r2", "r2", "r3"]} | {
+    "document_id": ["b", "b", "b", "a"]
 }
-QUERIES = {
-    "query_id": ["q1", "q2", "failed", "q3"],
-    "document_id": ["b", "b", "b", "a"],
-    "chunk_id": ["c3", None, "c1", "c4"],
+QUERIES = {"query_id": ["q1", "q2", "failed", "q3"], "document_id": ["b", "b", "b", "a"]} | {
+    "chunk_id": ["c3", None, "c1", "c4"]
 }
-RESPONSES = {
-    "query_id": ["q1", "q2", "q3"],
-    "document_id": ["b", "b", "a"],
-    "round": pa.array([1, 2, 1], pa.int32()),
-    "query_embedding": pa.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], pa.list_(pa.float32())),
-}
+RESPONSES = (
+    {"query_id": ["q1", "q2", "q3"], "document_id": ["b", "b", "a"]}
+    | {"round": pa.array([1, 2, 1], pa.int32())}
+    | {"query_embedding": pa.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], pa.list_(pa.float32()))}
+)
 RANKED = {
     ("b", "q1"): ["c3", "r2", "c1", "c2", "r1"],
     ("b", "q2"): ["r1", "r2", "c3", "c2", "c1"],

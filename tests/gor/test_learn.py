@@ -4,11 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gor.learn import (
-    graphs_to_learn_from,
-    trained_tables,
-    with_global_questions,
-)
+from gsum_assets.gor.learn import graphs_to_learn_from, trained_tables, with_global_questions
 from gsum_assets.gor.settings import EncoderSettings, TrainingSettings
 from gsum_assets.pipeline.embed import vector_column
 from gsum_resources.embedding.token_embeddings import TokenVectors

@@ -126,8 +126,7 @@ def test_residual_form_improves_its_input_on_unseen_documents():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"contrastive": False}, {"ranking": False}, {"in_batch": False}, {"pairs": "mean"}],
+    "change", [{"contrastive": False}, {"ranking": False}, {"in_batch": False}, {"pairs": "mean"}]
 )
 def test_each_ablation_trains(change):
     loss = LossSettings(**change)

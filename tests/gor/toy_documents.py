@@ -27,17 +27,9 @@ STORIES = (
 def chunk_table(texts: Mapping[str, Sequence[str]], corpus: str = "toys") -> pa.Table:
     """Rows of `chunks`, as read from the store, from texts by document."""
     rows = [
-        {
-            "chunk_id": hash_texts([document_id, text]),
-            "document_id": document_id,
-            "position": position,
-            "start": 0,
-            "end": len(text),
-            "n_tokens": len(text.split()),
-            "text": text,
-            "corpus": corpus,
-            "bucket": "00",
-        }
+        {"chunk_id": hash_texts([document_id, text]), "document_id": document_id}
+        | {"position": position, "start": 0, "end": len(text), "n_tokens": len(text.split())}
+        | {"text": text, "corpus": corpus, "bucket": "00"}
         for document_id, passages in texts.items()
         for position, text in enumerate(passages)
     ]

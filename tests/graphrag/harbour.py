@@ -18,17 +18,9 @@ CORPUS = "harbour"
 LIN, BOAT, LAMP, ANN = "e-lin", "e-boat", "e-lamp", "e-ann"
 
 ENTITIES: Rows = [
-    {
-        "entity_id": key,
-        "name": name,
-        "name_key": name.lower(),
-        "type": kind,
-        "description": f"About {name}.",
-        "n_mentions": len(chunks),
-        "degree": degree,
-        "chunk_ids": chunks,
-        "document_ids": documents,
-    }
+    {"entity_id": key, "name": name, "name_key": name.lower(), "type": kind}
+    | {"description": f"About {name}.", "n_mentions": len(chunks), "degree": degree}
+    | {"chunk_ids": chunks, "document_ids": documents}
     for key, name, kind, degree, chunks, documents in (
         (LIN, "Lin", "person", 1, ["c0", "c1"], ["d0"]),
         (BOAT, "Boat", "thing", 2, ["c0", "c2"], ["d0", "d1"]),
@@ -37,35 +29,18 @@ ENTITIES: Rows = [
     )
 ]
 RELATIONSHIPS: Rows = [
-    {
-        "relationship_id": key,
-        "source_id": source,
-        "target_id": target,
-        "description": "One has the other.",
-        "weight": weight,
-        "strength": 5.0,
-        "combined_degree": 3,
-        "chunk_ids": chunks,
-        "document_ids": documents,
-    }
+    {"relationship_id": key, "source_id": source, "target_id": target}
+    | {"description": "One has the other.", "weight": weight, "strength": 5.0}
+    | {"combined_degree": 3, "chunk_ids": chunks, "document_ids": documents}
     for key, source, target, weight, chunks, documents in (
         ("r-0", LIN, BOAT, 2.0, ["c0"], ["d0"]),
         ("r-1", BOAT, LAMP, 1.0, ["c2"], ["d1"]),
     )
 ]
 COMMUNITIES: Rows = [
-    {
-        "community_id": f"k{number}",
-        "level": level,
-        "number": number,
-        "parent_id": parent,
-        "child_ids": children,
-        "title": title,
-        "size": len(entities),
-        "entity_ids": entities,
-        "relationship_ids": relationships,
-        "chunk_ids": chunks,
-    }
+    {"community_id": f"k{number}", "level": level, "number": number, "parent_id": parent}
+    | {"child_ids": children, "title": title, "size": len(entities), "entity_ids": entities}
+    | {"relationship_ids": relationships, "chunk_ids": chunks}
     for number, level, parent, children, title, entities, relationships, chunks in (
         (0, 0, None, ["k2", "k3"], "Boat, Lin", [BOAT, LIN, LAMP], ["r-0", "r-1"], ["c0", "c2"]),
         (1, 0, None, [], "Ann", [ANN], [], ["c2"]),
@@ -87,12 +62,8 @@ REPORTS: Rows = [
     for number, level, rating, findings in ((0, 0, 8.0, 2), (1, 0, 2.5, 0), (2, 1, 7.0, 0))
 ]
 FINDINGS: Rows = [
-    {
-        "community_id": "k0",
-        "position": position,
-        "summary": f"s{position}",
-        "explanation": f"x{position}",
-    }
+    {"community_id": "k0", "position": position, "summary": f"s{position}"}
+    | {"explanation": f"x{position}"}
     for position in (0, 1)
 ]
 ALIASES: Rows = [
@@ -100,18 +71,9 @@ ALIASES: Rows = [
     for key, entity in (("lin", LIN), ("dr lin", LIN), ("boat", BOAT))
 ]
 CLAIMS: Rows = [
-    {
-        "chunk_id": "c1",
-        "document_id": "d0",
-        "position": 0,
-        "subject_key": "dr lin",
-        "object_key": "boat",
-        "type": "ownership",
-        "status": "true",
-        "description": "Lin owns the boat.",
-        "start_date": "1999",
-        "quote": "my boat",
-    },
+    {"chunk_id": "c1", "document_id": "d0", "position": 0, "subject_key": "dr lin"}
+    | {"object_key": "boat", "type": "ownership", "status": "true"}
+    | {"description": "Lin owns the boat.", "start_date": "1999", "quote": "my boat"},
     {"chunk_id": "c1", "document_id": "d0", "position": 1, "subject_key": "a stranger"},
 ]
 CHUNKS: Rows = [

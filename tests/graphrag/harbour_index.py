@@ -31,14 +31,10 @@ SUPPORT = (
     ("k2", 0, ["c0", "c1"], ["d0"]),
 )
 FINDINGS: Rows = [
-    {
-        "community_id": community,
-        "position": position,
-        "summary": f"Finding {position} of {community}.",
-        "explanation": f"Why, in {', '.join(documents)}.",
-        "chunk_ids": chunks,
-        "document_ids": documents,
-    }
+    {"community_id": community, "position": position}
+    | {"summary": f"Finding {position} of {community}."}
+    | {"explanation": f"Why, in {', '.join(documents)}.", "chunk_ids": chunks}
+    | {"document_ids": documents}
     for community, position, chunks, documents in SUPPORT
 ]
 VECTORS = {

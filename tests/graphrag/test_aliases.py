@@ -72,9 +72,7 @@ def test_title_is_removed_if_one_document_has_both_names() -> None:
         "name": "Lin",
         "entity_id": entity_id("dr lin"),
         "rule": "title",
-        "evidence_chunk_ids": ["a0", "a1"],
-        "n_mentions": 2,
-    }
+    } | {"evidence_chunk_ids": ["a0", "a1"], "n_mentions": 2}
     assert rows["dr lin"]["rule"] == rows["ann"]["rule"] == "own"
     assert rows["ann"]["entity_id"] == entity_id("ann")
     assert rows["ann"]["evidence_chunk_ids"] == []

@@ -144,8 +144,7 @@ def test_reports_of_a_level_by_rank(connection: duckdb.DuckDBPyConnection) -> No
         "summary": "In short.",
         "findings": expected,
         "rating": 8.0,
-        "rating_explanation": "It matters so much.",
-    }
+    } | {"rating_explanation": "It matters so much."}
     assert list(best.iloc[1]["findings"]) == []
     child = reports[reports["community"] == 2].iloc[0]
     assert (child["parent"], child["size"], list(child["children"])) == (0, 2, [])

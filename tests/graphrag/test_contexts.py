@@ -11,11 +11,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions, answer_request, answer_room
 from gsum_assets.evaluation.passages import Choose, context_rows
 from gsum_assets.graphrag.communities import communities
-from gsum_assets.graphrag.contexts import (
-    all_chunks,
-    all_reports,
-    nearest_chunks,
-)
+from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
 from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
@@ -197,11 +193,7 @@ def _town() -> tuple[Index, pa.Table]:
         for i, title in mapped(found, "community_id", "title").items()
     ]
     findings = [
-        {
-            "community_id": i,
-            "summary": f"{title} in {document}. {LONG}",
-            "document_ids": [document],
-        }
+        {"community_id": i, "summary": f"{title} in {document}. {LONG}", "document_ids": [document]}
         for i, title in mapped(found, "community_id", "title").items()
         for document in ("d0", "d1")
     ]

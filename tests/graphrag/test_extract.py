@@ -35,12 +35,8 @@ TABLE_NAMES = ("extractions", "entity_mentions", "relationship_mentions", "claim
 def chunks_of(*texts: str, per_document: int = 2) -> pa.Table:
     """Chunk `c0` of document `d0`, and so on."""
     rows = [
-        {
-            "chunk_id": f"c{i}",
-            "document_id": f"d{i // per_document}",
-            "position": i % per_document,
-            "text": text,
-        }
+        {"chunk_id": f"c{i}", "document_id": f"d{i // per_document}"}
+        | {"position": i % per_document, "text": text}
         for i, text in enumerate(texts)
     ]
     return pa.Table.from_pylist(rows)
@@ -122,9 +118,7 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
         "name": "Dr Lin",
         "name_key": "dr lin",
         "type": "person",
-        "description": "A doctor. Of York.",
-        "is_verbatim": True,
-    }
+    } | {"description": "A doctor. Of York.", "is_verbatim": True}
     assert [(row["name"], row["type"], row["is_verbatim"]) for row in others] == [
         ("Tall Ship", "thing", False),
         ("York", "", False),  # named by a relationship alone
@@ -132,15 +126,8 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
     ]
     assert found.beside["relationship_mentions"].to_pylist() == [
         own
-        | {
-            "position": 0,
-            "source_key": "dr lin",
-            "target_key": "york",
-            "source_type": "person",
-            "target_type": "",
-            "description": "They met.",
-            "strength": 9,
-        }
+        | {"position": 0, "source_key": "dr lin", "target_key": "york", "source_type": "person"}
+        | {"target_type": "", "description": "They met.", "strength": 9}
     ]
     paid, lied = found.beside["claims"].to_pylist()
     assert (paid["description"], paid["object_key"], paid["type"], paid["status"]) == (
@@ -203,11 +190,7 @@ MALFORMED = {
     "a number": ("17", [], "number"),
     "an empty name": (reply([entity(""), entity("Lin")]), ["Lin"], "no letter or digit"),
     "mark-up for a name": (reply([entity("<br/>**"), entity("Lin")]), ["Lin"], "no letter"),
-    "a long name": (
-        reply([entity("x" * 10_000), entity("Lin")]),
-        ["Lin"],
-        "characters; the most",
-    ),
+    "a long name": (reply([entity("x" * 10_000), entity("Lin")]), ["Lin"], "characters; the most"),
     "a self-loop": (reply([entity("Lin")], [related("Lin", "lin")]), ["Lin"], "related to itself"),
     "no name": (
         reply([{"type": "person"}, entity("Lin")]),

@@ -26,7 +26,7 @@ ENTITIES = [
     {"title": "Ann", "type": "person", "description": "A clerk."},
 ]
 RELATIONSHIPS = [
-    {"source": "LIN", "target": "The Boat", "description": "Lin mends it.", "weight": 7.0},
+    {"source": "LIN", "target": "The Boat", "description": "Lin mends it.", "weight": 7.0}
 ]
 IDS = pa.list_(pa.binary())
 SCHEMA = pa.schema(  # bytes that need not be UTF-8
@@ -106,9 +106,7 @@ def test_package_output_is_located_by_name(tmp_path: Path) -> None:
         "position": 0,
         "round": 0,
         "name": "LIN",
-        "name_key": "lin",
-        "type": "person",
-        "description": "Runs the ferry.",
+    } | {"name_key": "lin", "type": "person", "description": "Runs the ferry."} | {
         "is_verbatim": True,
         "model": "",
     }

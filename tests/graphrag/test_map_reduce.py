@@ -75,13 +75,8 @@ def sentence(i: int, words: int = 20) -> str:
 def passages(n: int, query_id: str = "q", words: int = 20) -> pa.Table:
     """Reports on n communities as a question's contexts."""
     rows: Rows = [
-        {
-            "query_id": query_id,
-            "rank": i + 1,
-            "node_id": f"k{i}",
-            "node_kind": "report",
-            "text": sentence(i, words),
-        }
+        {"query_id": query_id, "rank": i + 1, "node_id": f"k{i}", "node_kind": "report"}
+        | {"text": sentence(i, words)}
         for i in range(n)
     ]
     return table_of_rows(TABLES["contexts"], rows)
@@ -114,11 +109,8 @@ def _index_of_2000() -> Index:
             for k, text in zip(ids, texts, strict=True)
         ],
         "findings": [
-            {
-                "community_id": k,
-                "summary": f"Found in d{i % 10}. {text}",
-                "document_ids": [f"d{i % 10}"],
-            }
+            {"community_id": k, "summary": f"Found in d{i % 10}. {text}"}
+            | {"document_ids": [f"d{i % 10}"]}
             for i, (k, text) in enumerate(zip(ids, texts, strict=True))
         ],
     }

@@ -350,7 +350,4 @@ def test_homonyms_have_their_own_mentions_and_relationships() -> None:
     assert {
         frozenset(name_of[row[f"{end}_id"]] for end in ("source", "target"))
         for row in joined.to_pylist()
-    } == {
-        frozenset({"Washington", "Army"}),
-        frozenset({"Washington (place)", "River"}),
-    }
+    } == {frozenset({"Washington", "Army"}), frozenset({"Washington (place)", "River"})}

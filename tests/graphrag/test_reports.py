@@ -100,17 +100,11 @@ def split_into(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
     rows = []
     for number, (name, own) in enumerate([("whole", every), *wholes.items()]):
         rows.append(
-            {
-                "community_id": name,
-                "level": min(number, 1),
-                "number": number,
-                "parent_id": "whole" if number else None,
-                "child_ids": [] if number else list(wholes),
-                "title": name,
-                "size": len(own),
-                "entity_ids": own,
-                "relationship_ids": [r for a, b, r in inside if a in own and b in own],
-            }
+            {"community_id": name, "level": min(number, 1), "number": number}
+            | {"parent_id": "whole" if number else None}
+            | {"child_ids": [] if number else list(wholes), "title": name, "size": len(own)}
+            | {"entity_ids": own}
+            | {"relationship_ids": [r for a, b, r in inside if a in own and b in own]}
         )
     return table_of_rows(TABLES["graphrag.communities"], rows)
 

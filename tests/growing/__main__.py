@@ -16,7 +16,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.fast_runs import tables_only
+from tests.fast_runs import without_records
 from tests.growing.home import MisfitError
 from tests.growing.machine import BY_HAND, WAYS, Growing
 
@@ -93,5 +93,5 @@ if __name__ == "__main__":
     )
     parser.add_argument("--verbose", action="store_true", help="tell each step as it is done")
     given = parser.parse_args()
-    with tables_only():
+    with without_records():
         sys.exit(main(given.minutes, given.seed, given.steps, given.by_hand, given.verbose))

@@ -104,7 +104,7 @@ class HomeFolder:
                 "passage_scorer": UnigramScorer(float(chosen.scorer)),
             }
             models = Models(Settings(), self.store, TABLES["llm_calls"], overrides)  # type: ignore[arg-type]
-            known[chosen] = keep_plans(pipeline_for(self.home, models))
+            known[chosen] = keep_plans(pipeline_for(self.home, models, presented=False))
         pipeline = known[chosen]
         for name in ("embedder", "scorer"):  # with their memos
             vars(pipeline.models).pop(name, None)

@@ -1,14 +1,12 @@
 """A corpus of 16 buckets has the tables of one of 8, and is updated as exactly."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import content_hash
-from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS, SMALL
 from tests.growing.folders import Entry, Folder
 from tests.growing.home import Chosen, HomeFolder, copy_given, due_assets, materialize_due
@@ -23,10 +21,8 @@ METHODS = [methods[0] for methods in FAMILIES.values()]
 
 
 @pytest.fixture(autouse=True)
-def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_dagster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")
-    with tables_only():
-        yield
 
 
 def grown(

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.fast_runs import tables_only
 from tests.growing.choices import FAMILIES, QUESTIONS
 from tests.growing.folders import Entry
 from tests.growing.home import MisfitError
@@ -22,8 +21,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Without daemon and `gsum run`: their cost is Dagster's, and other tests start them."""
     monkeypatch.setenv("DAGSTER_HOME", "")
     monkeypatch.setattr(Growing, "ways", BY_HAND)
-    with tables_only():
-        yield
+    yield
     Growing.leave()
 
 

@@ -11,7 +11,6 @@ from gsum_assets.runner.run import refresh
 from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.settings.home import Home
 from tests.conftest import keep_no_step_logs
-from tests.fast_runs import tables_only
 from tests.gsum.harbour import METHODS, write_corpus
 
 
@@ -22,10 +21,10 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = Home(root / "data", str(root / "data" / "warehouse"))
     write_corpus(home.corpora / "harbour")
     keep_no_step_logs(home)
-    with pytest.MonkeyPatch.context() as patch, tables_only():
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(home.dagster))
         with open_instance(home) as instance:
-            report = refresh(pipeline_for(home), instance, "harbour", METHODS)
+            report = refresh(pipeline_for(home, presented=False), instance, "harbour", METHODS)
     assert report.errors == []
     return root
 

@@ -8,8 +8,10 @@ import pytest
 
 import gsum
 from gsum.in_memory import CORPUS
+from gsum_assets.answering.ask import ask
 from gsum_assets.definitions import METHODS
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.oracles import ORACLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.stub_models import LetterHashes
 from tests.conftest import House
@@ -30,18 +32,11 @@ TEXTS = {
 }
 QUESTIONS = [
     {"query_id": "q1", "text": "Who paid for the pump?", "references": ["Bob Teal paid in April."]},
-    {
-        "query_id": "q2",
-        "text": "What did Dan Frost do?",
-        "references": ["He carried books and repaired a wheel."],
-        "relevant_document_ids": ["library", "mill"],
-    },
-    {
-        "query_id": "q3",
-        "text": "What happened to the ferry?",
-        "document_id": "ferry",
-        "references": ["Its pump broke, and it sailed again in May."],
-    },
+    {"query_id": "q2", "text": "What did Dan Frost do?"}
+    | {"references": ["He carried books and repaired a wheel."]}
+    | {"relevant_document_ids": ["library", "mill"]},
+    {"query_id": "q3", "text": "What happened to the ferry?", "document_id": "ferry"}
+    | {"references": ["Its pump broke, and it sailed again in May."]},
 ]
 SETTINGS = """
 [scores]
@@ -63,10 +58,7 @@ max_size = 4
 ablations = [600, 1000, 4000]
 """
 LISTS_OF_FILES = {"source_documents", "source_queries"}
-MODELS = {
-    "embedding_model": HashEmbedder(),
-    "language_model": ExtractiveModel(LetterHashes()),
-}
+MODELS = {"embedding_model": HashEmbedder(), "language_model": ExtractiveModel(LetterHashes())}
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +101,13 @@ def test_every_method_makes_what_the_pipeline_makes(house: House) -> None:
             pd.testing.assert_frame_equal(found, expected, obj=f"{name} of {method}")
             n_compared += len(found) > 0
     assert n_compared > 10 * len(METHODS.known)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS.known if name not in ORACLES])
+def test_every_method_answers_from_its_stored_tables(house: House, method: str) -> None:
+    for scope in (None, "library"):
+        answer = ask(house.pipeline(), CORPUS, "What did Dan Frost carry?", method, scope)
+        assert answer.text
+        assert answer.passages
+        documents = {passage["document_id"] for passage in answer.passages}
+        assert documents - {None} <= ({scope} if scope else TEXTS.keys())  # None: of a report

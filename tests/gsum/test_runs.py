@@ -128,12 +128,8 @@ def test_messages_name_the_argument_instead_of_a_file() -> None:
             ["What broke?"],
             models={"embedding_model": HashEmbedder()},
             settings={
-                "llm": {
-                    "backend": "openai_compatible",
-                    "model": "m",
-                    "base_url": "http://127.0.0.1:9/v1",
-                    "max_retries": 0,
-                }
+                "llm": {"backend": "openai_compatible", "model": "m"}
+                | {"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}
             },
         )
     with pytest.raises(ValueError, match=r"raise max_bytes in \[documents\] of the argument set"):
@@ -178,10 +174,7 @@ def test_a_document_that_cannot_be_used() -> None:
     [
         ({"method": "bm52"}, "unknown method 'bm52'; did you mean 'bm25'"),
         ({"method": "graphrag"}, "is a family of methods; choose one of graphrag-c0"),
-        (
-            {"settings": {"chunks": {}}},
-            "table of settings 'chunks'; did you mean 'chunking'",
-        ),
+        ({"settings": {"chunks": {}}}, "table of settings 'chunks'; did you mean 'chunking'"),
     ],
 )
 def test_an_unknown_name(arguments: dict, message: str) -> None:

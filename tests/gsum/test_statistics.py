@@ -5,16 +5,7 @@ import pytest
 from scipy.stats import binomtest, permutation_test, t, ttest_1samp
 
 from gsum import statistics
-from gsum.statistics import (
-    BEST,
-    TIED,
-    WORSE,
-    compare,
-    holm,
-    intervals,
-    marks,
-    pairwise,
-)
+from gsum.statistics import BEST, TIED, WORSE, compare, holm, intervals, marks, pairwise
 from tests.gsum import simulations
 
 RANDOM = np.random.default_rng(0)

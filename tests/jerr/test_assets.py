@@ -15,14 +15,21 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from tests.checks.indexed import evaluations, failing
-from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, materialized_by
+from tests.conftest import (
+    CORPUS,
+    READ_TOGETHER,
+    House,
+    document_in,
+    materialized_by,
+    tables_only,
+)
 from tests.evaluation.judges.scripted_judges import judging
-from tests.fast_runs import tables_only
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
     contents,
     copy_of,
+    emptied_copy_of,
     house_at,
     requests_by_asset,
     write_lines,
@@ -82,22 +89,13 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         write_lines(
             house.folder / "queries.jsonl",
             [
-                {
-                    "query_id": query_id,
-                    "text": QUESTION,
-                    "document_id": document_id,
-                    "references": ["The first one."],
-                }
+                {"query_id": query_id, "text": QUESTION, "document_id": document_id}
+                | {"references": ["The first one."]}
                 for query_id, document_id in (("all", None), ("first", DOCUMENTS[0]))
             ]
             + [
-                {
-                    "query_id": "choice",
-                    "text": "Who wept?",
-                    "document_id": DOCUMENTS[1],
-                    "options": ["Marit Olsen", "the bishop"],
-                    "references": ["Marit Olsen"],
-                }
+                {"query_id": "choice", "text": "Who wept?", "document_id": DOCUMENTS[1]}
+                | {"options": ["Marit Olsen", "the bishop"], "references": ["Marit Olsen"]}
             ],
         )
         assert house.run(METHODS).errors == []
@@ -120,6 +118,8 @@ def test_every_table_is_filled_and_every_check_passes(indexed: House) -> None:
     assert {name for name in failing(indexed) if name.startswith("jerr")} == set()
     sizes = {row["max_tokens"] for row in indexed.table("jerr.nodes").to_pylist()}
     assert sizes == {120, 600}
+    counts, n_synopses = requests_by_asset(indexed), indexed.table("jerr.synopses").num_rows
+    assert counts["jerr/synopses"] + counts["jerr/atomic_facts"] <= 2 * n_synopses
 
 
 def test_single_document_question_reads_no_other_document(indexed: House) -> None:
@@ -149,14 +149,6 @@ def test_question_cost_is_the_sum_of_its_steps(indexed: House) -> None:
         assert calls["jerr", query_id] == 3  # keywords too
 
 
-def test_second_run_materializes_nothing(indexed: House) -> None:
-    counts = requests_by_asset(indexed)
-    assert materialized_by(indexed.run(METHODS)) == []
-    assert requests_by_asset(indexed) == counts
-    n_synopses = indexed.table("jerr.synopses").num_rows
-    assert counts["jerr/synopses"] + counts["jerr/atomic_facts"] <= 2 * n_synopses
-
-
 def test_update_equals_rebuild_and_requests_only_changes(
     changeable: House, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -175,10 +167,7 @@ def test_update_equals_rebuild_and_requests_only_changes(
     new = {row["chunk_id"] for row in chunks} - known
     assert 0 < counts["jerr/synopses"] <= len(new) < len(chunks) / 2
     assert 0 < counts["jerr/atomic_facts"] <= len(new)
-    with house_at(tmp_path_factory.mktemp("anew")) as fresh:
-        fresh.model = house.model
-        for file in house.folder.iterdir():
-            (fresh.folder / file.name).write_bytes(file.read_bytes())
+    with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
         with tables_only():
             assert materialize_only(fresh, METHODS, ALL_READ).is_complete
         rebuilt, updated = contents(fresh), contents(house)
@@ -193,9 +182,7 @@ def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
 
 
 @pytest.mark.usefixtures("only_tables_here")
-def test_methods_share_the_index_and_a_missing_size_names_the_setting(
-    changeable: House,
-) -> None:
+def test_methods_share_the_index_and_a_missing_size_names_the_setting(changeable: House) -> None:
     report = materialize_only(changeable, [*OTHERS, "jerr-4000"], ANSWERED_FROM)
     materialized = {name.split("[")[0] for name in materialized_by(report)}
     assert not materialized & {"jerr/line_chunks", "jerr/synopses", "jerr/elements", "jerr/nodes"}
@@ -228,10 +215,7 @@ def test_bad_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Pa
             return json.dumps({"references": [2, 99]})
         return text[:200] if "day" in text else "The jetty at Tarnholt."
 
-    with (
-        house_at(tmp_path / "home") as house,
-        judging(tmp_path, says, max_repairs=0) as (model, _),
-    ):
+    with house_at(tmp_path / "home") as house, judging(tmp_path, says, max_repairs=0) as (model, _):
         house.model = model  # type: ignore[assignment]
         house.write_document(DOCUMENTS[0], paragraphs(0))
         (house.folder / "corpus.toml").write_text(SETTINGS.replace("ablations = [600]", ""))

@@ -36,14 +36,10 @@ def quality(folder: Path) -> None:
             "title": f"Tale {number}",
             "article": paragraphs(number, 24),
             "questions": [
-                {
-                    "question": f"Who wept on day {number}{day}?",
-                    "question_unique_id": f"{51000 + number}_{writer}_{day}",
-                    "options": PEOPLE[:4],
-                    "gold_label": 1 + day,
-                    "writer_label": 1 + day,
-                    "difficult": 0,
-                }
+                {"question": f"Who wept on day {number}{day}?"}
+                | {"question_unique_id": f"{51000 + number}_{writer}_{day}"}
+                | {"options": PEOPLE[:4], "gold_label": 1 + day, "writer_label": 1 + day}
+                | {"difficult": 0}
                 for day in range(2)
             ],
         }
@@ -64,12 +60,8 @@ def musique(folder: Path) -> None:
             {
                 "id": f"2hop__{number}_9",
                 "paragraphs": [
-                    {
-                        "idx": i,
-                        "title": f"Page {i}",
-                        "paragraph_text": text,
-                        "is_supporting": i in (3, 11),
-                    }
+                    {"idx": i, "title": f"Page {i}", "paragraph_text": text}
+                    | {"is_supporting": i in (3, 11)}
                     for i, text in enumerate(parts)
                 ],
                 "question": f"At which river was {PEOPLE[number]} born?",

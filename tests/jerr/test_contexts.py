@@ -7,11 +7,13 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_request
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.jerr.contexts import GraphContexts, Room, gist_contexts
+from gsum_assets.jerr.explain import explained
 from gsum_assets.jerr.settings import AnswerSettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
-from tests.jerr.test_search import found
-from tests.jerr.tower import INDEX
+from tests.jerr.test_reread import again
+from tests.jerr.test_search import found, keywords
+from tests.jerr.tower import EDGES, INDEX
 
 MAX_WORDS = 100
 QUESTION = "Why " * 150
@@ -72,17 +74,8 @@ def test_half_of_a_short_prompt_is_reserved_for_reread_text() -> None:
 
 PAGES = pa.Table.from_pylist(
     [
-        {
-            "page_id": f"p{i}",
-            "document_id": "d",
-            "position": i,
-            "start": 100 * i,
-            "end": 100 * i + 100,
-            "n_words": 20,
-            "text": "…",
-            "gist": gist,
-            "model": "scripted",
-        }
+        {"page_id": f"p{i}", "document_id": "d", "position": i, "start": 100 * i}
+        | {"end": 100 * i + 100, "n_words": 20, "text": "…", "gist": gist, "model": "scripted"}
         for i, gist in enumerate(["The keeper sleeps.", "A storm comes.", ""])
     ],
     TABLES["jerr.pages"].schema,
@@ -90,16 +83,10 @@ PAGES = pa.Table.from_pylist(
 
 
 @pytest.mark.parametrize("document_id", ["d", None])
-def test_gists_follow_passage_order_without_empty_ones(
-    document_id: str | None,
-) -> None:
+def test_gists_follow_passage_order_without_empty_ones(document_id: str | None) -> None:
     chunks = pa.table(
-        {
-            "chunk_id": ["c0", "c1", "c2"],
-            "document_id": ["d", "d", "d"],
-            "start": [0, 90, 210],
-            "end": [90, 210, 300],
-        }
+        {"chunk_id": ["c0", "c1", "c2"], "document_id": ["d", "d", "d"]}
+        | {"start": [0, 90, 210], "end": [90, 210, 300]}
     )
     ranked = [("q", "node", rank, c, 1.0, 0.0) for rank, c in enumerate(["c2", "c1"], start=1)]
     names = TABLES["rankings"].schema.names
@@ -113,3 +100,48 @@ def test_gists_follow_passage_order_without_empty_ones(
         ("p1", "A storm comes."),
         ("p0", "The keeper sleeps."),
     ]
+
+
+# How an answer came about, to read.
+
+NOTHING = {name: TABLES[f"jerr.{name}"].empty() for name in ("keywords", "searches", "look_ups")}
+
+
+def lines_of(variant: str, words: list[str]) -> list[str]:
+    searches = pa.Table.from_pylist(found(variant, words), TABLES["jerr.searches"].schema)
+    row = {"query_id": "q", "chunk_ids": ["b1", "a1"], "n_shown": 3, "model": "", "calls": 1}
+    row |= {"tokens_in": 0, "tokens_out": 0, "latency_s": 0.0, "cost_usd": 0.0}
+    look_ups = pa.Table.from_pylist([row], TABLES["jerr.look_ups"].schema)
+    text = explained(
+        keywords({"q": words}), searches, look_ups, again(row["chunk_ids"]), edges=EDGES
+    )
+    return text.splitlines()
+
+
+def test_explanation_lists_everything_in_order() -> None:
+    lines = lines_of("jerr", ["storm", "ferry"])
+    assert lines[0] == "keywords: storm, ferry"
+    assert lines[2].startswith("nodes visited (")
+    assert lines[3].split() == ["visits", "mean", "reward", "node"]
+    mark, visits, mean, name, *matches = lines[4].split()
+    assert (mark, matches) == ("*", ["(storm,", "ferry)"])
+    (best,) = (row for row in found("jerr", ["storm", "ferry"]) if row["place"] == 1)
+    assert (name, int(visits), mean) == (best["name"], best["visits"], f"{best['mean_reward']:.3f}")
+    assert "best path: storm -[sinks]-> ferry" in lines
+    start = lines.index("read again (2 of 3):")
+    assert lines[start + 1 :] == ["      b, line chunk 0 (b1)", "      a, line chunk 0 (a1)"]
+
+
+def test_pagerank_has_no_visits_and_no_path() -> None:
+    lines = lines_of("jerr-ppr", ["ferry"])
+    assert lines[3].split() == ["PageRank", "node"]
+    assert not any("best path" in line for line in lines)
+
+
+def test_question_without_keywords_is_explained() -> None:
+    assert lines_of("jerr", [])[0] == "keywords: none: it asks for everything"
+
+
+def test_method_without_search_explains_what_it_reread() -> None:
+    rows = NOTHING["keywords"], NOTHING["searches"], NOTHING["look_ups"], again([])
+    assert explained(*rows, edges=EDGES) == ""

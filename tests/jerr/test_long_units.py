@@ -211,13 +211,9 @@ def test_deep_enough_ranking_reaches_all_requested_units(sizes, n_units, random)
     random.shuffle(order)  # a unit's chunks need not even come together
     order = order[: ranking_depth(units, settings)]
     rankings = pa.table(
-        {
-            "query_id": ["q0"] * len(order),
-            "level": ["node"] * len(order),
-            "rank": list(range(1, len(order) + 1)),
-            "item_id": order,
-            "score": [1.0] * len(order),
-        }
+        {"query_id": ["q0"] * len(order), "level": ["node"] * len(order)}
+        | {"rank": list(range(1, len(order) + 1)), "item_id": order}
+        | {"score": [1.0] * len(order)}
     )
     found = unit_contexts(QUERIES, units, rankings, settings)
     assert found.num_rows == min(n_units, len(sizes))

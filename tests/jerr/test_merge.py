@@ -57,11 +57,7 @@ def test_equal_keys_are_one_node_named_by_most_synopses() -> None:
         "element": "LAMP",
         "element_key": "lamp",
         "node_id": node_id("lamp"),
-        "merged_into": "lamp",
-        "rule": "exact",
-        "n_bits": 0,
-        "n_mentions": 1,
-    }
+    } | {"merged_into": "lamp", "rule": "exact", "n_bits": 0, "n_mentions": 1}
     assert {name: row["rule"] for name, row in rows.items()} == {
         "Boat": "own",
         "LAMP": "exact",

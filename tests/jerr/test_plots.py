@@ -1,75 +1,26 @@
-"""The plot of the graph: small, reproducible, for any names."""
+"""The plot of the graph: what it draws, and what it leaves out."""
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from gsum_assets.jerr.plots import graph_picture
-from gsum_assets.pipeline.tables import TABLES
-from tests.plots.png import check, drawn, is_empty
-from tests.plots.toys import ODD_NAMES, with_names
+from tests.plots.method_toys import chain, concepts, relations
+from tests.plots.png import check, drawn
+from tests.plots.toys import ODD_NAMES
 
-
-def ids(n: int) -> list[str]:
-    return [f"n{i:05d}" for i in range(n)]
-
-
-def nodes(n: int, names: list[str]) -> pa.Table:
-    """The first nodes are mentioned most."""
-    return table("nodes", node_id=ids(n), name=with_names(names, n), n_mentions=range(2 * n, n, -1))
-
-
-def edges(n: int, n_edges: int, names: list[str]) -> pa.Table:
-    """Edges between any of the nodes, from one to a later one."""
-    ends = np.sort(np.random.default_rng(0).integers(n, size=(4 * n_edges, 2)), axis=1)
-    ends = np.unique(ends[ends[:, 0] < ends[:, 1]], axis=0)[:n_edges]
-    return table(
-        "edges",
-        source_id=np.array(ids(n))[ends[:, 0]],
-        target_id=np.array(ids(n))[ends[:, 1]],
-        relation=with_names(names, len(ends)),
-        weight=1 + np.arange(len(ends)) % 5,
-    )
-
-
-def chain(n: int) -> pa.Table:
-    return table(
-        "edges",
-        source_id=ids(n)[:-1],
-        target_id=ids(n)[1:],
-        relation=["leads to"] * (n - 1),
-        weight=[1] * (n - 1),
-    )
-
-
-def table(of: str, /, **columns) -> pa.Table:
-    schema = TABLES[f"jerr.{of}"].schema
-    arrays = [pa.array(list(values), schema.field(n).type) for n, values in columns.items()]
-    return pa.table(arrays, list(columns))
+LARGE = {"max_bytes": 120_000, "max_width": 1200}
 
 
 def draw(some: pa.Table, among: pa.Table, title: str = "tales, line chunks of 2000") -> bytes:
     return drawn(graph_picture, some, among, title)
 
 
-def check_graph(png: bytes) -> None:
-    check(png, max_bytes=120_000, max_width=1200)
-
-
 NAMES = [f"Captain {i}" for i in range(60)]
 RELATIONS = ["commands", "is afraid of", "part of"]
 
 
-def test_row_order_does_not_change_the_plot():
-    some, among = nodes(30, NAMES), edges(30, 40, RELATIONS)
-    png = draw(some, among)
-    check_graph(png)
-    order = np.random.default_rng(0).permutation
-    assert draw(some.take(order(len(some))), among.take(order(len(among)))) == png
-
-
 def test_each_edge_and_its_relation_are_drawn():
-    some, among = nodes(6, NAMES), edges(6, 6, RELATIONS)
+    some, among = concepts(6, NAMES), relations(6, 6, RELATIONS)
     png = draw(some, among)
     fewer = among.slice(1)
     assert draw(some, fewer) != png
@@ -79,32 +30,19 @@ def test_each_edge_and_its_relation_are_drawn():
 
 
 def test_hidden_elements_change_only_their_count():
-    png = draw(nodes(60, NAMES), chain(60))
-    check_graph(png)
+    png = draw(concepts(60, NAMES), chain(60))
+    check(png, **LARGE)
     other = NAMES[:40] + ["hidden"] * 20
-    assert draw(nodes(60, other), chain(60)) == png
-    assert draw(nodes(60, other[:39] + ["hidden"] * 21), chain(60)) != png
-    assert draw(nodes(61, [*other, "hidden"]), chain(61)) != png
+    assert draw(concepts(60, other), chain(60)) == png
+    assert draw(concepts(60, other[:39] + ["hidden"] * 21), chain(60)) != png
+    assert draw(concepts(61, [*other, "hidden"]), chain(61)) != png
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 9, 40])
-def test_isolated_nodes(n):
-    check_graph(draw(nodes(n, NAMES), edges(n, 0, RELATIONS)))
-
-
-@pytest.mark.parametrize("n", [2, 3, 6, 40])
-def test_chain(n):
-    check_graph(draw(nodes(n, NAMES), chain(n)))
-
-
-@pytest.mark.parametrize("name", ODD_NAMES)
-def test_unusual_names_and_relations(name):
-    check_graph(draw(nodes(4, [name, "Ann"]), edges(4, 4, [name]), name))
+def test_isolated_nodes_and_chains_are_drawn(n):
+    for edges in (relations(n, 0, RELATIONS), chain(n)):
+        check(draw(concepts(n, NAMES), edges), **LARGE)
 
 
 def test_dense_graph_of_unusual_names():
-    check_graph(draw(nodes(400, ODD_NAMES), edges(400, 20_000, ODD_NAMES)))
-
-
-def test_no_nodes_give_an_empty_plot():
-    assert is_empty(draw(nodes(0, NAMES), chain(1)))
+    check(draw(concepts(400, ODD_NAMES), relations(400, 20_000, ODD_NAMES)), **LARGE)

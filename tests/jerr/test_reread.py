@@ -29,17 +29,9 @@ def contexts(kinds: dict[str, str] | None = None) -> pa.Table:
     found = [("n", "node", None, None, "storm: storm – breaks – lamp.")]
     found += [(i, "synopsis", i[0], int(i[1]) - 1, text) for i, text in SYNOPSES.items()]
     rows = [
-        {
-            "query_id": "q",
-            "sample": 0,
-            "rank": rank,
-            "node_id": node_id,
-            "node_kind": (kinds or {}).get(node_id, kind),
-            "document_id": document_id,
-            "position": position,
-            "score": 0.0,
-            "text": text,
-        }
+        {"query_id": "q", "sample": 0, "rank": rank, "node_id": node_id}
+        | {"node_kind": (kinds or {}).get(node_id, kind), "document_id": document_id}
+        | {"position": position, "score": 0.0, "text": text}
         for rank, (node_id, kind, document_id, position, text) in enumerate(found, start=1)
     ]
     return pa.Table.from_pylist(rows, TABLES["contexts"].schema)

@@ -55,41 +55,24 @@ def documents_of(chunk_ids: list[str]) -> list[str]:
 LINE_CHUNKS = rows_of(
     "line_chunks",
     [
-        {
-            "chunk_id": chunk_id,
-            "document_id": document_id,
-            "position": position,
-            "start": 0,
-            "end": len(TEXTS[chunk_id]),
-            "n_tokens": 12,
-            "text": TEXTS[chunk_id],
-        }
+        {"chunk_id": chunk_id, "document_id": document_id, "position": position, "start": 0}
+        | {"end": len(TEXTS[chunk_id]), "n_tokens": 12, "text": TEXTS[chunk_id]}
         for chunk_id, (document_id, position, *_) in TOLD.items()
     ],
 )
 SYNOPSES = rows_of(
     "synopses",
     [
-        {
-            "chunk_id": chunk_id,
-            "document_id": document_id,
-            "position": position,
-            "synopsis": synopsis,
-            "model": "scripted",
-        }
+        {"chunk_id": chunk_id, "document_id": document_id, "position": position}
+        | {"synopsis": synopsis, "model": "scripted"}
         for chunk_id, (document_id, position, synopsis, _) in TOLD.items()
     ],
 )
 FACTS = rows_of(
     "atomic_facts",
     [
-        {
-            "chunk_id": chunk_id,
-            "document_id": document_id,
-            "position": i,
-            "statement": fact,
-            "model": "scripted",
-        }
+        {"chunk_id": chunk_id, "document_id": document_id, "position": i, "statement": fact}
+        | {"model": "scripted"}
         for chunk_id, (document_id, _, _, facts) in TOLD.items()
         for i, fact in enumerate(facts)
     ],
@@ -97,30 +80,17 @@ FACTS = rows_of(
 NODE_ROWS = rows_of(
     "nodes",
     [
-        {
-            "node_id": node_id,
-            "name": name,
-            "place": index,
-            "n_mentions": len(chunk_ids),
-            "facts": facts,
-            "chunk_ids": chunk_ids,
-            "document_ids": documents_of(chunk_ids),
-        }
+        {"node_id": node_id, "name": name, "place": index, "n_mentions": len(chunk_ids)}
+        | {"facts": facts, "chunk_ids": chunk_ids, "document_ids": documents_of(chunk_ids)}
         for index, (node_id, (name, chunk_ids, facts)) in enumerate(NODES.items())
     ],
 )
 EDGES = rows_of(
     "edges",
     [
-        {
-            "source_id": source,
-            "target_id": target,
-            "relation": relation,
-            "relations": [relation],
-            "weight": len(chunk_ids),
-            "chunk_ids": chunk_ids,
-            "document_ids": documents_of(chunk_ids),
-        }
+        {"source_id": source, "target_id": target, "relation": relation}
+        | {"relations": [relation], "weight": len(chunk_ids), "chunk_ids": chunk_ids}
+        | {"document_ids": documents_of(chunk_ids)}
         for source, relation, target, chunk_ids in RELATED
     ],
 )

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from gsum_assets.pipeline.method import SETTINGS, Inputs
 
 from gsum_assets.graphs import nearest_again
 from gsum_assets.lightpal import index, passage_edges
@@ -17,6 +16,7 @@ from gsum_assets.lightpal.earlier_edges import hashes_of_lists
 from gsum_assets.lightpal.index import INDEX
 from gsum_assets.lightpal.lists import lists_of, scores_of_lists
 from gsum_assets.pipeline.embed import vector_column
+from gsum_assets.pipeline.step import SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_resources.scoring.unigram import UnigramScorer

@@ -92,13 +92,8 @@ def test_large_texts_of_chunks_are_ordered_and_cited(monkeypatch: pytest.MonkeyP
     turned = chunks.take(list(range(chunks.num_rows))[::-1])
     ids = chunks["chunk_id"].to_pylist()[:3]
     rankings = pa.table(
-        {
-            "query_id": ["q"] * 3,
-            "level": ["node"] * 3,
-            "rank": pa.array([1, 2, 3], pa.int32()),
-            "item_id": ids,
-            "score": [3.0, 2.0, 1.0],
-        }
+        {"query_id": ["q"] * 3, "level": ["node"] * 3}
+        | {"rank": pa.array([1, 2, 3], pa.int32()), "item_id": ids, "score": [3.0, 2.0, 1.0]}
     )
     expected = Collection.from_tables(documents, chunks).chunk_texts
     monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", MOST)

@@ -41,10 +41,7 @@ def edges(scores: Mapping[str, float | None] = SCORES, n_edges: int = 3) -> list
                 candidates.append({**row, "value": SIMILARITIES.get(other, 0.0)})
                 scored.append({**row, "value": scores.get(other, 0.0)})
     table = passage_edges(
-        candidate_table(candidates),
-        candidate_table(scored, "context_scores"),
-        COLLECTION,
-        n_edges,
+        candidate_table(candidates), candidate_table(scored, "context_scores"), COLLECTION, n_edges
     )
     assert table.schema.equals(TABLES["lightpal.passage_edges"].schema)
     ids = [*IDS, *COLLECTION.document_ids]

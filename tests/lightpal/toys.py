@@ -44,12 +44,8 @@ def topic_tables(n_topics: int, n_documents: int, n_chunks: int, seed: int = 0) 
                 common = [f"common{i}" for i in random.choice(24, 6, replace=False)]
                 document_id = f"d{topic:02}-{document:02}"
                 chunks.append(
-                    {
-                        "chunk_id": f"{document_id}-c{position:02}",
-                        "document_id": document_id,
-                        "position": position,
-                        "text": " ".join([*own, *common]),
-                    }
+                    {"chunk_id": f"{document_id}-c{position:02}", "document_id": document_id}
+                    | {"position": position, "text": " ".join([*own, *common])}
                 )
                 vectors.append(directions[topic] + 2 * random.normal(size=DIMENSION))
     units = np.array(vectors, np.float32)

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.dialect import is_rejection, is_unexplained
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.protocols.models import Completion, ModelUnavailableError, Request
-from gsum_resources.settings.schema import LlmSettings
 from tests.servers import rejections
+from tests.servers.clients import client_of, settings_for
 from tests.servers.replies import value_for, wanted_schema
 from tests.servers.scripted import scripted_server
 
@@ -63,8 +62,7 @@ def serving(
     tmp_path: Path,
     rejects: Rejects = lambda body: None,
     says: Callable[[dict], str] | None = None,
-    max_retries: int = 3,
-    **settings_: Any,
+    **settings: Any,
 ) -> Iterator[Server]:
     sent: list[dict] = []
 
@@ -73,20 +71,11 @@ def serving(
         return rejects(body)
 
     log = tmp_path / "requests.jsonl"
-    with scripted_server(log, says, rejects=noted) as server:
-        settings = LlmSettings(
-            backend="openai_compatible",
-            base_url=server.base_url,
-            model="m",
-            api_key_env="",
-            max_retries=max_retries,
-            **settings_,
-        )
-        endpoint = Endpoint(settings, backoff_s=0.02)
-        try:
-            yield Server(OpenAICompatibleModel(settings, endpoint), sent, log)
-        finally:
-            endpoint.close()
+    with (
+        scripted_server(log, says, rejects=noted) as server,
+        client_of(settings_for(server.base_url, **{"max_retries": 3} | settings)) as model,
+    ):
+        yield Server(model, sent, log)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +141,7 @@ def test_lists_are_bounded_after_a_runaway_reply(tmp_path: Path) -> None:
         assert [most_names(body) for body in server.sent] == [None, 24, 24]
 
 
-def test_unsupported_schema_lowers_only_its_own_format(
-    tmp_path: Path,
-) -> None:
+def test_unsupported_schema_lowers_only_its_own_format(tmp_path: Path) -> None:
     with serving(tmp_path, rejections.vllm) as server:
         server.complete(Names)
         server.complete(Note)
@@ -217,9 +204,7 @@ def test_several_prose_replies_lower_the_format_once(tmp_path: Path) -> None:
         assert server.format == "json_object_schema"
 
 
-def test_loop_is_not_retried_after_prose_lowered_the_format(
-    tmp_path: Path,
-) -> None:
+def test_loop_is_not_retried_after_prose_lowered_the_format(tmp_path: Path) -> None:
     n_requests: Counter[str] = Counter()
 
     def of(body: dict) -> str:
@@ -287,17 +272,10 @@ def test_outage_after_a_first_reply_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_unreachable_server_is_no_rejection(tmp_path: Path) -> None:
-    settings = LlmSettings(
-        backend="openai_compatible",
-        base_url="http://127.0.0.1:9/v1",
-        model="m",
-        api_key_env="",
-        max_retries=1,
-    )
-    model = OpenAICompatibleModel(settings, Endpoint(settings, backoff_s=0.02))
-    with pytest.raises(ModelUnavailableError):
-        model.complete([Request("facts", "Say so.", schema=Note)] * 4)
-    assert model.structure == "json_schema"
+    with client_of(settings_for("http://127.0.0.1:9/v1", max_retries=1)) as model:
+        with pytest.raises(ModelUnavailableError):
+            model.complete([Request("facts", "Say so.", schema=Note)] * 4)
+        assert model.structure == "json_schema"
 
 
 def test_overlong_prompt_is_sent_again_only_with_a_reply_that_fits(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.judges.verdicts import CRITERIA, Rating, pairwise_verdict
 from gsum_assets.graphrag.schemas import Report, extraction_schema
+from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
+from gsum_resources.llm.directions import json_directions
 from gsum_resources.llm.grammar import (
     GrammarError,
     Grammars,
@@ -16,6 +19,8 @@ from gsum_resources.llm.grammar import (
     bounded_schema,
     repeats_itself,
 )
+from gsum_resources.protocols.results import Entities
+from tests.llm.reply_cases import Names
 from tests.llm.test_transformers_local import END, write_tokenizer
 
 SCHEMAS = (pairwise_verdict(CRITERIA), Rating, Report, Extraction, Keywords, LookUp, Pause)
@@ -164,3 +169,36 @@ def test_loop_within_a_reply_closes_it(tokenizer):
 )
 def test_text_ending_in_a_loop_is_detected(text: str, repeats: bool) -> None:
     assert repeats_itself(text) is repeats
+
+
+# Directions for JSON in prompts: short, and every field is named and described.
+
+
+def test_directions_name_and_describe_every_field() -> None:
+    class Kind(BaseModel):
+        kind: Literal["old", "new"]
+        state: Literal["true", "false"]
+        is_good: bool
+        long_name: str | None = None
+        numbers: list[int] = Field(description="Numbers of passages. Never more than three.")
+        rank: int = Field(ge=1, le=3, description="How good it is, as far as known.")
+        free: dict[str, str] = Field(default_factory=dict)
+
+    form = json_directions(Kind).splitlines()[-1]
+    assert form == (
+        '{"kind": "<old | new>", "state": "<true | false>", "is_good": <true or false>, '
+        '"long_name": "<long name>", "numbers": [<Numbers of passages>], '
+        '"rank": <1 to 3: How good it is>, "free": {"<name>": "<name>"}}'
+    )
+    form = json_directions(Entities).splitlines()[-1]
+    assert form.startswith('{"entities": [{"name": "<Name as the text writes it>", "type": ')
+    enforced = json_directions(Entities, is_enforced=True).splitlines()[-1]
+    assert enforced.startswith('{"entities": [{"name": "…", "type": "…"')
+    listed: Any = Names
+    assert json_directions(listed).endswith('["<A list at the top>"]')
+
+
+def test_largest_schema_is_short() -> None:
+    schema = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
+    assert n_word_pieces([json_directions(schema)])[0] < 280  # of its JSON schema: over 700
+    assert n_word_pieces([json.dumps(schema.model_json_schema())])[0] > 700

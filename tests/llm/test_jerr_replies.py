@@ -7,16 +7,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
-from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.extractive import ExtractiveModel
-from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entity, Relationship
-from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.text.element_relations import relate_elements
 from gsum_resources.text.pauses import least_alike
 from gsum_resources.text.sentences import read_sentences
 from tests.llm.embedders import WordEmbedder
+from tests.servers.clients import client_of, settings_for
 from tests.servers.extractive import extractive_says
 from tests.servers.scripted import scripted_server
 
@@ -40,10 +38,7 @@ def replied(schema, *passages, question=""):
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        (
-            "Why did the guards leave the door unlocked?",
-            {"guards", "door", "leave", "unlocked"},
-        ),
+        ("Why did the guards leave the door unlocked?", {"guards", "door", "leave", "unlocked"}),
         (
             "When was the Bank of England founded by William Paterson?",
             {"Bank of England", "William Paterson", "founded"},
@@ -207,13 +202,11 @@ def test_server_reply_has_the_same_form(tmp_path):
             (Extraction, "", (STORY,)),
         )
     ]
-    with scripted_server(tmp_path / "log", extractive_says(WordEmbedder())) as server:
-        settings = LlmSettings(
-            backend="openai_compatible", model="m", api_key_env="", base_url=server.base_url
-        )
-        endpoint = Endpoint(settings)
-        replies = OpenAICompatibleModel(settings, endpoint).complete(requests)
-        endpoint.close()
+    with (
+        scripted_server(tmp_path / "log", extractive_says(WordEmbedder())) as server,
+        client_of(settings_for(server.base_url)) as model,
+    ):
+        replies = model.complete(requests)
     expected = ExtractiveModel(WordEmbedder()).complete(requests)
     for reply, other in zip(replies, expected, strict=True):
         assert isinstance(reply, Completion), reply

@@ -12,9 +12,10 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.models.by_work import Models
 from gsum_resources.models.models_check import check_models
 from gsum_resources.protocols.models import Completion, Request
-from gsum_resources.settings.schema import LlmSettings, Settings
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.servers import rejections
+from tests.servers.clients import settings_for
 from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import value_for, wanted_schema
 
@@ -64,8 +65,7 @@ def server() -> Iterator[Server]:
 @contextmanager
 def new_run(tmp_path: Path, server: Server, **settings: str) -> Iterator[Models]:
     """Yield the models of a new process with the database of the earlier ones."""
-    chosen = {"model": "m", "api_key_env": "", "base_url": server.url} | settings
-    llm = LlmSettings.model_validate({"backend": "openai_compatible", **chosen})
+    llm = settings_for(server.url, **settings)
     yield Models(Settings(llm=llm), ParquetStore(str(tmp_path)), TABLES["llm_calls"])
 
 

@@ -21,6 +21,7 @@ from gsum_resources.protocols.models import (
 )
 from gsum_resources.protocols.results import Entities, Score
 from gsum_resources.settings.schema import LlmSettings
+from tests.servers.clients import client_of, settings_for
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -44,13 +45,9 @@ def log(tmp_path: Path) -> Path:
 def model_of(log: Path, settings: dict[str, Any], **script: Any) -> Iterator[Any]:
     """A model and its server."""
     with scripted_server(log, **script) as server:
-        given = {"model": "m", "api_key_env": "", "max_retries": 2, "timeout_s": 30.0} | settings
-        chosen = LlmSettings(backend="openai_compatible", base_url=server.base_url, **given)
-        endpoint = Endpoint(chosen, backoff_s=0.02)
-        try:
-            yield OpenAICompatibleModel(chosen, endpoint), server
-        finally:
-            endpoint.close()
+        given = {"max_retries": 2, "timeout_s": 30.0} | settings
+        with client_of(settings_for(server.base_url, **given)) as model:
+            yield model, server
 
 
 def free(text: str = "A boat on a river.", **fields: Any) -> Request:

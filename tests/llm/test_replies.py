@@ -374,16 +374,8 @@ def test_mistakes_around_and_between_items_lose_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "names", "slips"),
     [
-        (
-            of(entities=[LIN, entity("Rex", "dog")]),
-            ["Lin", "Rex"],
-            [],
-        ),
-        (
-            of(entities=[entity("Rex", "dog"), entity("Tom", "cat")]),
-            ["Rex", "Tom"],
-            [],
-        ),
+        (of(entities=[LIN, entity("Rex", "dog")]), ["Lin", "Rex"], []),
+        (of(entities=[entity("Rex", "dog"), entity("Tom", "cat")]), ["Rex", "Tom"], []),
         (of(entities=[LIN, entity("Rex", None)]), ["Lin", "Rex"], []),
         (of(entities=[LIN, entity("")]), ["Lin"], ["entities, name: the name holds no letter"]),
         (of(entities=[LIN, entity("***")]), ["Lin"], ["entities, name: the name holds no letter"]),

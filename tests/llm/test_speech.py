@@ -55,13 +55,7 @@ def test_good_sentences_are_unchanged(sentence):
     assert trim_speech(sentence) == sentence
 
 
-@given(
-    st.lists(
-        st.sampled_from(TOKENS.split()),
-        min_size=1,
-        max_size=25,
-    )
-)
+@given(st.lists(st.sampled_from(TOKENS.split()), min_size=1, max_size=25))
 def test_no_word_is_ever_added(tokens):
     def letters(text):
         return re.findall(r"\w+", text.lower())

@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.endpoint import Endpoint
 from gsum_resources.endpoint.failures import EndpointError, TransientError, failure_of, stated_pause
 from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.protocols.results import Score
-from gsum_resources.settings.schema import LlmSettings, Settings
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.servers.clients import client_of, settings_for
 from tests.servers.raw import Raw, chat, raw_server
 from tests.servers.replies import tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server
@@ -192,9 +191,7 @@ def vllm(body: dict) -> tuple[int, dict] | None:
 def models_of(tmp_path: Path, **script: Any) -> Iterator[tuple[Models, ScriptedServer]]:
     """Models of a new process, with the database of the earlier ones."""
     with scripted_server(tmp_path / "log.jsonl", **script) as server:
-        llm = LlmSettings(
-            backend="openai_compatible", base_url=server.base_url, model="m", api_key_env=""
-        )
+        llm = settings_for(server.base_url)
         yield Models(Settings(llm=llm), ParquetStore(str(tmp_path)), TABLES["llm_calls"]), server
 
 
@@ -290,16 +287,8 @@ def test_filtered_request_is_sent_once_for_all_runs(
 def test_reply_without_an_answer_names_its_cause(
     reply: Raw, message: str, is_filtered: bool, schema: type[Score] | None
 ) -> None:
-    with raw_server(lambda body: reply) as base_url:
-        settings = LlmSettings(
-            backend="openai_compatible", base_url=base_url, model="m", api_key_env=""
-        )
-        endpoint = Endpoint(settings, backoff_s=0.02)
-        try:
-            model = OpenAICompatibleModel(settings, endpoint)
-            (found,) = model.complete([request(1, schema=schema)])
-        finally:
-            endpoint.close()
+    with raw_server(lambda body: reply) as base_url, client_of(settings_for(base_url)) as model:
+        (found,) = model.complete([request(1, schema=schema)])
     assert isinstance(found, CompletionError)
     assert message in found.message
     assert found.is_filtered is is_filtered

@@ -1,10 +1,7 @@
 """The bound of tokens holds for a real tokenizer, and no request exceeds a model's context."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +30,8 @@ from gsum_resources.protocols.results import Entities
 from gsum_resources.settings.schema import Settings, SettingsError
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
+from tests.servers.clients import settings_for
+from tests.servers.raw import MISSING, Raw, server_of_paths
 from tests.smollm import smollm_tokenizer
 
 PACKAGED = str(get_model_path())
@@ -176,45 +175,17 @@ class Server:
         return {"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}]}
 
 
-@contextmanager
-def serving(server: Server) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer(None)
+def serving(server: Server) -> AbstractContextManager[str]:
+    def answer(path: str, body: dict | None) -> Raw:
+        found = server.reply(path, body)
+        return MISSING if found is None else Raw(json.dumps(found).encode())
 
-        def do_POST(self) -> None:
-            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-        def _answer(self, body: dict | None) -> None:
-            found = server.reply(self.path, body)
-            content = json.dumps({} if found is None else found).encode()
-            self.send_response(404 if found is None else 200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=http.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{http.server_port}/v1"
-    finally:
-        http.shutdown()
-        http.server_close()
+    return server_of_paths(answer)
 
 
 def models_of(root: Path, url: str, **llm: Any) -> Models:
-    chosen = {
-        "backend": "openai_compatible",
-        "model": "m",
-        "base_url": url,
-        "max_retries": 0,
-        **llm,
-    }
-    store = ParquetStore(str(root))
-    return Models(Settings.model_validate({"llm": chosen}), store, TABLES["llm_calls"])
+    chosen = settings_for(url, max_retries=0, **llm)
+    return Models(Settings(llm=chosen), ParquetStore(str(root)), TABLES["llm_calls"])
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,15 @@ def copy_of(house: House, root: Path) -> Iterator[House]:
         yield copy
 
 
+@contextmanager
+def emptied_copy_of(house: House, root: Path) -> Iterator[House]:
+    """A house at `root` with the same models, documents and settings, and no table yet."""
+    with house_at(root) as fresh:
+        fresh.embedder, fresh.model, fresh.scorer = house.embedder, house.model, house.scorer
+        shutil.copytree(house.folder, fresh.folder, dirs_exist_ok=True)
+        yield fresh
+
+
 def furnish(house: House, corpus: str = CORPUS) -> None:
     """Three documents, two of them in one bucket, and a question on the first and on the last."""
     folder = house.home.corpora / corpus

@@ -23,8 +23,7 @@ from gsum_resources.embedding import memoized
 from gsum_resources.protocols.models import Reply, Request
 from gsum_resources.settings.home import Home
 from gsum_resources.state.database import REPLIES, state_of
-from tests.conftest import House
-from tests.fast_runs import tables_only
+from tests.conftest import House, tables_only
 from tests.models import FirstWords, HashEmbedder
 
 BATCH = 2  # texts

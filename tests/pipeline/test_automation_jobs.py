@@ -1,11 +1,13 @@
 """Jobs that an operator can start by name, and the times of unattended work."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
 import pyarrow as pa
 import pytest
 
+from gsum_assets.automation.due import without_readers_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.table import Table
@@ -57,6 +59,18 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     assert names == {"keep_current", "watch_corpora", "confirm_results"}
 
 
+def requested_by(house: House, schedule: str) -> Sequence[dg.RunRequest]:
+    """Return the runs that a tick of a schedule requests."""
+    with dg.instance_for_test() as instance:
+        instance.add_dynamic_partitions("corpora", [CORPUS])
+        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
+        repository = house.pipeline().definitions.get_repository_def()
+        with dg.build_schedule_context(
+            instance, scheduled_execution_time=due, repository_def=repository
+        ) as context:
+            return repository.get_schedule_def(schedule).evaluate_tick(context).run_requests or ()
+
+
 @pytest.mark.parametrize(
     ("table", "schedule", "methods", "untrained"),
     [
@@ -72,33 +86,17 @@ def test_every_existing_model_is_retrained_in_its_own_run(
         own = rows.slice(0, 0) if method == untrained else rows
         provenance = Provenance(content_hash="", code_version="1", asset=table.replace(".", "/"))
         house.store.write(TABLES[table], Partition(CORPUS, method=method), own, provenance)
-    with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions("corpora", [CORPUS])
-        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
-        repository = house.pipeline().definitions.get_repository_def()
-        with dg.build_schedule_context(
-            instance, scheduled_execution_time=due, repository_def=repository
-        ) as context:
-            retrain = repository.get_schedule_def(schedule)
-            requests = retrain.evaluate_tick(context).run_requests
-    assert [r.partition_key for r in requests or ()] == [f"{CORPUS}|{name}" for name in methods]
-    assert len({r.run_key for r in requests or ()}) == len(methods)
+    requests = requested_by(house, schedule)
+    assert [r.partition_key for r in requests] == [f"{CORPUS}|{name}" for name in methods]
+    assert len({r.run_key for r in requests}) == len(methods)
 
 
 def test_model_of_a_corpus_is_retrained_by_its_own_schedule(house: House) -> None:
     table = TABLES["gae.model"]
     provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
     house.store.write(table, Partition(CORPUS), rows_of(table), provenance)
-    with dg.instance_for_test() as instance:
-        instance.add_dynamic_partitions("corpora", [CORPUS])
-        due = datetime(2026, 1, 4, 4, tzinfo=UTC)
-        repository = house.pipeline().definitions.get_repository_def()
-        with dg.build_schedule_context(
-            instance, scheduled_execution_time=due, repository_def=repository
-        ) as context:
-            retrain = repository.get_schedule_def("retrain_gae_weekly")
-            requests = retrain.evaluate_tick(context).run_requests
-    assert [request.partition_key for request in requests or ()] == [CORPUS]
+    requests = requested_by(house, "retrain_gae_weekly")
+    assert [request.partition_key for request in requests] == [CORPUS]
 
 
 def rows_of(table: Table) -> pa.Table:
@@ -106,3 +104,32 @@ def rows_of(table: Table) -> pa.Table:
     values = {pa.string(): "", pa.int32(): 0, pa.binary(): b""}
     row = {field.name: values.get(field.type, []) for field in table.schema}
     return pa.Table.from_pylist([row], table.schema)
+
+
+# The remainder of a request after some assets are excluded.
+
+A, B, C, D = (dg.AssetKey(name) for name in "abcd")
+
+
+def asset(name: str, *deps: dg.AssetKey) -> dg.AssetsDefinition:
+    return dg.asset(name=name, deps=list(deps))(lambda: None)
+
+
+GRAPH = dg.Definitions([asset("a"), asset("b", A), asset("c", B), asset("d")]).resolve_asset_graph()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "requested", "kept"),
+    [
+        (set(), [C, A, B, D], [A, B, C, D]),
+        ({A}, [A, B, C, D], [D]),  # its descendants would have no input
+        ({B}, [A, B, C, D], [A, D]),
+        ({A}, [B, C], []),  # a model, which is never requested
+        ({B}, [C, D], [D]),
+    ],
+)
+def test_assets_downstream_of_an_excluded_one_are_excluded(
+    left_out: set[dg.AssetKey], requested: list[dg.AssetKey], kept: list[dg.AssetKey]
+) -> None:
+    request = dg.RunRequest(asset_selection=requested)
+    assert sorted(without_readers_of(left_out, GRAPH, request)) == kept

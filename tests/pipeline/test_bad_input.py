@@ -42,11 +42,8 @@ def record(document_id: str) -> dict:
 def question(query_id: str, document_id: str) -> dict:
     text = f"What happened to the boat of {document_id}?"
     references = ["The boat met the lamp."]
-    return {
-        "query_id": query_id,
-        "text": text,
-        "document_id": document_id,
-        "references": references,
+    return {"query_id": query_id, "text": text, "document_id": document_id} | {
+        "references": references
     }
 
 
@@ -79,7 +76,9 @@ def write_hostile_corpus(house: House) -> None:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with house_at(tmp_path_factory.mktemp("hostile")) as house:
         write_hostile_corpus(house)
-        report = house.run(["bm25"])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(House, "presented", True)  # with the metadata of its steps
+            report = house.run(["bm25"])
         assert report.errors == []
         yield house
 

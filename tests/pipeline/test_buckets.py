@@ -80,9 +80,7 @@ def test_run_of_such_a_bucket_writes_no_file(house: House) -> None:
     before = house.store.footers(TABLES["chunks"], house.store.partitions(TABLES["chunks"]))
     with house.instance() as instance:
         assert job.execute_in_process(
-            instance=instance,
-            asset_selection=[CHUNKS],
-            tags={**tags, CORPUS_TAG: CORPUS},
+            instance=instance, asset_selection=[CHUNKS], tags={**tags, CORPUS_TAG: CORPUS}
         ).success
     after = house.store.footers(TABLES["chunks"], house.store.partitions(TABLES["chunks"]))
     assert {p: f.content_hash for p, f in after.items()} == {

@@ -26,7 +26,6 @@ from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.run import refresh
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, READ_TOGETHER, House, document_in, keep_no_step_logs
-from tests.fast_runs import tables_only
 from tests.pipeline.homes import BAD, GOOD, contents, furnish, house_at
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -59,7 +58,7 @@ class Trial:
 
 
 @contextmanager
-def served_home(root: Path) -> Iterator[Served]:
+def served_home(root: Path, presented: bool = True) -> Iterator[Served]:
     """Three documents and two questions, and a server of models."""
     with scripted_server(root / "asked.jsonl") as server:
         with house_at(root / "home") as house:
@@ -67,7 +66,7 @@ def served_home(root: Path) -> Iterator[Served]:
             models = MODELS.format(server.base_url)
             (house.home.root / "gsum.toml").write_text(f"[llm]\n{models}[embedding]\n{models}")
             keep_no_step_logs(house.home)
-            served = Served(house.home.root, pipeline_for(house.home), server)
+            served = Served(house.home.root, pipeline_for(house.home, presented=presented), server)
         yield served
 
 
@@ -75,8 +74,7 @@ def served_home(root: Path) -> Iterator[Served]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The tables of a home that one process wrote from the same documents."""
     with (
-        tables_only(),
-        served_home(tmp_path_factory.mktemp("undisturbed")) as home,
+        served_home(tmp_path_factory.mktemp("undisturbed"), presented=False) as home,
         house_at(home.root) as house,
         house.instance() as instance,
     ):

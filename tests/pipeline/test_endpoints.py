@@ -19,7 +19,6 @@ from gsum_assets.runner.run import refresh
 from gsum_resources.state.database import CALLS, state_of
 from gsum_resources.store.catalogue import define_views
 from tests.conftest import CORPUS, House
-from tests.fast_runs import tables_only
 from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of
 from tests.pipeline.served_homes import (
     MARKED_KEY,
@@ -52,12 +51,13 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> House:
         house_with_questions(root / "home") as house,
         scripted_process(root / "log.jsonl") as server,
         pytest.MonkeyPatch.context() as patch,
-        tables_only(),
     ):
         served_by(house, server)
         patch.setenv("MARKED_KEY", MARKED_KEY)
         with house.instance() as instance:
-            assert refresh(pipeline_for(house.home), instance, CORPUS, []).is_complete
+            assert refresh(
+                pipeline_for(house.home, presented=False), instance, CORPUS, []
+            ).is_complete
         assert chats(server) == []
     return house
 
@@ -104,7 +104,6 @@ def settle(server: ScriptedServer) -> None:
         time.sleep(2 * LATENCY_S)
 
 
-@pytest.mark.usefixtures("only_tables_here")
 def test_replies_before_a_kill_are_not_requested_again(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", latency_s=LATENCY_S) as server:
         served_by(indexed, server, max_concurrent=2)
@@ -210,7 +209,6 @@ def test_key_is_nowhere_in_the_home(
     assert [path for path in house.home.root.rglob("*") if holds_key(path)] == []
 
 
-@pytest.mark.usefixtures("only_tables_here")
 def test_key_revoked_during_a_run_ends_it_with_one_message(indexed: House, tmp_path: Path) -> None:
     with scripted_process(tmp_path / "log.jsonl", first=("ok",) * 9 + ("401",) * 90) as server:
         served_by(indexed, server, max_concurrent=1)

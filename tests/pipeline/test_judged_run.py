@@ -58,10 +58,7 @@ def pipeline(house: House, server: ScriptedServer, judge: str) -> Pipeline:
 
 
 def run(
-    house: House,
-    server: ScriptedServer,
-    methods: list[str] | None = None,
-    judge: str = "judge",
+    house: House, server: ScriptedServer, methods: list[str] | None = None, judge: str = "judge"
 ) -> RunReport:
     with house.instance() as instance:
         return refresh(pipeline(house, server, judge), instance, "tales", methods)

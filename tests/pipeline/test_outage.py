@@ -79,7 +79,7 @@ def new_house(root: Path) -> Iterator[House]:
 
 def run(house: House) -> RunReport:
     """`gsum run` up to the answers."""
-    pipeline = pipeline_for(house.home)
+    pipeline = pipeline_for(house.home, presented=False)
     graph = pipeline.definitions.resolve_asset_graph()
     answers = dg.AssetSelection.assets("graphrag/summaries")
     needed = answers.upstream().required_multi_asset_neighbors()

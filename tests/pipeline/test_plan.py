@@ -113,7 +113,7 @@ def spent_in_a_run(
 ) -> tuple[int, int, float]:
     """Calls and tokens that the server counts, and the money that the ledger does."""
     with house.instance() as instance:
-        pipeline = pipeline_for(house.home, models_of(house), with_checks=False)  # no checks
+        pipeline = pipeline_for(house.home, models_of(house), presented=False)
         report = refresh(pipeline, instance, CORPUS, methods)
     assert report.is_complete, report
     lines = server.lines("/chat/completions")

@@ -17,11 +17,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.dense import Dense
 from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.runner.execute import observe_sources
-from gsum_assets.runner.run import (
-    RefreshError,
-    RunReport,
-    refresh,
-)
+from gsum_assets.runner.run import RefreshError, RunReport, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.protocols.models import (
@@ -282,9 +278,7 @@ class AwayEmbedder(HashEmbedder):
     embed_queries = embed
 
 
-def test_unavailable_embedder_does_not_stop_language_model_assets(
-    changeable: House,
-) -> None:
+def test_unavailable_embedder_does_not_stop_language_model_assets(changeable: House) -> None:
     changeable.embedder = AwayEmbedder("away")
     changeable.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
     report = changeable.run(["readagent"])

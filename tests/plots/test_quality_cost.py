@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.figure import to_svg
-from gsum_assets.plots.main_metrics import scale_of
+from gsum_assets.plots.main_metrics import main_means, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import method_ranking_figure, standing
 from gsum_assets.plots.quality_cost import frontier, quality_cost_figure, quality_read_figure
 from tests.plots import toys
@@ -115,3 +115,21 @@ def test_quality_against_tokens_joins_the_points_of_a_curve() -> None:
     assert np.array(drawn).ravel().tolist() == pytest.approx([200, 10, 1200, 60])
     nothing = quality_read_figure(ranked, curves, "tales")
     assert nothing.axes == [] or not nothing.axes[0].collections
+
+
+# Which metrics are shown, and their means.
+
+
+def test_main_metrics_come_first_and_alone() -> None:
+    assert main_metrics(["ndcg@8", "mrr", "rougeL", "rouge1", "mrr"]) == ["rouge1", "rougeL", "mrr"]
+
+
+def test_unknown_metrics_are_shown_without_main_ones() -> None:
+    assert main_metrics(["zeta", "alpha"]) == ["alpha", "zeta"]
+    assert main_metrics([]) == []
+
+
+def test_means_over_the_questions() -> None:
+    scores = toys.scores(8, ["rouge1", "p@1"])
+    expected = sum(scores["value"].to_pylist()) / 16  # both metrics have the same values here
+    assert main_means(scores) == {"rouge1": pytest.approx(expected, abs=5e-5)}

@@ -23,15 +23,8 @@ def with_names(names: list[str], n: int) -> list[str]:
 
 def chunks(n: int, names: list[str]) -> pa.Table:
     rows = [
-        {
-            "chunk_id": f"c{i:05d}",
-            "document_id": document,
-            "position": i,
-            "start": 0,
-            "end": 1,
-            "n_tokens": 1 + 37 * i % 256,
-            "text": "a",
-        }
+        {"chunk_id": f"c{i:05d}", "document_id": document, "position": i, "start": 0}
+        | {"end": 1, "n_tokens": 1 + 37 * i % 256, "text": "a"}
         for i, document in enumerate(with_names(names, n))
     ]
     return pa.Table.from_pylist(rows, TABLES["chunks"].schema)

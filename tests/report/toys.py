@@ -23,15 +23,13 @@ JUDGED = ("comparisons", "costs", "win_rates", "judgements")
 def question_of(i: int) -> dict:
     """The first question is general and about the corpus, the others about a document."""
     document = None if i == 0 else DOCUMENTS[i % 2]
-    return QUESTION | {
-        "query_id": f"q{i}",
-        "text": f"What of question {i}?",
-        "kind": "specific" if i else "general",
-        "document_id": document,
-        "references": [f"Reference to question {i}."],
-        "relevant_chunk_ids": ["harbour-1"],
-        "split": ("dev", "test")[i % 2],
-    }
+    return (
+        QUESTION
+        | {"query_id": f"q{i}", "text": f"What of question {i}?"}
+        | {"kind": "specific" if i else "general", "document_id": document}
+        | {"references": [f"Reference to question {i}."], "relevant_chunk_ids": ["harbour-1"]}
+        | {"split": ("dev", "test")[i % 2]}
+    )
 
 
 def write_tables(
@@ -111,17 +109,10 @@ def _answers(method: str, n: int, text: str) -> list[dict]:
 def _contexts(method: str, n: int, text: str) -> list[dict]:
     positions = range(N_PASSAGES) if method == "full_context" else range(3)
     return [
-        {
-            "query_id": f"q{i}",
-            "sample": 0,
-            "rank": position + 1,
-            "node_id": f"{DOCUMENTS[i % 2]}-{position}",
-            "node_kind": "chunk",
-            "document_id": DOCUMENTS[i % 2],
-            "position": position,
-            "score": 1 - position / 100,
-            "text": f"Passage {position} of the {DOCUMENTS[i % 2]}. {text}",
-        }
+        {"query_id": f"q{i}", "sample": 0, "rank": position + 1}
+        | {"node_id": f"{DOCUMENTS[i % 2]}-{position}", "node_kind": "chunk"}
+        | {"document_id": DOCUMENTS[i % 2], "position": position, "score": 1 - position / 100}
+        | {"text": f"Passage {position} of the {DOCUMENTS[i % 2]}. {text}"}
         for i in range(n)
         for position in positions
     ]
@@ -131,12 +122,8 @@ def _scores(questions: Sequence[Mapping], metrics: Sequence[str]) -> dict[str, l
     """`bm25` is best and `full_context` worst, far apart."""
     return {
         method: [
-            {
-                "query_id": question["query_id"],
-                "metric": metric,
-                "value": 0.9 - 0.3 * worse - 0.01 * (i % 2),
-                "latency_s": 0.1,
-            }
+            {"query_id": question["query_id"], "metric": metric}
+            | {"value": 0.9 - 0.3 * worse - 0.01 * (i % 2), "latency_s": 0.1}
             for i, question in enumerate(questions)
             for metric in metrics
         ]

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -250,22 +251,21 @@ def test_resources_are_a_list_of_names_and_amounts() -> None:
             EngineSettings(resources=wrong)
 
 
-def test_a_missing_package_or_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Ray:
-        @staticmethod
-        def is_initialized() -> bool:
-            return False
+def ray_that(init: Callable[..., object]) -> SimpleNamespace:
+    """Return what stands for the package `ray`, not connected yet."""
+    return SimpleNamespace(is_initialized=lambda: False, init=init)
 
-        @staticmethod
-        def init(address: str, **_: Any) -> None:
-            raise ConnectionError(f"nobody at {address}\nmore")
+
+def test_a_missing_package_or_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(address: str, **_: Any) -> None:
+        raise ConnectionError(f"nobody at {address}\nmore")
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     settings = EngineSettings(kind="ray")
     monkeypatch.setattr(ray_engine, "_ray", _missing)
     with pytest.raises(SettingsError, match=r"pip install 'gsum\[ray\]'"):
         list(engine_of(settings).map_blocks(lambda: abs, [1], "step"))
-    monkeypatch.setattr(ray_engine, "_ray", lambda: Ray)
+    monkeypatch.setattr(ray_engine, "_ray", lambda: ray_that(init))
     with pytest.raises(SettingsError, match=r"without an address.*RAY_ADDRESS"):
         ray_engine.connected(settings)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.9:6379")
@@ -274,18 +274,10 @@ def test_a_missing_package_or_address_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_handler_of_sigterm_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Ray:
-        @staticmethod
-        def is_initialized() -> bool:
-            return False
-
-        @staticmethod
-        def init(*_: Any, **__: Any) -> None:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
+    ray = ray_that(lambda *_, **__: signal.signal(signal.SIGTERM, signal.SIG_IGN))
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(ray_engine, "_ray", lambda: Ray)
-    assert ray_engine.connected(EngineSettings(kind="ray", address="auto")) is Ray
+    monkeypatch.setattr(ray_engine, "_ray", lambda: ray)
+    assert ray_engine.connected(EngineSettings(kind="ray", address="auto")) is ray
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -1,6 +1,8 @@
 """The shipped `dagster.yaml`: accepted by Dagster, copied when missing, never overwritten."""
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -8,6 +10,7 @@ import pytest
 import yaml
 
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
+from gsum_resources.dagster_io import dagster_private
 from gsum_resources.dagster_io.instance import (
     CONFIG_FILE,
     InstanceError,
@@ -89,3 +92,31 @@ def test_shipped_workspace_is_that_of_the_project() -> None:
     assert workspace_file().read_text() == (ROOT / "workspace.yaml").read_text()
     (location,) = yaml.safe_load(workspace_file().read_text())["load_from"]
     assert location["python_module"]["location_name"] == "gsum"
+
+
+# Private names of Dagster are imported in one module and exist in the pinned version.
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_only_one_module_imports_private_dagster_names() -> None:
+    named = {
+        str(path.relative_to(REPOSITORY))
+        for package in ("gsum", "gsum_assets", "gsum_resources")
+        for path in (REPOSITORY / package).rglob("*.py")
+        if "dagster._" in path.read_text()
+    }
+    assert named == {"gsum_resources/dagster_io/dagster_private.py"}
+
+
+def test_every_late_name_exists_and_definitions_load_none() -> None:
+    for name in dagster_private._LOADED_LATE:
+        assert getattr(dagster_private, name).__name__ == name
+    code = (
+        "import sys, gsum_assets.definitions\n"
+        "from gsum_resources.dagster_io import dagster_private as own\n"
+        "print(*(set(own._LOADED_LATE.values()) & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

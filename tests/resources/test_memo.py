@@ -9,10 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.store.memo import (
-    _MERGE_AT,
-    Memo,
-)
+from gsum_resources.store.memo import _MERGE_AT, Memo
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import HashEmbedder
 

@@ -28,14 +28,9 @@ BY = Provenance("", "1", {"table:source_documents/corpus=tales/bucket=03": "abc"
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 ROWS = st.lists(
     st.fixed_dictionaries(
-        {
-            "document_id": TEXT,
-            "title": TEXT,
-            "text": TEXT,
-            "n_words": st.integers(0, 2**31 - 1),
-            "cites": st.none() | st.lists(TEXT, max_size=3),
-            "encoding": st.none() | TEXT,
-        }
+        {"document_id": TEXT, "title": TEXT, "text": TEXT}
+        | {"n_words": st.integers(0, 2**31 - 1)}
+        | {"cites": st.none() | st.lists(TEXT, max_size=3), "encoding": st.none() | TEXT}
     ),
     max_size=6,
 )
@@ -55,10 +50,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ParquetStore:
     return ParquetStore(f"memory://{tmp_path.name}")
 
 
-@settings(
-    max_examples=30,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_rows_come_back_equal_from_store_and_sql(store: ParquetStore, rows: list[dict]) -> None:
     table = pa.Table.from_pylist(rows, DOCUMENTS.schema)
@@ -87,14 +79,8 @@ def test_provenance_round_trips_and_hash_identifies_content(store: ParquetStore)
 
 def test_measured_columns_do_not_affect_the_hash(store: ParquetStore) -> None:
     table = TABLES["summaries"]
-    row = {
-        "query_id": "q",
-        "sample": 0,
-        "text": "t",
-        "model": "m",
-        "calls": 1,
-        "tokens_in": 1,
-        "tokens_out": 1,
+    row = {"query_id": "q", "sample": 0, "text": "t", "model": "m", "calls": 1, "tokens_in": 1} | {
+        "tokens_out": 1
     }
     here = Partition("tales", method="bm25")
     hashes = {

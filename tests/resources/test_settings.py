@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.settings.schema import Settings, SettingsError, load_settings
 
 SHIPPED = files("gsum_resources").joinpath("gsum.toml").read_text()
@@ -45,11 +46,7 @@ def test_home_without_the_file_has_the_defaults(tmp_path: Path) -> None:
         ("[llm", {}, "not valid TOML.*correct that line"),
         ("[llm]\ncolour = 1", {}, r"unknown key 'llm\.colour'; known: base_url, .*in all"),
         ("[llm]\nmax_retry = 1", {}, r"unknown key 'llm\.max_retry'; did you mean 'max_retries'"),
-        (
-            "[lm]\nmodel = 'x'",
-            {},
-            "unknown key 'lm'; did you mean 'llm'",
-        ),
+        ("[lm]\nmodel = 'x'", {}, "unknown key 'lm'; did you mean 'llm'"),
         ("llm = 3", {"GSUM_LLM_MODEL": "x"}, r"'llm' is not a table; write \[llm\]"),
         ("[llm]\nmax_retries = 'many'", {}, "'llm.max_retries' is 'many'.*correct"),
         ("[llm]\nmax_concurrent = 0", {}, "'llm.max_concurrent' is 0.*greater than or equal to 1"),
@@ -104,10 +101,7 @@ context_tokens = 4096
             'model = "large"\nbase_url = "http://there/v1"',
             ("large", "http://there/v1", "OPENAI_API_KEY", 0.0, 0),
         ),
-        (
-            'backend = "extractive"',
-            ("", "https://api.openai.com/v1", "OPENAI_API_KEY", 0.0, 0),
-        ),
+        ('backend = "extractive"', ("", "https://api.openai.com/v1", "OPENAI_API_KEY", 0.0, 0)),
     ],
 )
 def test_task_table_inherits_from_llm(tmp_path: Path, own: str, expected: tuple) -> None:
@@ -138,10 +132,7 @@ def test_judge_may_be_a_model_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[models.report]\nmodel = 'x'",
-            r"unknown key 'models\.report'; did you mean 'models",
-        ),
+        ("[models.report]\nmodel = 'x'", r"unknown key 'models\.report'; did you mean 'models"),
         (
             "[models.reports]\nmodl = 'x'",
             r"unknown key 'models\.reports\.modl'; did you mean 'model'",
@@ -163,3 +154,29 @@ def test_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, key: str) -
         loaded(tmp_path, f"[llm]\n{key} = 'sk-marked-Secret'\n")
     assert "marked" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+# The end of a message about an unknown name.
+
+METHODS = ("bm25", "dense", "hybrid", "graphrag-c0", "graphrag-c1", "graphrag-c2", "graphrag-local")
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "end"),
+    [
+        ("desne", METHODS, "; did you mean 'dense'?"),
+        ("bm52", METHODS, "; did you mean 'bm25'?"),
+        ("DENSE", METHODS, "; did you mean 'dense'?"),
+        ("hyb", METHODS, "; did you mean 'hybrid'?"),
+        ("graphrag-c", METHODS, "; did you mean 'graphrag-c0', 'graphrag-c1' or 'graphrag-c2'?"),
+        ("xyz", ("a", "b"), "; known: a, b"),
+        ("xyz", "abcdefghij", "; known: a, b, c, d, e, f, g, h … (10 in all)"),
+        ("", ("a", "b"), "; known: a, b"),
+        ("xyz", (), ""),
+        ("dens", ("sense", "dense"), "; did you mean 'dense' or 'sense'?"),
+    ],
+)
+def test_nearest_names_or_some_of_all_are_suggested(
+    word: str, known: tuple[str, ...], end: str
+) -> None:
+    assert did_you_mean(word, known) == end

@@ -9,7 +9,6 @@ import pytest
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.embedding.openai_compatible import OpenAICompatibleEmbedder
-from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.llm.stub_model import STUB, DryRunModel, Recalled, StubModel
@@ -18,15 +17,11 @@ from gsum_resources.models.stub_models import stub_models
 from gsum_resources.protocols.models import Completion, CompletionError, Request
 from gsum_resources.protocols.results import Score
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
-from gsum_resources.settings.schema import (
-    EmbeddingSettings,
-    LlmSettings,
-    ScorerSettings,
-    Settings,
-)
+from gsum_resources.settings.schema import EmbeddingSettings, LlmSettings, ScorerSettings, Settings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
+from tests.servers.clients import client_of, settings_for
 from tests.servers.scripted import ScriptedServer, scripted_server
 
 SERVED = LlmSettings(backend="openai_compatible", model="m", api_key_env="")
@@ -100,23 +95,13 @@ def test_permanent_failures_are_not_planned_again(tmp_path: Path) -> None:
 
 
 def test_embedder_stub_matches_the_memo(server: ScriptedServer, tmp_path: Path) -> None:
-    settings = Settings(
-        embedding=EmbeddingSettings(
-            backend="openai_compatible",
-            model="m",
-            base_url=server.base_url,
-            api_key_env="",
-            usd_per_million_tokens=1.0,
-        )
-    )
+    settings = settings_for(server.base_url, EmbeddingSettings, usd_per_million_tokens=1.0)
     store = ParquetStore(str(tmp_path / "warehouse"))
-    endpoint = Endpoint(settings.embedding)
-    real = OpenAICompatibleEmbedder(settings.embedding, endpoint)
-    MemoizedEmbedder(real, store).embed(TEXTS[:1])
-    models = Models(settings, store, TABLES["llm_calls"])
+    with client_of(settings, OpenAICompatibleEmbedder) as real:
+        MemoizedEmbedder(real, store).embed(TEXTS[:1])
+    models = Models(Settings(embedding=settings), store, TABLES["llm_calls"])
     stub = stub_models(models, store)
     vectors = stub.embedder.embed(TEXTS)  # one remembered, the others filled up or cut
-    endpoint.close()
     assert stub.identity("embedding_model") == real.identity
     assert vectors.shape == (len(TEXTS), real.dimension)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
@@ -127,13 +112,9 @@ def test_embedder_stub_matches_the_memo(server: ScriptedServer, tmp_path: Path) 
 
 
 def test_scorer_stub_counts_the_same_tokens(server: ScriptedServer, tmp_path: Path) -> None:
-    settings = ScorerSettings(
-        backend="openai_compatible", model="m", base_url=server.base_url, api_key_env=""
-    )
-    endpoint = Endpoint(settings)
-    real = ServedScorer(settings, endpoint)
-    real.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])
-    endpoint.close()
+    settings = settings_for(server.base_url, ScorerSettings)
+    with client_of(settings, ServedScorer) as real:
+        real.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])
     models = Models(Settings(scorer=settings), ParquetStore(str(tmp_path)), TABLES["llm_calls"])
     stub = stub_models(models, models.store).overrides["passage_scorer"]
     scores = stub.score(TEXTS[:2], [TEXTS[1:4], TEXTS[2:5]])  # type: ignore[union-attr]

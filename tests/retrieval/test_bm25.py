@@ -1,13 +1,18 @@
+"""None"""
+
 import math
+import os
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gsum_assets.corpus.importers.odsum import read_odsum_story
 from gsum_assets.retrieval import bm25, bm25_segments
 from gsum_assets.retrieval.bm25 import Bm25, Bm25Index, Bm25Settings, indexed
 from gsum_assets.retrieval.bm25_segments import (
@@ -17,6 +22,7 @@ from gsum_assets.retrieval.bm25_segments import (
     hash_of,
     segment_starts,
 )
+from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.words import Words
 from gsum_resources.store.array_cache import ArrayCache
 from gsum_resources.store.parquet_store import ParquetStore
@@ -187,3 +193,26 @@ def test_texts_without_terms_are_not_kept(tmp_path, monkeypatch):
     for _ in range(2):
         found = indexed("chunks", ["the of"], [0, 1], Bm25Settings(), cache)
         assert found.scores(["fox"]).tolist() == [[0]]
+
+
+# BM25 on real questions, where the data are at hand: the published figures are reached.
+
+STORIES = Path(os.environ.get("GSUM_DATASETS", "../shared/datasets")) / "odsum" / "story"
+
+
+@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no dataset at {STORIES}; set GSUM_DATASETS")
+def test_bm25_reaches_the_published_precision():
+    contents = read_odsum_story(STORIES)
+    ids = np.array([document.document_id for document in contents.documents])
+    texts = [document.text for document in contents.documents]
+    queries = contents.queries
+    assert (len(ids), len(queries)) == (1138, 375)
+    scores = Bm25Index(texts, Bm25Settings()).scores([query.retrieval_text for query in queries])
+    hits = np.array(
+        [
+            np.isin(ids[best], query.relevant_document_ids)
+            for best, query in zip(top(scores, ids.tolist(), 10), queries, strict=True)
+        ]
+    )
+    assert 100 * hits[:, :3].mean() >= 70
+    assert 100 * hits.mean() >= 44

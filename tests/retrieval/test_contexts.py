@@ -1,25 +1,25 @@
 """Rankings to contexts: what the language model is given."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval import ranking
 from gsum_assets.retrieval.contexts import full_contexts, top_contexts
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.ranking import best_of_nodes, top
+from tests.retrieval.toys import collection, rank_questions, toy_questions
 from tests.rows import question_rows
 
 
 def chunks(**documents: int) -> pa.Table:
     """Chunks of 100 tokens, `documents` gives how many each has; rows in reversed order."""
     rows = [
-        {
-            "chunk_id": f"{document}{i}",
-            "document_id": document,
-            "position": i,
-            "start": i,
-            "end": i + 1,
-            "n_tokens": 100,
-            "text": f"text {document}{i}",
-        }
+        {"chunk_id": f"{document}{i}", "document_id": document, "position": i, "start": i}
+        | {"end": i + 1, "n_tokens": 100, "text": f"text {document}{i}"}
         for document, n in documents.items()
         for i in range(n)
     ]
@@ -28,14 +28,8 @@ def chunks(**documents: int) -> pa.Table:
 
 def rankings(*nodes: str) -> pa.Table:
     rows = [
-        {
-            "query_id": "q",
-            "level": level,
-            "rank": rank,
-            "item_id": node,
-            "score": -float(rank),
-            "latency_s": 0.0,
-        }
+        {"query_id": "q", "level": level, "rank": rank, "item_id": node}
+        | {"score": -float(rank), "latency_s": 0.0}
         for level in ("node", "document")
         for rank, node in enumerate(nodes, start=1)
     ]
@@ -74,3 +68,86 @@ def test_scope_exceeding_the_window_is_split_into_spans() -> None:
         assert positions == list(range(positions[0], positions[0] + 3))
     assert len({r["position"] for r in found if r["rank"] == 1}) == 2
     assert found == full_contexts(queries(q="a"), chunks(a=10), 300, 2).to_pylist()
+
+
+ids = st.lists(st.text("abcé中", min_size=1, max_size=4), min_size=1, max_size=30, unique=True)
+
+
+@given(ids=ids, data=st.data(), depth=st.integers(0, 40))
+def test_top_is_a_full_sort_by_score_then_id(ids, data, depth):
+    scores = data.draw(
+        st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=len(ids), max_size=len(ids))
+    )
+    expected = sorted(range(len(ids)), key=lambda i: (-scores[i], ids[i]))[:depth]
+    assert top(np.array([scores]), ids, depth)[0].tolist() == expected
+
+
+def test_top_orders_each_row_independently():
+    scores = np.array([[3.0, 1, 2], [1, 2, 3]])
+    assert top(scores, ["a", "b", "c"], 2).tolist() == [[0, 2], [2, 1]]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_score_raises(bad):
+    with pytest.raises(ValueError, match=r"'b' for question 1 is -?(nan|inf)"):
+        top(np.array([[1.0, 2.0], [1.0, bad]]), ["a", "b"])
+
+
+def test_document_scores_as_its_best_chunk():
+    nodes = np.array([[1, 5, 2, 3, 4], [0, -1, -2, -3, -4]])
+    assert best_of_nodes(nodes, collection()).tolist() == [[5, 3, 4], [0, -2, -4]]
+
+
+def test_rankings_have_the_declared_schema_and_order():
+    questions = toy_questions(("?", "boats", 1), ("?", None, 0), ("?", "gone", 1))
+    table = rank_questions(Dense, questions, collection())
+    assert table.schema == TABLES["rankings"].schema
+    found = [(r["query_id"], r["level"], r["rank"], r["item_id"]) for r in table.to_pylist()]
+    assert found == [
+        ("q0", "document", 1, "boats"),
+        ("q0", "node", 1, "c-boat-1"),  # both score 1: the id decides
+        ("q0", "node", 2, "c-boat-2"),
+        ("q1", "document", 1, "apples"),
+        ("q1", "document", 2, "boats"),
+        ("q1", "document", 3, "clouds"),
+        ("q1", "node", 1, "c-apple-1"),
+        ("q1", "node", 2, "c-apple-2"),
+        ("q1", "node", 3, "c-boat-1"),
+        ("q1", "node", 4, "c-boat-2"),
+        ("q1", "node", 5, "c-cloud-1"),
+    ]
+
+
+def test_depth_limits_each_question_and_level():
+    table = rank_questions(
+        Dense, toy_questions(("?", None, 0), ("?", None, 1)), collection(), depth=2
+    )
+    assert table["rank"].to_pylist() == [1, 2] * 4
+
+
+def test_block_size_does_not_matter(monkeypatch):
+    questions = toy_questions(
+        *(("?", document, axis) for document in (None, "boats") for axis in range(3))
+    )
+    whole = rank_questions(Dense, questions, collection())
+    monkeypatch.setattr(ranking, "_CELLS_AT_ONCE", 1)
+    assert rank_questions(Dense, questions, collection()).equals(whole)
+
+
+def test_no_questions_give_no_rows():
+    table = rank_questions(Dense, toy_questions(), collection())
+    assert table.num_rows == 0
+    assert table.schema == TABLES["rankings"].schema
+
+
+def test_retriever_is_built_once_per_scope():
+    built = []
+
+    def build(scope):
+        built.append(scope.document_ids)
+        return Dense(scope)
+
+    rank_questions(
+        build, toy_questions(("a", "boats", 0), ("b", None, 0), ("c", "boats", 1)), collection()
+    )
+    assert built == [["boats"], ["apples", "boats", "clouds"]]

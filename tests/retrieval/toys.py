@@ -29,12 +29,8 @@ def tables(order=(0, 1, 2, 3, 4)) -> tuple[pa.Table, pa.Table, pa.Table]:
         {"document_id": list(texts), "text": [" ".join(parts) for parts in texts.values()]}
     )
     chunks = pa.table(
-        {
-            "chunk_id": [row[0] for row in rows],
-            "document_id": [row[1] for row in rows],
-            "position": [row[2] for row in rows],
-            "text": [row[3] for row in rows],
-        }
+        {"chunk_id": [row[0] for row in rows], "document_id": [row[1] for row in rows]}
+        | {"position": [row[2] for row in rows], "text": [row[3] for row in rows]}
     )
     vectors = pa.table(
         {

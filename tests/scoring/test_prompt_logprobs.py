@@ -16,6 +16,7 @@ from gsum_resources.scoring.causal_scorer import CausalScorer
 from gsum_resources.scoring.prompt_logprobs import ServedScorer
 from gsum_resources.settings.schema import ScorerSettings
 from tests.scoring.tiny_models import Oracle, write_model
+from tests.servers.clients import client_of, settings_for
 from tests.servers.replies import logprobs_of, tokens_of
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -33,15 +34,10 @@ def scorer_of(
 ) -> Iterator[tuple[ServedScorer, ScriptedServer]]:
     """A scorer and its server."""
     with scripted_server(tmp_path / "requests.jsonl", **script) as server:
-        given = {"model": "m", "api_key_env": "", "max_retries": 2, "max_concurrent": 4}
-        chosen = ScorerSettings(
-            backend="openai_compatible", base_url=server.base_url, **given | (settings or {})
-        )
-        endpoint = Endpoint(chosen, backoff_s=0.02)
-        try:
-            yield ServedScorer(chosen, endpoint), server
-        finally:
-            endpoint.close()
+        given = {"max_retries": 2, "max_concurrent": 4} | (settings or {})
+        chosen = settings_for(server.base_url, ScorerSettings, **given)
+        with client_of(chosen, ServedScorer) as scorer:
+            yield scorer, server
 
 
 def expected(context: str, candidate: str) -> float:

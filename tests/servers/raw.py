@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -35,22 +35,30 @@ def chat(finish: str = "stop", **message: Any) -> Raw:
     return Raw(json.dumps({"object": "chat.completion", "choices": [choice]}).encode())
 
 
-@contextmanager
-def raw_server(answer: Callable[[dict], Raw]) -> Iterator[str]:
+MISSING = Raw(b"{}", 404)
+
+
+def raw_server(answer: Callable[[dict], Raw]) -> AbstractContextManager[str]:
     """Serve `answer` of the JSON body of each POST request; gives the base URL.
 
     A GET request, for the list of models, gets 404.
     """
+    return server_of_paths(lambda _, body: MISSING if body is None else answer(body))
+
+
+@contextmanager
+def server_of_paths(answer: Callable[[str, dict | None], Raw]) -> Iterator[str]:
+    """Serve `answer` of each path and the JSON body, none of a GET request."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._send(Raw(b"{}", 404))
+            self._send(answer(self.path, None))
 
         def do_POST(self) -> None:
             length = int(self.headers["content-length"])
-            self._send(answer(json.loads(self.rfile.read(length))))
+            self._send(answer(self.path, json.loads(self.rfile.read(length))))
 
         def _send(self, raw: Raw) -> None:
             if raw.is_dropped:

@@ -11,13 +11,11 @@ from gsum_assets.evaluation.judges.position_bias import position_bias
 from gsum_assets.evaluation.judges.rating_scores import rating_scores
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.win_rates import win_rates
-from gsum_resources.endpoint import Endpoint
-from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.settings.schema import LlmSettings
 from tests.conftest import document_in, keep_no_step_logs
 from tests.evaluation.judges import toys
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.pipeline.served_homes import HOSTILE, run
+from tests.servers.clients import client_of, settings_for
 from tests.servers.transformers_serve import transformers_serve, write_causal_lm
 
 ANSWERS = {"bm25": {"q": "one answer"}, "gor": {"q": "another answer"}}
@@ -37,25 +35,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 
 def test_babbling_judge_is_counted(served: tuple[str, str]) -> None:
     base_url, model = served
-    settings = LlmSettings(
-        backend="openai_compatible",
-        base_url=base_url,
-        model=model,
-        api_key_env="",
-        max_repairs=1,
-        max_concurrent=2,
-    )
-    endpoint = Endpoint(settings)
-    try:
+    settings = settings_for(base_url, model=model, max_repairs=1, max_concurrent=2)
+    with client_of(settings) as judge:
         found = judge_answers(
             toys.queries("q", references=["a reference"]),
             toys.summaries(ANSWERS),
             toys.contexts({"gor": {"q": ["a passage"]}}),
-            OpenAICompatibleModel(settings, endpoint),
+            judge,
             JudgesSettings(methods=list(ANSWERS)),
         )
-    finally:
-        endpoint.close()
     assert set(found.rows["verdict"].to_pylist()) == {"unparsed"}
     assert set(found.rows["model"].to_pylist()) == {model}
     assert found.rows.num_rows == 2 * 6 + 4 + 3

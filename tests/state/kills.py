@@ -30,6 +30,7 @@ from gsum_resources.protocols.models import Request
 from gsum_resources.settings.schema import LlmSettings
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.servers.clients import settings_for
 from tests.servers.scripted import scripted_process
 
 _PER_KILL = 5  # replies, about
@@ -71,13 +72,7 @@ def kill_often(folder: Path, database: str, times: int, seed: int = 0) -> Found:
     acknowledged: set[int] = set()
     again = 0
     with scripted_process(folder / "server.jsonl", latency_s=0.002) as server:
-        settings = LlmSettings(
-            backend="openai_compatible",
-            model="m",
-            base_url=server.base_url,
-            api_key_env="",
-            max_concurrent=_AT_ONCE,
-        )
+        settings = settings_for(server.base_url, max_concurrent=_AT_ONCE)
         for number in range(times + 1):
             known, n_lines = {digests[i] for i in acknowledged}, len(server.lines())
             most = chance.randint(1, 2 * _PER_KILL - 3) if number < times else 0

@@ -35,13 +35,7 @@ from gsum_resources.store.appended import read_appended
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.models import FirstWords
 from tests.state.databases import KINDS, new_database
-from tests.state.writers import (
-    N_BATCHES,
-    N_PROCESSES,
-    N_REQUESTS,
-    N_THREADS,
-    requests_of,
-)
+from tests.state.writers import N_BATCHES, N_PROCESSES, N_REQUESTS, N_THREADS, requests_of
 
 TABLE = TABLES["llm_calls"]
 ROOT = Path(__file__).parents[2]

@@ -14,6 +14,7 @@ from gsum_assets.automation.daemon import daemon_is_alive
 from gsum_assets.cli.ui import serve
 from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.settings.home import Home
+from tests.daemon_trials import busy_home, trials
 from tests.pipeline.daemon import beat
 from tests.servers.transformers_serve import free_port, wait_for
 
@@ -77,3 +78,12 @@ def test_lingering_processes_are_killed(number: int, status: int) -> None:
 
 def test_exit_status_is_that_of_the_command() -> None:
     assert serve([sys.executable, "-c", "raise SystemExit(3)"]) == 3
+
+
+# `gsum run` next to a real daemon; `python -m tests.daemon_trials --times 50` repeats it.
+
+
+def test_each_run_completes_everything_it_was_started_for(tmp_path: Path) -> None:
+    with busy_home(tmp_path) as house:
+        done = list(trials(house, 2, longest_pause_s=3.0))
+    assert [trial.failures for trial in done] == [[], []], "\n".join(t.said for t in done)

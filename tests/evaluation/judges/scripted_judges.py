@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gsum_resources.endpoint import Endpoint
 from gsum_resources.llm.openai_compatible import OpenAICompatibleModel
-from gsum_resources.settings.schema import LlmSettings
+from tests.servers.clients import client_of, settings_for
 from tests.servers.replies import wanted_schema
 from tests.servers.scripted import ScriptedServer, scripted_server
 
@@ -60,16 +59,6 @@ def judging(
 ) -> Iterator[tuple[OpenAICompatibleModel, ScriptedServer]]:
     """A judge behind a real socket."""
     with scripted_server(tmp_path / "requests.jsonl", says, **script) as server:
-        settings = LlmSettings(
-            backend="openai_compatible",
-            base_url=server.base_url,
-            model="judge",
-            api_key_env="",
-            max_repairs=max_repairs,
-            max_retries=1,
-        )
-        endpoint = Endpoint(settings, backoff_s=0.02)
-        try:
-            yield OpenAICompatibleModel(settings, endpoint), server
-        finally:
-            endpoint.close()
+        fields = {"model": "judge", "max_repairs": max_repairs, "max_retries": 1}
+        with client_of(settings_for(server.base_url, **fields)) as model:
+            yield model, server

@@ -49,11 +49,7 @@ VALUES = {"win": 1.0, "tie": 0.5, "loss": 0.0, "unparsed": None}
 
 def pairwise(*rows: tuple[str, str, str], **columns: object) -> pa.Table:
     """Rows of `judgements`: query id, method shown first, verdict for method 'a' against 'b'."""
-    base = {
-        "judge": "pairwise",
-        "criterion": "overall",
-        "method": "a",
-        "opponent": "b",
+    base = {"judge": "pairwise", "criterion": "overall", "method": "a", "opponent": "b"} | {
         "repeat": 1,
         "reason": "",
         "model": "m",

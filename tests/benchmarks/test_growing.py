@@ -1,9 +1,14 @@
-"""The cost of a change counts rows that were written apart from those that changed."""
+"""Costs of a change, and exponents of sizes, as the benchmarks count them."""
 
 from collections import Counter
 
+import pytest
+
 from benchmarks.growing.change import Cost, _described, _row
 from benchmarks.growing.measured import Usage
+from benchmarks.growing.size import _exponent
+
+# The cost of a change counts rows that were written apart from those of the tables.
 
 
 def test_rows_are_those_in_the_files_that_were_written() -> None:
@@ -20,3 +25,19 @@ def test_rows_are_those_in_the_files_that_were_written() -> None:
     assert edit.n_rows == 1000
     assert _row("1 document edited", edit)[4:6] == ["1,000 (100.0)", "20 (2.0)"]
     assert "   1 partitions       900 rows,        20 changed  light" in _described("edit", edit)
+
+
+# Exponents of the benchmark of sizes.
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([1.0, 10.0, 100.0], "1.00"),
+        ([1.0, 100.0, 10_000.0], "2.00 !"),
+        ([0.0, 2.0, 40.0], "1.30 !"),  # a step that was too short to be measured is left out
+        ([0.0, 0.0, 5.0], ""),
+    ],
+)
+def test_exponents_are_fitted_to_all_sizes_and_marked(values, shown):
+    assert _exponent([1_000, 10_000, 100_000], values) == shown

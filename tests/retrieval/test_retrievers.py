@@ -1,0 +1,235 @@
+"""The retrievers beside BM25: closed forms of their scores."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from gsum_assets.retrieval.dense import Dense
+from gsum_assets.retrieval.full_context import FullContext, spans
+from gsum_assets.retrieval.hybrid import ReciprocalRankFusion, WeightedSum, hybrid, min_max, ranks
+from gsum_assets.retrieval.neighbours import Smoothed
+from gsum_assets.retrieval.random_order import RandomOrder
+from gsum_assets.retrieval.ranking import Scores, top
+from gsum_assets.retrieval.tfidf import TfIdf, TfIdfIndex
+from gsum_assets.retrieval.words import Words
+from tests.retrieval.toys import collection, of_texts, toy_question, toy_questions
+
+
+def test_scores_are_cosines_and_documents_take_the_best():
+    found = Dense(collection()).scores(toy_questions(("?", None, 1)))
+    assert found.nodes.tolist() == [[0, 1, 1, 1, 0]]
+    assert found.documents.tolist() == [[1, 1, 0]]
+
+
+def test_equal_vectors_tie_exactly_at_any_position():
+    # Raw products of equal columns may differ in the last bit, by their position in the block.
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(1, 384)).repeat(1003, axis=0).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    many = of_texts(*["x"] * 1003)
+    many = type(many)(
+        many.document_ids,
+        many.document_texts,
+        many.chunk_ids,
+        many.chunk_texts,
+        many.starts,
+        vectors,
+    )
+    questions = toy_questions(("?", None, 0))
+    questions = type(questions)(questions.ids, questions.texts, questions.document_ids, vectors[:1])
+    scores = Dense(many).scores(questions).nodes
+    assert len(np.unique(scores)) == 1
+    assert [many.chunk_ids[i] for i in top(scores, many.chunk_ids, 3)[0]] == ["c0", "c1", "c10"]
+
+
+def test_smoothing_adds_a_share_of_neighbours_in_the_document():
+    here = collection()
+    questions = toy_questions(("the boat", None, 1))
+    own = Dense(here).scores(questions).nodes[0]  # apples 0, 1; boats 1, 1; clouds 0
+    found = Smoothed(Dense(here), here, 0.5).scores(questions).nodes[0]
+    assert own.tolist() == [0, 1, 1, 1, 0]
+    # at an end the chunk itself stands for the neighbour it lacks
+    assert found.tolist() == pytest.approx([0.5, 1.5, 2, 2, 0])
+
+
+def test_text_is_most_similar_to_itself():
+    texts = ["red fox", "grey wolf and fox", "owl owl owl"]
+    found = TfIdfIndex(texts, Words()).scores(texts)
+    np.testing.assert_allclose(np.diag(found), 1, rtol=1e-6)
+    assert (found.argmax(axis=1) == [0, 1, 2]).all()
+    np.testing.assert_allclose(found, found.T, rtol=1e-6)
+
+
+def test_score_known_value():
+    # "fox" is in both texts: idf = ln(3/3) + 1 = 1; "owl" in one: ln(3/2) + 1.
+    # The first text has it e times (damped: 1 + ln 3 for three) next to one "fox".
+    idf = np.log(1.5) + 1
+    damped = (1 + np.log(3)) * idf
+    found = TfIdfIndex(["owl owl owl fox", "fox"], Words()).scores(["owl"])
+    np.testing.assert_allclose(found, [[damped / np.hypot(damped, 1), 0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("query", ["", "zyzzyva", "the of and"])
+def test_query_of_unknown_words_scores_zero(query):
+    assert TfIdf(of_texts("red fox", "grey wolf")).scores(toy_question(query)).nodes.tolist() == [
+        [0, 0]
+    ]
+
+
+def scores(n_items=200, n_questions=50, seed=0):
+    many = of_texts(*["x"] * n_items)
+    return RandomOrder(many, seed).scores(toy_question(*["?"] * n_questions)).nodes
+
+
+def test_scores_are_uniform_within_and_across_questions():
+    found = scores()
+    assert stats.kstest(found.ravel(), "uniform").pvalue > 0.001
+    assert stats.kstest(found[:, 0], "uniform").pvalue > 0.001
+    assert stats.kstest(found[0], "uniform").pvalue > 0.001
+
+
+def test_orders_differ_between_questions():
+    correlation = np.corrcoef(scores(n_items=2000, n_questions=4))
+    assert np.abs(correlation - np.eye(4)).max() < 0.1
+
+
+def test_seed_decides():
+    np.testing.assert_array_equal(scores(seed=1), scores(seed=1))
+    assert not (scores(seed=1) == scores(seed=2)).any()
+
+
+def test_growing_corpus_keeps_its_order():
+    np.testing.assert_array_equal(scores(n_items=200)[:, :50], scores(n_items=50))
+
+
+def test_long_documents_are_not_favoured():
+    one = of_texts(*["x"] * 100)
+    long_first = type(one)(
+        ["d0", "d1"], ["", ""], one.chunk_ids, one.chunk_texts, np.array([0, 99, 100])
+    )
+    found = RandomOrder(long_first).scores(toy_question(*["?"] * 400)).documents
+    assert 0.4 < (found[:, 0] > found[:, 1]).mean() < 0.6
+
+
+rows = st.lists(st.lists(st.integers(-5, 5), min_size=4, max_size=4), min_size=1, max_size=3).map(
+    lambda r: np.array(r, dtype=np.float64)
+)
+
+
+class Fixed:
+    """A retriever that knows its answer."""
+
+    def __init__(self, *scores):
+        self.found = np.array([scores], dtype=np.float64)
+
+    def scores(self, questions):
+        return Scores(self.found, -self.found)
+
+
+@given(rows, st.integers(1, 9), st.integers(-9, 9))
+def test_min_max_ignores_scale_and_offset(scores, scale, offset):
+    found = min_max(scores)
+    np.testing.assert_allclose(min_max(scale * scores + offset), found, atol=1e-12)
+    for row, scaled in zip(scores, found, strict=True):
+        spread = row.max() > row.min()
+        assert scaled.min() == 0
+        assert scaled.max() == (1 if spread else 0)
+
+
+@given(rows)
+def test_rank_counts_better_items(scores):
+    expected = [[1 + sum(other > value for other in row) for value in row] for row in scores]
+    assert ranks(scores).tolist() == expected
+
+
+def test_weighted_sum_known_values():
+    fused = WeightedSum([(Fixed(0, 5, 10), 0.6), (Fixed(-1, 1, -1), 0.4)]).scores(toy_question("?"))
+    np.testing.assert_allclose(fused.nodes, [[0, 0.6 * 0.5 + 0.4, 0.6]])
+    np.testing.assert_allclose(fused.documents, [[0.6 + 0.4, 0.3, 0.4]])
+
+
+def test_reciprocal_ranks_known_values():
+    fused = ReciprocalRankFusion([Fixed(9, 5, 1), Fixed(0, 7, 7)]).scores(toy_question("?"))
+    expected = [1 / 61 + 1 / 63, 1 / 62 + 1 / 61, 1 / 63 + 1 / 61]
+    np.testing.assert_allclose(fused.nodes, [expected])
+
+
+def test_constant_component_leaves_the_order_to_the_other():
+    constant = Fixed(3, 3, 3)
+    for fused in (
+        WeightedSum([(constant, 0.6), (Fixed(1, 3, 2), 0.4)]),
+        ReciprocalRankFusion([constant, Fixed(1, 3, 2)]),
+    ):
+        assert np.argsort(-fused.scores(toy_question("?")).nodes[0]).tolist() == [1, 2, 0]
+
+
+def test_hybrid_weights_are_six_tenths_words_and_four_tenths_vectors():
+    # Words: only "apples" has both; vectors: the question points at clouds.
+    found = hybrid(collection()).scores(toy_questions(("red apples", None, 2)))
+    np.testing.assert_allclose(found.documents, [[0.6, 0, 0.4]])
+    assert found.nodes[0, 0] == pytest.approx(0.6)
+    assert found.nodes[0, 4] == pytest.approx(0.4)
+
+
+lengths = st.lists(st.integers(1, 20), max_size=30)
+
+
+def test_texts_are_in_reading_order():
+    found = FullContext(collection()).scores(toy_question("?", "!"))
+    assert (found.nodes[0] == found.nodes[1]).all()
+    assert (found.nodes[0, :-1] > found.nodes[0, 1:]).all()
+    assert (found.documents[0, :-1] > found.documents[0, 1:]).all()
+
+
+def test_fitting_document_is_one_span():
+    assert spans([10, 10, 10], 30, n_spans=5, seed=0) == [range(3)]
+    assert spans([], 30, n_spans=5, seed=0) == []
+
+
+def test_spans_known_values():
+    assert spans([10] * 5, 30, n_spans=9, seed=0) == [range(3), range(1, 4), range(2, 5)]
+    assert spans([10, 25, 5, 10], 30, n_spans=9, seed=0) == [range(1), range(1, 3), range(2, 4)]
+
+
+def test_tokens_shared_by_neighbours_count_once():
+    # 10 + 8 + 8 = 26 fit into 26, a fourth chunk does not.
+    assert spans([10] * 4, 26, n_spans=9, seed=0, overlap_tokens=2) == [range(3), range(1, 4)]
+    assert spans([10] * 4, 26, n_spans=9, seed=0)[0] == range(2)
+
+
+def used(run, tokens, overlap):
+    return sum(tokens[i] if i == run.start else max(tokens[i] - overlap, 0) for i in run)
+
+
+@given(lengths, st.integers(20, 60), st.integers(1, 5), st.integers(0, 9), st.integers(0, 25))
+def test_spans_fill_the_window_and_never_exceed_it(tokens, window, n_spans, seed, overlap):
+    found = spans(tokens, window, n_spans, seed, overlap)
+    assert len(found) <= n_spans
+    assert len(set(found)) == len(found)
+    assert bool(found) == bool(tokens)
+    for run in found:
+        assert len(run) > 0
+        assert used(run, tokens, overlap) <= window
+        longer = range(run.start, run.stop + 1)
+        assert run.stop == len(tokens) or used(longer, tokens, overlap) > window
+
+
+@given(lengths, st.integers(20, 60))
+def test_possible_spans_cover_the_document(tokens, window):
+    everything = spans(tokens, window, n_spans=len(tokens) + 1, seed=0)
+    assert {i for run in everything for i in run} == set(range(len(tokens)))
+
+
+def test_seed_decides_the_spans():
+    tokens = [1] * 100
+    assert spans(tokens, 10, 3, seed=4) == spans(tokens, 10, 3, seed=4)
+    assert len({tuple(spans(tokens, 10, 3, seed=s)) for s in range(10)}) == 10
+
+
+def test_invalid_arguments_raise():
+    with pytest.raises(ValueError, match=r"chunk of 40 tokens exceeds the window of 30; cut"):
+        spans([10, 40], 30, 2, seed=0)
+    with pytest.raises(ValueError, match="n_spans is 0"):
+        spans([10, 40], 50, 0, seed=0)
