@@ -14,6 +14,7 @@ from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import Settings
 from gsum_resources.store.appended import read_appended
+from tests.checks.indexed import evaluations
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords
 from tests.pipeline.homes import furnish, house_at, requests_by_asset
@@ -42,6 +43,9 @@ def assets_of(report: RunReport) -> set[str]:
 
 def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
     assert house.run(METHODS).results
+    with house.instance() as instance:
+        assert evaluations(instance) == []  # of checks; nothing but tables is written
+    assert not house.home.catalogue.exists()
     before = requests_by_asset(house)
 
     put(house, "jerr/gist.md", "Say it in {max_words} words.")
