@@ -110,4 +110,6 @@ def test_every_method_answers_from_its_stored_tables(house: House, method: str) 
         assert answer.text
         assert answer.passages
         documents = {passage["document_id"] for passage in answer.passages}
-        assert documents - {None} <= ({scope} if scope else TEXTS.keys())  # None: of a report
+        if method.startswith(("graphrag", "jerr")):  # reports and nodes belong to no document
+            documents -= {None}
+        assert documents <= ({scope} if scope else TEXTS.keys())
