@@ -28,7 +28,8 @@ from gsum_resources.state.leases import Leases
 from gsum_resources.store.parquet_store import Partition
 
 _POLL_S = 2.0
-_MOST_IDLE = 3  # evaluations without a request, while something is due
+_MOST_IDLE = 3  # evaluations without a request, while something is due,
+_IDLE_S = 60.0  # and seconds
 _DAEMON = "the daemon, which computes this"
 _PRIORITY = "dagster/priority"
 _RETRIED = "dagster/will_retry"  # the daemon starts a run again whose worker died
@@ -57,7 +58,7 @@ def follow(
     """
     runs = _Runs(pipeline, instance, corpus, watch, time.time())
     began = last = time.time()
-    snapshot, is_new, n_idle = new_snapshot(), True, 0
+    snapshot, is_new, n_idle, busy = new_snapshot(), True, 0, began
     while True:
         evaluations = evaluations_by_daemon(instance)
         if evaluations is None:
@@ -72,10 +73,12 @@ def follow(
                 return
         waits_for = _waits_for(pipeline, instance, corpus, runs)
         if results or waits_for:
-            n_idle = 0
+            n_idle, busy = 0, time.time()
         else:
             n_idle += is_evaluated
-            _require_requests(snapshot.left(corpus), corpus, evaluations, began, n_idle)
+            _require_evaluations(evaluations, began)
+            if n_idle >= _MOST_IDLE and time.time() - busy >= _IDLE_S:
+                raise _not_requested(snapshot.left(corpus), corpus)
         if not runs.have_begun:
             every = f"{_DAEMON}: it requests runs every {evaluations.interval_s:.0f} s"
             watch.on_wait(waits_for or every)
@@ -103,23 +106,24 @@ def _waits_for(
     return None
 
 
-def _require_requests(
-    left: Left, corpus: str, evaluations: Evaluations, began: float, n_idle: int
-) -> None:
-    """Raise `RefreshError` if a daemon that has nothing to do will not request what is left."""
+def _require_evaluations(evaluations: Evaluations, began: float) -> None:
+    """Raise `RefreshError` if a daemon has not evaluated the conditions for long."""
     if time.time() - max(evaluations.last, began) > HEARTBEAT_S + 2 * evaluations.interval_s:
         raise RefreshError(
             f"the daemon is alive, but does not evaluate the sensor {KEEP_CURRENT}; see in its "
             "output why it does not load gsum_assets.definitions, or stop it: then `gsum run` "
             "computes by itself"
         )
-    if n_idle >= _MOST_IDLE:
-        n, first = sum(counted(left).values()), next(iter(counted(left)))
-        raise RefreshError(
-            f"the daemon requests nothing, though {count(n, 'partition')} of corpus '{corpus}' are "
-            f"due by the settings of this command (first: {first}); it reads gsum.toml and the "
-            "environment when it starts: start `gsum ui` again"
-        )
+
+
+def _not_requested(left: Left, corpus: str) -> RefreshError:
+    """Return the error of a daemon that has nothing to do, and does not request what is left."""
+    n, first = sum(counted(left).values()), next(iter(counted(left)))
+    return RefreshError(
+        f"the daemon requests nothing, though {count(n, 'partition')} of corpus '{corpus}' are due "
+        f"by the settings of this command (first: {first}); it reads gsum.toml and the environment "
+        "when it starts: start `gsum ui` again"
+    )
 
 
 def _pause() -> None:

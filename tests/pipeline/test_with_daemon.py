@@ -197,8 +197,9 @@ def test_daemon_whose_sensor_is_switched_off_owns_nothing(
 
 
 def test_daemon_that_requests_nothing_of_what_is_due_is_named(
-    changeable: House, beside: Beside
+    changeable: House, beside: Beside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(follow, "_IDLE_S", 0.0)
     edit(changeable)
     beside.pauses = [lambda: serve(beside.instance, time.time())]
     with pytest.raises(RefreshError, match=r"requests nothing.*corpus 'tales'.*`gsum ui` again"):
