@@ -137,7 +137,7 @@ def judge(
     """
     assert questions.embeddings is not None
     dim = questions.embeddings.shape[1]
-    if sentences.dim not in (None, dim):
+    if len(questions) and sentences.dim not in (None, dim):
         raise ValueError(
             f"evidence: question vectors have {dim} dimensions, sentence vectors {sentences.dim}; "
             "materialize evidence/sentences with the questions' embedding model"

@@ -220,6 +220,14 @@ def test_vectors_of_another_model_are_refused() -> None:
         )
 
 
+def test_without_questions_there_are_no_rankings() -> None:
+    documents, chunks, embedded = tables(TEXTS, VECTORS)
+    none = Questions([], [], [], np.empty((0, 0), np.float32))  # of a table without rows
+    index = SentenceIndex.of_rows(sentences([("mill-00000", 0, "", 3)], [axis(1, 0)]))
+    collection = Collection.from_tables(documents, chunks, embedded)
+    assert rank(collection, index, none, [], GRAPH, Words(), 200).rankings.num_rows == 0
+
+
 def test_prose_is_judged_by_the_model_for_prose() -> None:
     texts, documents = ["Who broke the pump?", "Who ground flour?"], ["ferry", "mill"]
     for speaker, expected in (("", OWN), ("Ann", GRAPH)):
