@@ -102,7 +102,7 @@ def _waits_for(
         return f"{_DAEMON}: {count(n, 'run')} in its queue or about to begin"
     graph = pipeline.definitions.resolve_asset_graph()
     if runs_on(instance, corpus) or backfills_on(instance, graph, corpus):
-        return f"{_DAEMON}: it has begun other work on the corpus"
+        return f"{_DAEMON}: a backfill or other work on the corpus is under way"
     return None
 
 
