@@ -25,6 +25,7 @@ from gsum_resources.store.parquet_store import ParquetStore
 
 ROOT = Path(__file__).parents[1]
 ROOT_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
+PACKAGES = ("gsum_assets", "gsum_resources")
 PAGES = [*ROOT_PAGES, *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = {page: page.read_text("utf-8") for page in PAGES}
 ALL = "\n".join(TEXT.values())
@@ -48,6 +49,26 @@ reference = _module("reference")
 diagrams = _module("diagrams")
 pages = _module("pages")
 docstrings = _module("docstrings")
+
+
+@pytest.mark.parametrize(
+    ("beginning", "n_files"),
+    [
+        ("The way of a document's text", 53),
+        ("The way of a question through", 34),
+        ("The way of one partition's staleness", 15),
+    ],
+)
+def test_the_ways_through_the_code_name_files_that_exist(beginning: str, n_files: int) -> None:
+    """A name without a folder is in the folder of the one before; their number is stated."""
+    section = re.split(r"^The way of ", TEXT[ROOT / "docs" / "architecture.md"], flags=re.MULTILINE)
+    (way,) = [part for part in section if f"The way of {part}".startswith(beginning)]
+    folder, files = "", set()
+    for name in re.findall(r"`([\w/]+\.py)`", way):
+        folder, file = name.rsplit("/", 1) if "/" in name else (folder, name)
+        assert any((ROOT / package / folder / file).is_file() for package in PACKAGES), name
+        files.add(f"{folder}/{file}")
+    assert len(files) == n_files
 
 
 def _fences(language: str, text: str = ALL) -> list[str]:
