@@ -39,6 +39,12 @@ _CORPORA_COLUMNS = {
     "last_written": "when a table of the corpus was last written",
 }
 
+_PASSAGES = """
+SELECT c.corpus, c.document_id, d.title, c.position, c.text, c.n_tokens,
+       c.start AS start_char, c."end" AS end_char, c.chunk_id
+FROM chunks AS c JOIN documents AS d USING (corpus, document_id)
+"""
+
 _ANSWERS = """
 SELECT s.corpus, s.method, s.query_id, q.text AS question, s.text AS answer,
        q.document_id, s.sample, s.tokens_in, s.tokens_out, s.cost_usd, s.latency_s
@@ -133,11 +139,10 @@ WHERE c.corpus = in_corpus GROUP BY k.document_id, k.position, k.chunk_id
 ORDER BY questions DESC, methods DESC
 """
 
-_PASSAGES = """
-SELECT c.document_id, d.title, c.position, c.text, c.chunk_id
-FROM chunks AS c JOIN documents AS d USING (corpus, document_id)
-WHERE corpus = in_corpus AND contains(lower(c.text), lower(words))
-ORDER BY c.document_id, c.position
+_PASSAGES_WITH = """
+SELECT document_id, title, position, text, chunk_id FROM passages
+WHERE corpus = in_corpus AND contains(lower(text), lower(words))
+ORDER BY document_id, position
 """
 
 _GAPS = """
@@ -170,6 +175,15 @@ def analysis(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
     return (
         View("corpora", "corpus", _CORPORA, _CORPORA_COLUMNS),
         View(
+            "passages",
+            "chunk of a document, with its title",
+            _PASSAGES,
+            {
+                "start_char": "its first character in the document's text",
+                "end_char": "one past its last character in the document's text",
+            },
+        ),
+        View(
             "answers",
             "answer of a method to a question",
             _ANSWERS,
@@ -198,6 +212,8 @@ def analysis(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
             _WON,
         ),
         Macro("most_read", ("in_corpus",), "passage, by the questions it is read for", _MOST_READ),
-        Macro("passages_with", ("in_corpus", "words"), "passage that contains words", _PASSAGES),
+        Macro(
+            "passages_with", ("in_corpus", "words"), "passage that contains words", _PASSAGES_WITH
+        ),
         Macro("person", ("of_name",), "text that contains a name, in any table", _person(tables)),
     )
