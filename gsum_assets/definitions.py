@@ -17,6 +17,7 @@ from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
 from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
+from gsum_assets.automation.withdraw import Withdrawal, withdrawing_job
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.dagster_assets.build import asset_of, index_asset_of
@@ -61,7 +62,8 @@ class Pipeline(Workspace):
     """Everything that belongs to one home.
 
     `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
-    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora.
+    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora,
+    `withdrawal` methods that are no longer wanted.
     """
 
     warehouse: WarehouseIO
@@ -70,6 +72,7 @@ class Pipeline(Workspace):
     new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
     forgetting: Forgetting
     reconciler: Reconciler
+    withdrawal: Withdrawal
     definitions: dg.Definitions
 
 
@@ -152,8 +155,7 @@ def pipeline_for(
         if isinstance(asset, dg.AssetsDefinition) and asset.is_executable
     }
     forgetting = Forgetting(store, steps, snapshot)
-    uniting = {key for key, node in nodes.items() if node.unites}
-    assets = with_conditions(assets, Staleness(snapshot_of_daemon), uniting)
+    assets = with_conditions(assets, Staleness(snapshot_of_daemon))
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
         retraining(
@@ -177,9 +179,11 @@ def pipeline_for(
         },
         automation.forget_after_h * 3600.0,
     )
+    withdrawal = Withdrawal(reconciler)
     started = [
         *jobs(dg.AssetSelection.assets(*observed)),
         *reconciling_jobs(reconciler),
+        withdrawing_job(withdrawal),
     ]
     definitions = dg.Definitions(
         assets=assets,
@@ -187,7 +191,10 @@ def pipeline_for(
         sensors=[
             automation_sensor(dg.AssetSelection.all(), automation.interval_s),
             watch_corpora(
-                reconciler, [job for job in started if job.name in WATCHED], automation.interval_s
+                reconciler,
+                [job for job in started if job.name in WATCHED],
+                automation.interval_s,
+                withdrawal.described,
             ),
             confirm_results(snapshot),
         ],
@@ -210,6 +217,7 @@ def pipeline_for(
         snapshot,
         forgetting,
         reconciler,
+        withdrawal,
         definitions,
     )
 

@@ -1,12 +1,15 @@
-"""Failed attempts, read from Dagster's run log.
+"""Failed and cancelled attempts, read from Dagster's run log.
 
-The daemon and the command line share one rule: what failed is not repeated until a retry is
-requested by a run with the tag `TRY_AGAIN`: `gsum run` requests it for its corpus, the job
-`reindex_everything` for all. Only failures since the latest of these runs count, so that each
-partition is retried once after it, and never in a loop.
+The daemon and the command line share one rule: what failed, or what a person cancelled, is not
+repeated until a retry is requested by a run with the tag `TRY_AGAIN`: `gsum run` requests it for
+its corpus, the job `reindex_everything` for all. Only what ended so since the latest of these runs
+counts, so that each partition is retried once after it, and never in a loop. What was interrupted,
+as by a restart of the daemon, counts as neither.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 import dagster as dg
 
@@ -19,6 +22,16 @@ from gsum_resources.store.parquet_store import Partition
 TRY_AGAIN = "gsum/try_again"
 EVERY_CORPUS = "*"  # no corpus is called so
 _FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+_REASON = "dagster/failure_reason"
+_INTERRUPTED = "UNEXPECTED_TERMINATION"  # by a signal that no person sent through Dagster
+_RETRIED = "dagster/will_retry"  # the daemon starts the run again
+
+
+class _Ended(NamedTuple):
+    """When an unsuccessful run began, or was cancelled; Unix time."""
+
+    time: float
+    is_cancelled: bool
 
 
 class Attempts:
@@ -27,8 +40,8 @@ class Attempts:
     def __init__(self, instance: dg.DagsterInstance, leases: Leases) -> None:
         self._instance, self._leases = instance, leases
         self._again: dict[str, float] = {}
-        self._given_up: dict[dg.AssetKey, frozenset[Partition]] = {}
-        self._began: dict[str, float | None] = {}
+        self._given_up: dict[dg.AssetKey, Mapping[Partition, bool]] = {}
+        self._ended: dict[str, _Ended | None] = {}
         self._held: dict[str, bool] = {}
 
     def is_held(self, corpus: str) -> bool:
@@ -52,15 +65,19 @@ class Attempts:
 
     def given_up(
         self, key: dg.AssetKey, definition: dg.PartitionsDefinition | None
-    ) -> frozenset[Partition]:
-        """Return the partitions of an asset whose last attempt failed, without a retry requested.
+    ) -> Mapping[Partition, bool]:
+        """Return the partitions of an asset whose last attempt gave no file, and no retry since.
 
         Parameters
         ----------
         definition : how the asset is partitioned.
+
+        Returns
+        -------
+        By partition whether a person cancelled the attempt; else it failed.
         """
         if not self._some_failed:
-            return frozenset()
+            return {}
         if key not in self._given_up:
             log = self._instance.event_log_storage
             open_ = (
@@ -69,15 +86,15 @@ class Attempts:
                 )
             )
             self._read_runs({run for run, _ in open_.values()})
-            began = {
-                partition_of(partition, definition): self._began[run]
+            ended = {
+                partition_of(partition, definition): self._ended[run]
                 for partition, (run, _) in open_.items()
             }
-            self._given_up[key] = frozenset(
-                partition
-                for partition, time in began.items()
-                if time is not None and time > self.try_again_at(partition.corpus)
-            )
+            self._given_up[key] = {
+                partition: run.is_cancelled
+                for partition, run in ended.items()
+                if run and run.time > self.try_again_at(partition.corpus)
+            }
         return self._given_up[key]
 
     @cached_property
@@ -86,23 +103,26 @@ class Attempts:
         return bool(self._instance.get_runs(dg.RunsFilter(statuses=list(_FAILED)), limit=1))
 
     def _read_runs(self, run_ids: set[str]) -> None:
-        """Note when each run began, if it failed."""
-        unknown = sorted(run_ids - self._began.keys())
+        """Note which runs failed or were cancelled."""
+        unknown = sorted(run_ids - self._ended.keys())
         if unknown:
-            self._began |= dict.fromkeys(unknown)  # deleted runs do not count
+            self._ended |= dict.fromkeys(unknown)  # deleted runs do not count
             for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
-                self._began[record.dagster_run.run_id] = _began_and_failed(record)
+                self._ended[record.dagster_run.run_id] = _unsuccessful(record)
 
 
-def _began_and_failed(record: dg.RunRecord) -> float | None:
-    """Return when a failed run began, Unix time.
+def _unsuccessful(record: dg.RunRecord) -> _Ended | None:
+    """Return how a run ended that failed or that a person cancelled, also before it began.
 
-    None for a run that did not fail, was killed at the command line, or was cancelled before it
-    began: these say nothing about the tables that they should have written.
+    None for others: a run that was interrupted, or that `gsum run` cancelled, says nothing about
+    the tables that it should have written.
     """
     run = record.dagster_run
     if run.status not in _FAILED or ORPHANED in run.tags:
         return None
+    created = record.create_timestamp.timestamp()
     if run.status == dg.DagsterRunStatus.CANCELED:
-        return record.start_time
-    return record.start_time or record.create_timestamp.timestamp()
+        return _Ended(record.end_time or created, is_cancelled=True)
+    if run.tags.get(_REASON) == _INTERRUPTED and run.tags.get(_RETRIED) != "true":
+        return None
+    return _Ended(record.start_time or created, is_cancelled=False)

@@ -82,13 +82,13 @@ class StoreCondition(dg.AutomationCondition):
         return dg.AutomationResult(context, subset)
 
 
-def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.AutomationCondition:
+def keep_current(staleness: Staleness, of: dg.AssetKey) -> dg.AutomationCondition:
     """Return the condition that materializes what is due, once none of its inputs is.
 
     Parameters
     ----------
-    takes_what_exists : whether the asset unites the methods that exist (as the leaderboard does),
-        so that it does not wait for methods that failed.
+    of : the asset. One that unites methods, as the leaderboard does, does not wait for those that
+        were given up, if others are there.
     """
     missing = StoreCondition(
         staleness, "requested_and_missing", "Requested, and has no file yet", Snapshot.is_missing
@@ -110,15 +110,18 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
         "unsettled",
         "Due, or depends on something that is",
         lambda snapshot, key, p: (
-            p in snapshot.unsettled(key, p.corpus)
-            and not (takes_what_exists and p.method and p in snapshot.stuck(key, p.corpus))
+            p in snapshot.unsettled(key, p.corpus) and not snapshot.is_dispensable(of, key, p)
         ),
     )
-    given_up = StoreCondition(
+    again_by = "`gsum run`, the job reindex_everything or Materialize tries again"
+    failed = StoreCondition(
+        staleness, "failed", f"The last attempt failed; {again_by}", Snapshot.has_failed
+    )
+    cancelled = StoreCondition(
         staleness,
-        "given_up",
-        "The last attempt failed; `gsum run` or the job reindex_everything tries again",
-        Snapshot.is_given_up,
+        "cancelled",
+        f"A person cancelled the last attempt; {again_by}",
+        Snapshot.is_cancelled,
     )
     held = StoreCondition(
         staleness,
@@ -133,20 +136,19 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
     # since its inputs may turn out unchanged
     first_time = missing & ~any_deps(unsettled & ~soon)
     again = (out_of_date | incomplete) & ~any_deps(unsettled)
-    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up & ~held
+    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress
+    ready = ready & ~failed & ~cancelled & ~held
     return ready.with_label("keep_current")
 
 
 def with_conditions(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
     staleness: Staleness,
-    uniting: Collection[dg.AssetKey],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """Return the assets with their conditions; those in `uniting` take what exists."""
+    """Return the assets with their conditions."""
 
     def conditioned(spec: dg.AssetSpec) -> dg.AssetSpec:
-        condition = keep_current(staleness, takes_what_exists=spec.key in uniting)
-        return spec.replace_attributes(automation_condition=condition)
+        return spec.replace_attributes(automation_condition=keep_current(staleness, spec.key))
 
     return [
         asset.map_asset_specs(conditioned) if isinstance(asset, dg.AssetsDefinition) else asset

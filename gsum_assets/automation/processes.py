@@ -17,7 +17,8 @@ CORPUS = "gsum/corpus"
 FENCE = "gsum/fence"
 """Tag of a run in the process of a `gsum run`: the fence of its lease."""
 ORPHANED = "gsum/orphaned"
-"""Tag of a killed run of the command line, which the daemon does not count as an attempt."""
+"""Tag of a run that does not count as an attempt: one of a `gsum run` that was killed, or one in
+the queue of a daemon that has ended, which a `gsum run` does instead."""
 WORK = "gsum/work"
 """Tag of the runs that the daemon starts to materialize tables; `dagster.yaml` limits them."""
 UNDER_WAY = [
@@ -138,6 +139,7 @@ def others_at_work(
         instance.update_backfill(backfill.with_status(private.BulkActionStatus.CANCELED))
     queued = [run for run in others if run.status == dg.DagsterRunStatus.QUEUED]
     for run in queued:
+        instance.add_run_tags(run.run_id, {ORPHANED: "true"})  # no person cancelled it
         instance.report_run_canceled(
             run, "no daemon is running to start this; `gsum run` does it instead"
         )

@@ -14,16 +14,18 @@ from gsum_assets.automation.jobs import FORGET_CORPUS, OBSERVE_SOURCES, RECONCIL
 from gsum_assets.automation.processes import CORPUS, UNDER_WAY
 from gsum_assets.automation.reconcile import Reconciler
 from gsum_assets.corpus.folder import is_removed, stamp_of
-from gsum_assets.corpus.load import N_BUCKETS, bucket_names
+from gsum_assets.corpus.load import N_BUCKETS
 from gsum_assets.dagster_assets.partitions import buckets as bucket_keys
 from gsum_assets.dagster_assets.partitions import corpora
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.settings.paths import folders_in
+from gsum_resources.store.partition import bucket_names
 
 FOUND = "gsum/found"
 """Tag of a run that reconciles: hash of what the sensor found."""
 WATCHED = (OBSERVE_SOURCES, RECONCILE_CORPORA, FORGET_CORPUS)
 """Jobs that the sensor requests."""
+_SHOWN = 20  # corpora whose requests a tick lists
 _AGAIN_S = 600.0  # until a run that changed nothing is requested again
 
 
@@ -75,13 +77,17 @@ def find_changes(
 
 
 def watch_corpora(
-    reconciler: Reconciler, jobs: Sequence[Any], interval_s: int
+    reconciler: Reconciler,
+    jobs: Sequence[Any],
+    interval_s: int,
+    requests_of: Callable[[str], str],
 ) -> dg.SensorDefinition:
     """Return the sensor over the folder of all corpora; it only looks, and requests runs.
 
     Parameters
     ----------
     jobs : those named `WATCHED`.
+    requests_of : returns what is requested of a corpus, to be shown in the ticks.
     """
     root, buckets = reconciler.warehouse.home.corpora, reconciler.buckets
 
@@ -125,6 +131,8 @@ def watch_corpora(
         added = [name for name in wanted if name not in present]
         missing = (f"{corpus}: its folder is missing" for corpus in changes.removed)
         reason = "; ".join([*changes.left_out, *missing]) or "no corpus folder changed"
+        shown = sorted(known - set(changes.removed))[:_SHOWN]
+        reason = "\n".join([reason, *(f"{corpus}: {requests_of(corpus)}" for corpus in shown)])
         return dg.SensorResult(
             run_requests=runs,
             dynamic_partitions_requests=[

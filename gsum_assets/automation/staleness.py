@@ -17,6 +17,7 @@ import dagster as dg
 import sqlalchemy as sa
 
 from gsum_assets.automation.attempts import Attempts
+from gsum_assets.pipeline.tables import RESULT_TABLES
 from gsum_resources.state.database import REQUESTS, insert_new, state_of
 from gsum_resources.store.lineage import Lineage, feeds
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -43,6 +44,12 @@ class Requests:
             rows = [{"corpus": corpus, "method": method} for method in sorted({"", *methods})]
             with state_of(self._store).writing() as connection:
                 insert_new(connection, REQUESTS, rows)
+
+    def withdraw(self, corpus: str, methods: Collection[str]) -> None:
+        """End the requests of methods; those of the corpus's own tables remain."""
+        of_methods = (REQUESTS.c.corpus == corpus) & REQUESTS.c.method.in_(sorted(methods))
+        with state_of(self._store).writing() as connection:
+            connection.execute(sa.delete(REQUESTS).where(of_methods))
 
     def corpora(self) -> frozenset[str]:
         """Return the corpora that something was requested for."""
@@ -89,6 +96,8 @@ class Node:
     ) -> bool:
         """Return whether a partition is requested: its method, or any method of its family."""
         if self.for_questions and not has_questions:
+            return False
+        if self.unites and not requested:
             return False
         if partition.method is not None:
             return partition.method in requested
@@ -204,8 +213,16 @@ class Snapshot:
         )
 
     def is_given_up(self, key: dg.AssetKey, partition: Partition) -> bool:
-        """Return whether the last attempt failed, and no retry was requested since."""
+        """Return whether the last attempt failed or was cancelled, and no retry requested since."""
         return partition in self.attempts.given_up(key, self.nodes[key].definition)
+
+    def has_failed(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Return whether the last attempt failed, and no retry was requested since."""
+        return self.attempts.given_up(key, self.nodes[key].definition).get(partition) is False
+
+    def is_cancelled(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Return whether a person cancelled the last attempt, and requested nothing since."""
+        return self.attempts.given_up(key, self.nodes[key].definition).get(partition) is True
 
     def unsettled(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
         """Return the partitions of a corpus that are due or depend on one that is, at any distance.
@@ -238,7 +255,7 @@ class Snapshot:
             for parent in node.parents
             if parent in self.nodes
             for partition in upstream(parent, corpus)
-            if not self._is_dispensable(node, parent, partition)
+            if not self.is_dispensable(key, parent, partition)
         ]
         return frozenset(
             partition
@@ -247,13 +264,24 @@ class Snapshot:
             or any(feeds(p, partition) for p in above)
         )
 
-    def _is_dispensable(self, node: Node, parent: dg.AssetKey, partition: Partition) -> bool:
-        """Return whether `node` ignores an upstream partition, because its method failed."""
+    def is_dispensable(self, key: dg.AssetKey, parent: dg.AssetKey, partition: Partition) -> bool:
+        """Return whether an asset ignores an upstream partition, because its method was given up.
+
+        It does not if nothing would be left to unite.
+        """
+        corpus = partition.corpus
         return (
-            node.unites
+            self.nodes[key].unites
             and partition.method is not None
-            and partition in self.stuck(parent, partition.corpus)
+            and partition in self.stuck(parent, corpus)
+            and self._once("unites", (key, corpus), lambda: self._has_results(key, corpus))
         )
+
+    def _has_results(self, key: dg.AssetKey, corpus: str) -> bool:
+        """Return whether some method has a file of each table of results that an asset unites."""
+        parents = (self.nodes[parent] for parent in self.nodes[key].parents if parent in self.nodes)
+        united = {node.table.name for node in parents} & RESULT_TABLES
+        return all(self.lineage.provenances(table, corpus) for table in united)
 
     def left(self, corpus: str) -> dict[dg.AssetKey, frozenset[Partition]]:
         """Return the requested partitions that are due or depend on a due one, by asset."""

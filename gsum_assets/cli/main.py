@@ -116,7 +116,17 @@ def _listed(names: str) -> list[str]:
     help="Number of passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; "
     "written to corpus.toml, so that later runs use it, too.",
 )
-def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) -> None:
+@click.option(
+    "--forget-methods",
+    help="Methods whose requests end, separated by commas; their tables are removed first, and "
+    "replies of models are kept.",
+)
+def run(
+    corpora: Sequence[str],
+    methods: str | None,
+    k: Sequence[int] | None,
+    forget_methods: str | None,
+) -> None:
     """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
 
     Methods requested once are kept up to date by every later run and by the daemon.
@@ -124,13 +134,18 @@ def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) ->
     from gsum_assets.cli.interrupts import ended_by_signals, named
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
-        is_complete = _run(corpora, methods, k, ending)
+        withdrawn = _listed(forget_methods) if forget_methods else []
+        is_complete = _run(corpora, methods, k, withdrawn, ending)
     if not is_complete:
         sys.exit(1)
 
 
 def _run(
-    corpora: Sequence[str], methods: str | None, k: Sequence[int] | None, ending: "Ending"
+    corpora: Sequence[str],
+    methods: str | None,
+    k: Sequence[int] | None,
+    withdrawn: Sequence[str],
+    ending: "Ending",
 ) -> bool:
     """Refresh the corpora; return whether every one is up to date."""
     from gsum_assets.automation.processes import end_runs_of_this_process
@@ -179,6 +194,11 @@ def _run(
                     if k:
                         folder = find_corpus(home.corpora, corpus)
                         console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
+                    if withdrawn:
+                        done = pipeline.withdrawal.withdraw(instance, corpus, withdrawn)
+                        console.say(f"{corpus}: {done}")
+                        if not (wanted or pipeline.withdrawal.requested(corpus)):
+                            continue  # without a request a refresh would add the defaults
                     report = refresh(
                         pipeline,
                         instance,
@@ -194,6 +214,7 @@ def _run(
                     failed = True
                     continue
                 console.done(corpus, report)
+                console.say(f"{corpus}: {pipeline.withdrawal.described(corpus)}")
                 console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
                 failed |= not report.is_complete
                 refreshed.append(corpus)

@@ -170,9 +170,11 @@ class Console:
         if missing := {a: n for a, n in report.missing.items() if a not in report.not_materialized}:
             assets = list(missing)
             more = f" and {len(assets) - _MOST_NAMES} more" if len(assets) > _MOST_NAMES else ""
+            n = count(sum(missing.values()), "partition")
+            why = f"{n}: {report.why_missing}" if report.why_missing else n
             self._print(
                 f"missing or out of date: {', '.join(assets[:_MOST_NAMES])}{more} "
-                f"({count(sum(missing.values()), 'partition')}); `gsum run {corpus}` tries again, "
+                f"({why}); `gsum run {corpus}` tries again, "
                 "and the Dagster UI (`gsum ui`) shows the errors of failed runs",
                 "red",
             )

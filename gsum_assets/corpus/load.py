@@ -90,11 +90,6 @@ def bucket_of(document_id: str, n_buckets: int = N_BUCKETS) -> str:
     return f"{int.from_bytes(digest.digest(), 'big') % n_buckets:02d}"
 
 
-def bucket_names(n_buckets: int) -> list[str]:
-    """Return the names of all buckets of a corpus, in order: "00" to "99", "100" to "1023"."""
-    return [f"{i:02d}" for i in range(n_buckets)]
-
-
 def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
     """Return every document in the folder with a hash of its content, in a fixed order.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.listing import open_regular
-from gsum_assets.corpus.load import SourceDocument, bucket_names, bucket_of, scan
+from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
@@ -19,6 +19,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.settings.paths import is_remote, read_if_exists, unreadable
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.partition import bucket_names
 from gsum_resources.store.table import Table
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from gsum_assets.registry.declared import Declared, index_of
 from gsum_resources.dagster_io.warehouse_io import (
     LAZY,
     UNTRACKED,
+    WHAT_EXISTS,
     WarehouseIO,
     as_dictionaries,
     as_tables,
@@ -130,6 +131,8 @@ def _in(declared: Declared, name: str) -> dg.AssetIn:
     if name == SETTINGS:
         return dg.AssetIn(name, partition_mapping=mapping)
     how = {**LAZY, **(UNTRACKED if name in declared.step.untracked else {})}
+    if declared.takes_what_exists(name):
+        how |= WHAT_EXISTS
     if columns := declared.step.dictionaries.get(name):
         how |= as_dictionaries(*columns)
     return dg.AssetIn(declared.path(name), partition_mapping=mapping, metadata=how)
@@ -196,6 +199,7 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
         rows = []
         for table in tables:
             footers = warehouse.footers(step_of(context), table, context.partition_key)
+            warehouse.require_all(table, context.partition_key, footers)
             version = version_of({p: footer.content_hash for p, footer in footers.items()})
             rows.append((table.name, sum(footer.rows for footer in footers.values()), version))
         return as_table(f"{family.name}.{INDEX}", rows)

@@ -6,8 +6,9 @@ from contextlib import suppress
 import dagster as dg
 from sqlalchemy.exc import IntegrityError
 
-from gsum_assets.corpus.load import N_BUCKETS, bucket_names
+from gsum_assets.corpus.load import N_BUCKETS
 from gsum_resources.store.parquet_store import Partition
+from gsum_resources.store.partition import bucket_names
 
 corpora = dg.DynamicPartitionsDefinition(name="corpora")
 """One partition for each folder under `corpora/`; a sensor or the command line adds it."""

@@ -102,6 +102,28 @@ SPENT = (
 )
 
 
+def has_rows(
+    table: str, key: str, of: str = "documents", of_key: str = "document_id"
+) -> TableCheck:
+    """Return the blocking check that a table has rows if one that it is made from has.
+
+    Parameters
+    ----------
+    key, of_key : a column of the table, and of the other one.
+    """
+    return check(
+        "has_rows",
+        f"The table has rows if `{of}` has any.",
+        "corpus",
+        Rule("n_given > 0 AND n_rows = 0", f"have no row, though {of} has"),
+        shown="n_given, n_rows",
+        examined=f"SELECT count({of_key}) AS n_given, "
+        f'(SELECT count({key}) FROM "{table}") AS n_rows FROM "{of}"',
+        remedy=f"see the log of the run that wrote {table}, and run `gsum run {{corpus}}`",
+        blocking=True,
+    )
+
+
 def mean_in_interval(mean: str, of: str) -> TableCheck:
     """Return the check that a mean lies between `low` and `high`.
 

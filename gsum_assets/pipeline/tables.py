@@ -29,6 +29,7 @@ from gsum_assets.pipeline.columns import (
     corpus_table,
     document_table,
     flag,
+    has_rows,
     integer,
     label,
     mean_in_interval,
@@ -87,6 +88,19 @@ TABLES: Mapping[str, Table] = {
                 "'utf-8', 'cp1252'; null: a record in UTF-8, or a converted file",
                 nullable=True,
             ),
+            check(
+                "has_rows",
+                "A corpus with documents that were not all rejected has rows.",
+                "corpus",
+                Rule("n_given > n_rejected AND n_rows = 0", "have no document, though files have"),
+                shown="n_given, n_rejected, n_rows",
+                examined="""SELECT count(document_id) AS n_given,
+                    (SELECT count(document_id) FROM "documents") AS n_rows,
+                    (SELECT count(document_id) FROM "rejected_documents") AS n_rejected
+                    FROM "source_documents" """,
+                remedy="see the log of the run that wrote documents, and run `gsum run {corpus}`",
+                blocking=True,
+            ),
         ),
         document_table(
             "rejected_documents",
@@ -132,6 +146,7 @@ TABLES: Mapping[str, Table] = {
             integer("end", "one past the last character in the document's text"),
             integer("n_tokens", "length in word pieces"),
             text("text", "the passage, equal to text[start:end] of the document"),
+            has_rows("chunks", "chunk_id"),
         ),
         document_table(
             "chunk_embeddings",
@@ -140,6 +155,7 @@ TABLES: Mapping[str, Table] = {
             CHUNK_ID,
             DOCUMENT_ID,
             vector("embedding", "unit-length vector of the chunk's text"),
+            has_rows("chunk_embeddings", "chunk_id", "chunks", "chunk_id"),
         ),
         corpus_table(
             "queries",
@@ -163,6 +179,7 @@ TABLES: Mapping[str, Table] = {
             "query_id",
             QUERY_ID,
             vector("embedding", "unit-length vector of its retrieval_text"),
+            has_rows("query_embeddings", "query_id", "queries", "query_id"),
         ),
         result_table(
             "rankings",

@@ -21,11 +21,11 @@ from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
-from gsum_assets.pipeline.tables import by_corpus, table_of
+from gsum_assets.pipeline.tables import RESULT_TABLES, by_corpus, table_of
 from gsum_assets.registry.families import FAMILIES
 from gsum_resources.engine.garbage import collected_rarely
 from gsum_resources.store.lazy import Lazy
-from gsum_resources.store.parquet_store import Partition
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.partition import StoreError
 from gsum_resources.store.step_store import StepStore, undeclared
 from gsum_resources.store.table import Table
@@ -69,6 +69,10 @@ class Declared:
         """Return a table that the step reads or writes."""
         return table_of(self.path(name))
 
+    def takes_what_exists(self, name: str) -> bool:
+        """Return whether the step takes of a table what exists of all methods."""
+        return self.step.unites and self.table(name).dimensions == RESULT
+
     @property
     def name(self) -> str:
         """The step's name in ledger and progress lines: "gor/record_nodes"."""
@@ -96,10 +100,26 @@ class Declared:
         around : the other fields of the inputs, such as store and log; `folder` is the folder of
             all corpora.
         """
+        if self.step.unites and around.store:
+            self._require_a_method(around.store, partitions[0].corpus)
         for inputs in self._inputs(read, partitions, around):
             with collected_rarely():
                 result = self.step.result(self.prepare(inputs))
             yield inputs, result
+
+    def _require_a_method(self, store: ParquetStore, corpus: str) -> None:
+        """Raise `StoreError` if no method has results that the step could unite."""
+        names = [
+            n for n in self.reads if n not in (*MODELS, SETTINGS) and self.takes_what_exists(n)
+        ]
+        tables = {self.table(name).name: self.table(name) for name in names}
+        shared = [name for name in tables if name in RESULT_TABLES]
+        missing = [name for name in shared if not store.partitions(tables[name], corpus)]
+        if missing:
+            raise StoreError(
+                f"{' and '.join(missing)} of '{corpus}' were never made for any method; "
+                f"materialize those of a method first, or `gsum run {corpus}`"
+            )
 
     def _inputs(
         self, read: Mapping[str, Any], partitions: Sequence[Partition], around: Inputs

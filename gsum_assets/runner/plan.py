@@ -135,8 +135,8 @@ class _NothingFailed:
     def try_again_at(self, _: str) -> float:
         return math.inf
 
-    def given_up(self, *_: Any) -> frozenset[Partition]:
-        return frozenset()
+    def given_up(self, *_: Any) -> Mapping[Partition, bool]:
+        return {}
 
 
 @dataclass
@@ -179,7 +179,7 @@ class _DryRun:
             # all buckets of documents together, results method by method
             for together in [due] if declared.level == DOCUMENT_LEVEL else [[p] for p in due]:
                 if together:
-                    self._run_step(declared, together)
+                    self._run_step(declared, together, snapshot)
             if due:
                 snapshot = self._snapshot()
         return self._n_steps
@@ -188,7 +188,9 @@ class _DryRun:
         attempts: Any = _NothingFailed()
         return replace(self.pipeline.new_snapshot(_NO_INSTANCE), attempts=attempts)
 
-    def _run_step(self, declared: Declared, partitions: list[Partition]) -> None:
+    def _run_step(
+        self, declared: Declared, partitions: list[Partition], snapshot: Snapshot
+    ) -> None:
         """Compute some partitions of a step, and keep them in memory."""
         self._n_steps += 1
         self.on_step(declared.name, self._n_steps, max(self._n_steps, self._about))
@@ -204,9 +206,8 @@ class _DryRun:
             versions=warehouse.reads.tables[step],
         )
         try:
-            results = list(
-                declared.make(self._read(declared, step, partitions), partitions, around)
-            )
+            read = self._read(declared, step, partitions, snapshot)
+            results = list(declared.make(read, partitions, around))
         except Exception as error:
             raise PlanError(
                 f"corpus '{self.corpus}' cannot be planned: the dry run failed: {declared.name}: "
@@ -218,7 +219,11 @@ class _DryRun:
             warehouse.keep(step, declared.table(name), partitions, rows, asset, code)
 
     def _read(
-        self, declared: Declared, step: tuple[str, str], partitions: Sequence[Partition]
+        self,
+        declared: Declared,
+        step: tuple[str, str],
+        partitions: Sequence[Partition],
+        snapshot: Snapshot,
     ) -> dict[str, Any]:
         """Return everything that a step may read, by name."""
         warehouse = self.pipeline.warehouse
@@ -234,15 +239,25 @@ class _DryRun:
             else:
                 table = declared.table(name)
                 family = family_of(table, declared.path(name))
+                node = snapshot.nodes.get(dg.AssetKey(declared.path(name)))
                 inputs = [
                     p
-                    for p in warehouse.store.partitions(table, self.corpus)
-                    if family is None or p.method in METHODS.families[family]
+                    for p in (
+                        node.partitions(self.corpus)
+                        if node
+                        else warehouse.store.partitions(table, self.corpus)
+                    )
                     if any(feeds(p, output) for output in partitions)
                 ]
-                untracked = name in declared.step.untracked
-                columns = declared.step.dictionaries.get(name, ())
-                read[name] = warehouse.rows(step, table, inputs, untracked, columns, family)
+                read[name] = warehouse.rows(
+                    step,
+                    table,
+                    inputs,
+                    name in declared.step.untracked,
+                    declared.step.dictionaries.get(name, ()),
+                    family,
+                    declared.takes_what_exists(name),
+                )
         return read
 
 

@@ -28,12 +28,16 @@ class RunReport:
     ----------
     not_materialized : assets that were left out because a model is unavailable.
     missing : number of requested partitions that are missing or out of date at the end, by asset.
+    n_cancelled, n_failed : how many of them a person cancelled, and how many failed; the others
+        depend on these, or were never begun.
     others, n_others : methods that a daemon continues with, and their number of partitions.
     """
 
     results: list[RunResult] = field(default_factory=list)
     not_materialized: set[str] = field(default_factory=set)
     missing: Mapping[str, int] = field(default_factory=dict)
+    n_cancelled: int = 0
+    n_failed: int = 0
     others: Sequence[str] = ()
     n_others: int = 0
 
@@ -51,6 +55,22 @@ class RunReport:
     def is_complete(self) -> bool:
         """Whether everything requested was computed."""
         return not (self.errors or self.gaps or self.not_materialized or self.missing)
+
+    def note_left(self, left: Left, snapshot: Snapshot) -> None:
+        """Note the partitions that could not be written, and why."""
+        each = [(key, partition) for key, partitions in left.items() for partition in partitions]
+        self.missing = counted(left)
+        self.n_cancelled = sum(snapshot.is_cancelled(*partition) for partition in each)
+        self.n_failed = sum(snapshot.has_failed(*partition) for partition in each)
+
+    @property
+    def why_missing(self) -> str:
+        """What became of the missing partitions, `20 cancelled, 8 failed`; "" if nothing did."""
+        n_others = sum(self.missing.values()) - self.n_cancelled - self.n_failed
+        counts = {"cancelled": self.n_cancelled, "failed": self.n_failed}
+        if any(counts.values()):
+            counts["not begun because of these"] = n_others
+        return ", ".join(f"{n} {what}" for what, n in counts.items() if n)
 
     @property
     def n_partitions(self) -> int:

@@ -25,7 +25,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.execute import OnStart, RunResult, observe_sources
 from gsum_assets.runner.follow import DaemonStoppedError, follow
 from gsum_assets.runner.loop import Loop
-from gsum_assets.runner.report import OnStep, RefreshError, RunReport, Watch, counted
+from gsum_assets.runner.report import OnStep, RefreshError, RunReport, Watch
 from gsum_resources.dagster_io.instance import CONFIG_FILE
 from gsum_resources.llm.ledger import export_calls
 from gsum_resources.state.database import lost_connection
@@ -142,8 +142,9 @@ class _Refresh:
         except DaemonStoppedError:
             self._forgive()
             return False
-        left = self._snapshot(scope).left(self.corpus)
-        self.report.missing = counted(left)
+        snapshot = self._snapshot(scope)
+        left = snapshot.left(self.corpus)
+        self.report.note_left(left, snapshot)
         if not left:
             self._forgive()
         if others := self._others():
@@ -175,7 +176,8 @@ class _Refresh:
     def _compute(self, loop: Loop) -> None:
         if self._others():  # what unites methods is written once, at the end
             loop.materialize(lambda: self._snapshot(self.first, unite=False))
-        self.report.missing = counted(loop.materialize(lambda: self._snapshot(frozenset())))
+        left = loop.materialize(lambda: self._snapshot(frozenset()))
+        self.report.note_left(left, self._snapshot(frozenset()))
 
     def _through_restarts(self, work: Callable[[], None], lease: HeldLease | None = None) -> None:
         """Work, again after each restart of a database, which continues with what is left.

@@ -13,15 +13,16 @@ from gsum_resources.dagster_io.table_metadata import Headline, head, of_all_corp
 from gsum_resources.settings.home import Home
 from gsum_resources.store.appended import APPENDED, read_appended
 from gsum_resources.store.catalogue import build_catalogue
-from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.lazy import Lazy, lazy_rows, require_written
 from gsum_resources.store.lineage import Lineage, LineageError, Reads, Step, code_version_of
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
-from gsum_resources.store.partition import StoreError
+from gsum_resources.store.partition import StoreError, bucket_names
 from gsum_resources.store.table import Macro, Table, View
 
 # metadata of an AssetIn
 LAZY = {"gsum/lazy": True}  # read only on request of the asset
 UNTRACKED = {"gsum/untracked": True}  # its changes do not put the asset out of date
+WHAT_EXISTS = {"gsum/what_exists": True}  # partitions that were never written are left out
 
 
 def as_tables(names: Mapping[str, Sequence[str]]) -> dict[str, Mapping[str, Sequence[str]]]:
@@ -130,6 +131,7 @@ class WarehouseIO(dg.IOManager):
             bool(how.get("gsum/untracked")),
             how.get("gsum/dictionaries", ()),
             family_of(table, context.asset_key.path),
+            takes_what_exists=bool(how.get("gsum/what_exists")),
         )
         return rows if how.get("gsum/lazy") else rows.get()
 
@@ -141,19 +143,23 @@ class WarehouseIO(dg.IOManager):
         is_untracked: bool = False,
         as_dictionaries: Sequence[str] = (),
         family: str | None = None,
+        takes_what_exists: bool = False,
     ) -> Lazy:
         """Return rows of partitions for a step, recorded as an input when read unless untracked.
 
         Parameters
         ----------
         family : the family of methods whose partitions they are; None: they are those of all.
+        takes_what_exists : whether partitions without a file are left out; else reading them
+            raises `StoreError`.
         """
 
         def note(hashes: Mapping[Partition, str]) -> None:
             if not is_untracked:
                 self.reads.table(step, table, hashes, family)
 
-        return lazy_rows(self.store, table, partitions, as_dictionaries, note)
+        required = not takes_what_exists
+        return lazy_rows(self.store, table, partitions, as_dictionaries, note, required)
 
     def as_it_is(self, table: Table, corpora: Collection[str]) -> Lazy:
         """Return all rows of a table for some corpora, which are not recorded as an input."""
@@ -168,8 +174,18 @@ class WarehouseIO(dg.IOManager):
         self, step: Step, table: Table, corpora: Collection[str], as_dictionaries: Sequence[str]
     ) -> Lazy:
         """Return all rows of a table for some corpora, read on demand."""
-        partitions = [p for corpus in corpora for p in self.store.partitions(table, corpus)]
+        partitions = [p for corpus in sorted(corpora) for p in self._all_of(table, corpus)]
         return self.rows(step, table, partitions, as_dictionaries=as_dictionaries)
+
+    def require_all(self, table: Table, corpus: str, written: Collection[Partition]) -> None:
+        """Raise `StoreError` if a partition of a table without methods was never written."""
+        require_written(table, self._all_of(table, corpus), written)
+
+    def _all_of(self, table: Table, corpus: str) -> list[Partition]:
+        """Return the partitions of a corpus in a table without methods, written or not."""
+        if "bucket" not in table.dimensions:
+            return [Partition(corpus)]
+        return [Partition(corpus, bucket) for bucket in bucket_names(self._n_buckets(corpus))]
 
     def existing(self, partitions: Collection[Partition]) -> list[Partition]:
         """Return the partitions without buckets that only larger corpora have."""

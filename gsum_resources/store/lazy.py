@@ -1,13 +1,13 @@
 """An input that is read on demand."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from gsum_resources.store.arrow import pc
 from gsum_resources.store.parquet_store import ParquetStore, Partition
-from gsum_resources.store.partition import version_of
+from gsum_resources.store.partition import StoreError, version_of
 from gsum_resources.store.table import Table
 
 
@@ -76,6 +76,7 @@ def lazy_rows(
     partitions: Sequence[Partition],
     as_dictionaries: Sequence[str] = (),
     note: Callable[[Mapping[Partition, str]], None] = lambda _: None,
+    required: bool = False,
 ) -> Lazy:
     """Return the rows of some partitions, read on demand.
 
@@ -83,17 +84,21 @@ def lazy_rows(
     ----------
     as_dictionaries : columns of texts to read as dictionaries.
     note : called with the content hash of each partition that is read, or whose version is.
+    required : whether each partition must have a file, though it may have no rows; if one has
+        none, reading it raises `StoreError`.
     """
 
     def read(
         columns: Sequence[str] | None = None, some: Sequence[Partition] = partitions
     ) -> pa.Table:
         rows, hashes = store.read(table, some, columns, as_dictionaries)
+        if required:
+            require_written(table, some, hashes)
         note(hashes)
         return rows
 
     def parts() -> list[Lazy]:
-        return [lazy_rows(store, table, [p], as_dictionaries, note) for p in partitions]
+        return [lazy_rows(store, table, [p], as_dictionaries, note, required) for p in partitions]
 
     def rows_with(column: str, values: pa.Array) -> pa.Table:
         """Read the other columns only of partitions that have such a row."""
@@ -107,10 +112,28 @@ def lazy_rows(
     def version() -> str:
         footers = store.footers(table, partitions)
         hashes = {partition: footer.content_hash for partition, footer in footers.items()}
+        if required:
+            require_written(table, partitions, hashes)
         note(hashes)
         return version_of(hashes)
 
     return Lazy(read, lambda names: read(names).select(list(names)), parts, rows_with, version)
+
+
+def require_written(
+    table: Table, partitions: Collection[Partition], written: Collection[Partition]
+) -> None:
+    """Raise `StoreError` if a partition has never been written: it is missing, not empty."""
+    missing = [partition for partition in partitions if partition not in written]
+    if not missing:
+        return
+    first = missing[0]
+    of = " of ".join(filter(None, [first.method, f"'{first.corpus}'"]))
+    n = f" ({len(missing)} of {len(partitions)} buckets)" if first.bucket else ""
+    raise StoreError(
+        f"{table.name} of {of} were never made{n}; materialize or observe them first, or `gsum run "
+        f"{first.corpus}`"
+    )
 
 
 def _rows_with(rows: pa.Table, column: str, values: pa.Array) -> pa.Table:

@@ -17,6 +17,11 @@ class StoreError(ValueError):
     """A table cannot be written or read; the message names table, column and asset."""
 
 
+def bucket_names(n_buckets: int) -> list[str]:
+    """Return the names of all buckets of a corpus, in order: "00" to "99", "100" to "1023"."""
+    return [f"{i:02d}" for i in range(n_buckets)]
+
+
 @dataclass(frozen=True, order=True)
 class Partition:
     """The partition of a table that one file holds; dimensions that the table lacks are None."""

@@ -209,6 +209,17 @@ def test_defect_fails_only_its_check(house: House, defect: str) -> None:
     assert found[check].check.warns == (check.split(":")[1] in WARNINGS)
 
 
+@pytest.mark.parametrize("name", ["documents", "chunks", "chunk_embeddings", "query_embeddings"])
+def test_table_without_rows_fails_and_blocks(house: House, name: str) -> None:
+    for partition in house.store.partitions(TABLES[name]):
+        plant(house, name, partition, lambda rows: rows.slice(0, 0))
+    verdict = verdicts(house)[f"{name}:has_rows"]
+    assert not verdict.passed
+    assert "though" in verdict.description
+    assert verdict.check.blocking
+    assert verdict.is_error
+
+
 def test_document_in_two_buckets_fails(house: House) -> None:
     (row,) = house.table("documents").slice(0, 1).drop_columns(["corpus", "bucket"]).to_pylist()
     other = Partition(CORPUS, "05")

@@ -31,14 +31,14 @@ ASKED_ABOUT = (document_in(0), document_in(3))
 RESULTS = ("rankings", "contexts", "summaries", "scores")
 GENERAL = {"schema", "ids_unique", "lineage_is_current"}
 EXPECTED = {
-    "documents": GENERAL,
+    "documents": GENERAL | {"has_rows"},
     "rejected_documents": GENERAL - {"ids_unique"} | {"none_rejected"},
     "converted_documents": GENERAL,
     "document_sections": GENERAL,
-    "chunks": GENERAL | {"cover_documents"},
-    "chunk_embeddings": GENERAL | {"finite"},
+    "chunks": GENERAL | {"cover_documents", "has_rows"},
+    "chunk_embeddings": GENERAL | {"finite", "has_rows"},
     "queries": GENERAL,
-    "query_embeddings": GENERAL | {"finite"},
+    "query_embeddings": GENERAL | {"finite", "has_rows"},
     "retrieval/index": GENERAL,
     "retrieval/rankings": GENERAL | {"ranks_consecutive"},
     "retrieval/contexts": GENERAL | {"cite_what_exists"},
@@ -122,6 +122,10 @@ def test_every_asset_is_checked_in_its_run(good: House) -> None:
 
 
 BLOCKING = {
+    "documents:has_rows",
+    "chunks:has_rows",
+    "chunk_embeddings:has_rows",
+    "query_embeddings:has_rows",
     "chunks:cover_documents",
     "chunk_embeddings:finite",
     "graphrag/entity_mentions:of_chunks",

@@ -13,12 +13,13 @@ from gsum_assets.corpus.buckets import (
     n_buckets_for,
     size_of,
 )
-from gsum_assets.corpus.load import bucket_names, bucket_of
+from gsum_assets.corpus.load import bucket_of
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.settings.home import Home
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
+from gsum_resources.store.partition import bucket_names
 
 LISTING = TABLES["source_documents"]
 

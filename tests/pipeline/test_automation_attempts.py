@@ -3,7 +3,10 @@
 import dagster as dg
 import pytest
 
+from gsum_assets.automation.processes import ORPHANED
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.execute import observe_sources
+from gsum_assets.runner.report import RunReport
 from gsum_assets.runner.run import refresh
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, materialized_by
@@ -95,4 +98,56 @@ def test_cancelled_assets_wait_for_the_next_request(changeable: House) -> None:
         assert run.status == dg.DagsterRunStatus.CANCELED
         assert requested(pipeline, instance) == set()
         reindex(pipeline, instance)
+        assert requested(pipeline, instance) == {SUMMARIES}
+
+
+def cancel(instance: dg.DagsterInstance, run_id: str) -> None:
+    run = instance.get_run_by_id(run_id)
+    assert run
+    instance.report_run_canceled(run)
+
+
+UNITING = ("leaderboard", "comparisons", "curves", "costs", "judgements", "win_rates")
+
+
+def test_nothing_is_united_of_cancelled_methods(changeable: House) -> None:
+    changeable.model = FirstWords("changed", refuses="boat")
+    pipeline = changeable.pipeline()
+    for name in ("summaries", "scores", *UNITING):
+        for partition in pipeline.store.partitions(TABLES[name]):
+            pipeline.store.delete(TABLES[name], partition)
+    scores = ("retrieval/scores", SUMMARIES[1])
+    with changeable.instance() as instance:
+        failed = start(pipeline, instance, SUMMARIES)
+        cancelled = start(pipeline, instance, scores)  # before summaries, which it reads
+        assert not failed.success
+        assert not cancelled.success
+        cancel(instance, cancelled.run_id)
+        assert requested(pipeline, instance) == set()  # no leaderboard without a row
+        snapshot = pipeline.new_snapshot(instance)
+        report = RunReport()
+        report.note_left(snapshot.left(CORPUS), snapshot)
+        others = f"{len(UNITING)} not begun because of these"
+        assert report.why_missing == f"1 cancelled, 1 failed, {others}"
+        assert not refresh(pipeline, instance, CORPUS).is_complete  # what failed fails again
+        assert changeable.table("leaderboard").num_rows == 0
+        changeable.model.refuses = None
+        assert refresh(pipeline, instance, CORPUS).is_complete
+        assert changeable.table("leaderboard").num_rows
+
+
+def test_interrupted_run_is_tried_again_and_a_cancelled_one_in_the_queue_is_not(
+    changeable: House,
+) -> None:
+    changeable.model = FirstWords("changed", refuses="boat")
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        run_id = start(pipeline, instance, SUMMARIES).run_id
+        instance.add_run_tags(run_id, {"dagster/failure_reason": "UNEXPECTED_TERMINATION"})
+        assert requested(pipeline, instance) == {SUMMARIES}
+        instance.add_run_tags(run_id, {"dagster/will_retry": "true"})  # by the daemon itself
+        assert requested(pipeline, instance) == set()
+        cancel(instance, run_id)
+        assert requested(pipeline, instance) == set()
+        instance.add_run_tags(run_id, {ORPHANED: "true"})  # by a `gsum run` that computes it
         assert requested(pipeline, instance) == {SUMMARIES}

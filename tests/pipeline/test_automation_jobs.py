@@ -23,6 +23,7 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "check_everything",
         "reconcile_corpora",
         "forget_corpus",
+        "withdraw_methods",
         "retrain_models",
         "retrain_gae",
         "retrain_evidence",

@@ -29,7 +29,7 @@ def inputs(declared: Declared) -> Inputs:
     partition = Partition("tales", "00" if by_bucket else None, "m" if by_method else None)
     names = {*TABLES, *declared.reads, *MODELS, SETTINGS}
     read = {name: Lazy.of(DOCUMENT) for name in names}
-    step = replace(declared.step, make=lambda _: DOCUMENT)  # computes nothing
+    step = replace(declared.step, make=lambda _: DOCUMENT, unites=False)  # needs no method
     tried = replace(declared, step=step, prepare=lambda inputs: inputs)
     ((inputs, _),) = tried.make(read, [partition], Inputs({}, "", store=memory_store()))
     return inputs
