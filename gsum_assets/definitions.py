@@ -1,8 +1,9 @@
 """The Definitions object of a home."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
@@ -26,6 +27,7 @@ from gsum_assets.dagster_assets.corpus_assets import corpus_assets
 from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.dagster_assets.partitions import method_key, partitions_of
 from gsum_assets.dagster_assets.presentation import presented
+from gsum_assets.dagster_assets.project import of_project
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.score import ScoreSettings
@@ -39,6 +41,7 @@ from gsum_resources.dagster_io.instance import (
     refuse_temporary_instance,
 )
 from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.resources import MODELS, SETTINGS, WAREHOUSE
 from gsum_resources.dagster_io.settings_io import SettingsIO
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.models.by_work import Models
@@ -92,16 +95,24 @@ def pipeline_for(
     models: Models | None = None,
     presented: bool = True,
     store: ParquetStore | None = None,
+    owners: Sequence[str] = (),
+    upstream: Sequence[dg.AssetKey] = (),
+    executor: dg.ExecutorDefinition | None = dg.in_process_executor,
 ) -> Pipeline:
     """Connect the assets to the store and the models of `home`, or to those given.
 
     Parameters
     ----------
     presented : whether runs add what no table shows: checks, plots, metadata and the catalogue.
+    owners : of the assets, besides those of `[dagster]` in `gsum.toml`.
+    upstream : assets of others that write the folders, on which `documents` depends in the lineage.
+    executor : of the code location; None: that of the project that these definitions are merged
+        into. The default loads the models once a run.
     """
     workspace = open_workspace(home, models, store=store)
     store, models, section = workspace.store, workspace.models, workspace.section
-    automation = home.settings().automation
+    settings = home.settings()
+    automation = settings.automation
     buckets = Buckets(store)
     requests, leases = Requests(store), Leases(store)
 
@@ -156,6 +167,7 @@ def pipeline_for(
     }
     forgetting = Forgetting(store, steps, snapshot)
     assets = with_conditions(assets, Staleness(snapshot_of_daemon))
+    assets = of_project(assets, settings.dagster, owners, upstream)
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
         retraining(
@@ -181,7 +193,7 @@ def pipeline_for(
     )
     withdrawal = Withdrawal(reconciler)
     started = [
-        *jobs(dg.AssetSelection.assets(*observed)),
+        *jobs(dg.AssetSelection.assets(*observed), dg.AssetSelection.checks_for_assets(*nodes)),
         *reconciling_jobs(reconciler),
         withdrawing_job(withdrawal),
     ]
@@ -189,7 +201,7 @@ def pipeline_for(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if presented else [],
         sensors=[
-            automation_sensor(dg.AssetSelection.all(), automation.interval_s),
+            automation_sensor(dg.AssetSelection.assets(*nodes), automation.interval_s),
             watch_corpora(
                 reconciler,
                 [job for job in started if job.name in WATCHED],
@@ -200,11 +212,11 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
-        executor=dg.in_process_executor,  # one process a run, so that models are loaded once
+        executor=executor,
         resources={
-            "io_manager": _at_start(warehouse),
-            "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
-            "settings": SettingsIO(section, warehouse.reads),
+            WAREHOUSE: _at_start(warehouse),
+            MODELS: ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
+            SETTINGS: SettingsIO(section, warehouse.reads),
         },
     )
     return Pipeline(
@@ -302,5 +314,22 @@ def _dependent_on_questions(assets: list[dg.AssetsDefinition | dg.SourceAsset]) 
     return dependent
 
 
-refuse_temporary_instance(Home.from_environment())
-defs = pipeline_for(Home.from_environment()).definitions
+defs: dg.Definitions
+"""The definitions of the home that the environment names, made when they are first read."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "defs":
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _of_environment()
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "defs"})  # Dagster looks for Definitions among these names
+
+
+@cache
+def _of_environment() -> dg.Definitions:
+    home = Home.from_environment()
+    refuse_temporary_instance(home)
+    return pipeline_for(home).definitions

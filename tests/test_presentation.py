@@ -37,7 +37,7 @@ every_asset = pytest.mark.parametrize("key", WITH_TABLE, ids=lambda key: key.to_
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
     """The views of a warehouse without files."""
-    connection = duckdb.connect()
+    connection = duckdb.connect(str(tmp_path_factory.mktemp("home") / "gsum.duckdb"))
     store = ParquetStore(str(tmp_path_factory.mktemp("warehouse")))
     define_views(connection, store, TABLES.values())
     return connection

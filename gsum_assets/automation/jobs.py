@@ -47,12 +47,15 @@ class _ObservingJob(UnresolvedAssetJobDefinition):
         )
 
 
-def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
+def jobs(
+    observed: dg.AssetSelection, checks: dg.AssetSelection
+) -> list[UnresolvedAssetJobDefinition]:
     """Return the jobs that an operator may start.
 
     Parameters
     ----------
     observed : the sources and the models.
+    checks : all checks of gsum's assets.
     """
     return [
         _ObservingJob(
@@ -70,7 +73,7 @@ def jobs(observed: dg.AssetSelection) -> list[UnresolvedAssetJobDefinition]:
         ),
         dg.define_asset_job(
             CHECK_EVERYTHING,
-            dg.AssetSelection.all_asset_checks(),
+            checks,
             description="Runs every check of every table: schema, keys, lineage, completeness.",
         ),
     ]

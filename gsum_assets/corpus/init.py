@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -63,7 +64,7 @@ def init_corpus(
     if not folder.is_dir():
         raise CorpusError(f"'{folder}' is no folder; name the folder with the documents")
     target = folder.resolve()
-    link, is_inside = _link_path(target, home, name)
+    link, is_inside = link_corpus(target, home, name)
     lines = []
     settings = target / SETTINGS_FILE
     if settings.exists() or settings.is_symlink():
@@ -71,12 +72,31 @@ def init_corpus(
     else:
         settings.write_text(commented_toml(tables), "utf-8")
         lines.append(f"{settings}: written; every key is commented out")
-    if not is_inside and not link.is_symlink():
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(target, target_is_directory=True)
     if not is_inside:
         lines.append(f"{link}: a link to {target}")
     return NewCorpus(link.name, [*lines, found_in(target)])
+
+
+def link_corpus(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:
+    """Make a folder a corpus of a home by a link, unless it is within the home already.
+
+    Returns
+    -------
+    The path of the corpus in the home, and whether the folder itself is there.
+
+    Raises
+    ------
+    CorpusError
+        If the folder does not exist, contains the home, or the name is invalid or of another one.
+    """
+    if not target.is_dir():
+        raise CorpusError(f"'{target}' is no folder; name the folder with the documents")
+    link, is_inside = _link_path(target, home, name)
+    if not is_inside and not link.is_symlink():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):  # another process has made it in this moment
+            link.symlink_to(target, target_is_directory=True)
+    return link, is_inside
 
 
 def _link_path(target: Path, home: Home, name: str | None) -> tuple[Path, bool]:

@@ -23,6 +23,8 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import table_of
 from gsum_assets.registry.declared import Declared, index_of
+from gsum_resources.dagster_io import resources
+from gsum_resources.dagster_io.resources import WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import (
     LAZY,
     UNTRACKED,
@@ -55,6 +57,7 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
     outs = {
         name: dg.AssetOut(
             key=declared.path(name),
+            io_manager_key=WAREHOUSE,
             description=purpose,
             group_name=declared.group,
             code_version=step.code_version,
@@ -81,13 +84,13 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
             else None
         ),
         pool=step.pool,
-        required_resource_keys={"io_manager", "models"},
+        required_resource_keys={WAREHOUSE, resources.MODELS},
         can_subset=step.apart,
     )
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
-        warehouse: WarehouseIO = context.resources.io_manager
+        warehouse: WarehouseIO = context.resources.gsum_warehouse
         existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
         for name in step.optional:
             read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
@@ -140,7 +143,7 @@ def _in(declared: Declared, name: str) -> dg.AssetIn:
 
 def _around(context: dg.AssetExecutionContext) -> Inputs:
     """Return the inputs of a step without tables and models: log, store, folder, versions."""
-    warehouse: WarehouseIO = context.resources.io_manager
+    warehouse: WarehouseIO = context.resources.gsum_warehouse
     step = step_of(context)
     return Inputs(
         {},
@@ -150,7 +153,7 @@ def _around(context: dg.AssetExecutionContext) -> Inputs:
         store=warehouse.store,
         folder=warehouse.home.corpora,
         versions=warehouse.reads.tables[step],
-        engine=context.resources.models.models.engine,
+        engine=context.resources.gsum_models.models.engine,
     )
 
 
@@ -162,7 +165,7 @@ def _report(
         context.log.warning(failure)
     keys = [key for key in context.partition_keys if partition_of(key).corpus == inputs.corpus]
     selected = context.op_execution_context.selected_output_names
-    warehouse: WarehouseIO = context.resources.io_manager
+    warehouse: WarehouseIO = context.resources.gsum_warehouse
     for table, shown in result.shown().items() if warehouse.presented else ():
         for key in keys if table in selected else ():
             context.add_asset_metadata(
@@ -181,6 +184,7 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
     @dg.asset(
         name=INDEX,
         key_prefix=family.name,
+        io_manager_key=WAREHOUSE,
         partitions_def=corpora,
         deps=[
             dg.AssetDep(
@@ -189,13 +193,13 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
             for path, table in zip(paths, tables, strict=True)
         ],
         group_name=family.name,
-        required_resource_keys={"io_manager"},
+        required_resource_keys={WAREHOUSE},
         code_version="1",
         description="Represents all tables that questions are answered from; each method reads "
         "some of them.",
     )
     def index(context: dg.AssetExecutionContext) -> pa.Table:
-        warehouse: WarehouseIO = context.resources.io_manager
+        warehouse: WarehouseIO = context.resources.gsum_warehouse
         rows = []
         for table in tables:
             footers = warehouse.footers(step_of(context), table, context.partition_key)

@@ -10,6 +10,7 @@ from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.dagster_assets.partitions import corpora, corpus_buckets
 from gsum_assets.dagster_assets.presentation import kind_tags, observed_table
 from gsum_assets.forgetting.deletions import Deletions
+from gsum_resources.dagster_io.resources import SETTINGS, WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 
 GROUP = "corpus"
@@ -23,7 +24,7 @@ def _watched(context: dg.OpExecutionContext) -> list[str]:
     only = context.run.tags.get("gsum/corpus")
     if only:
         return [only]
-    root, now = context.resources.io_manager.home.corpora, time.time()
+    root, now = context.resources.gsum_warehouse.home.corpora, time.time()
     known = context.instance.get_dynamic_partitions("corpora")
     return [c for c in known if not (root / c).is_dir() or stamp_of(root / c).is_quiet(now)]
 
@@ -31,7 +32,8 @@ def _watched(context: dg.OpExecutionContext) -> list[str]:
 @dg.observable_source_asset(
     partitions_def=corpus_buckets,
     group_name=GROUP,
-    required_resource_keys={"io_manager"},
+    io_manager_key=WAREHOUSE,
+    required_resource_keys={WAREHOUSE},
     **observed_table(
         "source_documents",
         "Observed; the version is the hash of the bucket's documents and of the settings that "
@@ -39,7 +41,7 @@ def _watched(context: dg.OpExecutionContext) -> list[str]:
     ),
 )
 def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
-    warehouse: WarehouseIO = context.resources.io_manager
+    warehouse: WarehouseIO = context.resources.gsum_warehouse
     versions = {}
     for corpus in _watched(context):
         Deletions(warehouse.store).observe(corpus)  # before a run rewrites `documents`
@@ -58,11 +60,12 @@ def _files(
         name=name,
         partitions_def=corpora,
         group_name=GROUP,
-        required_resource_keys={"io_manager"},
+        io_manager_key=WAREHOUSE,
+        required_resource_keys={WAREHOUSE},
         **observed_table(name, purpose),
     )
     def observed(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
-        warehouse: WarehouseIO = context.resources.io_manager
+        warehouse: WarehouseIO = context.resources.gsum_warehouse
         return dg.DataVersionsByPartition(
             {corpus: version_of(warehouse, corpus) for corpus in _watched(context)}
         )
@@ -73,15 +76,15 @@ def _files(
 @dg.observable_source_asset(
     partitions_def=corpora,
     group_name=GROUP,
-    io_manager_key="settings",
-    required_resource_keys={"io_manager", "settings"},
+    io_manager_key=SETTINGS,
+    required_resource_keys={WAREHOUSE, SETTINGS},
     description="Settings in `corpus.toml`. Observed; lineage names the sections read.",
     metadata={"file": "corpora/<corpus>/corpus.toml"},
     tags=kind_tags("file"),
 )
 def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     return dg.DataVersionsByPartition(
-        {corpus: context.resources.settings.version(corpus) for corpus in _watched(context)}
+        {corpus: context.resources.gsum_settings.version(corpus) for corpus in _watched(context)}
     )
 
 

@@ -4,6 +4,7 @@ import dagster as dg
 
 from gsum_assets.dagster_assets.presentation import kind_tags
 from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.resources import MODELS
 from gsum_resources.models.by_work import WORK
 from gsum_resources.store.content_hash import hash_texts
 
@@ -30,13 +31,13 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
         name=name,
         description=f"{meaning}.",
         group_name="models",
-        io_manager_key="models",
+        io_manager_key=MODELS,
         metadata={"settings": _SETTINGS[name]},
         tags=kind_tags("source"),
-        required_resource_keys={"models"},
+        required_resource_keys={MODELS},
     )
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
-        models: ModelsIO = context.resources.models
+        models: ModelsIO = context.resources.gsum_models
         versions = {name: models.models.version(name)}
         if name == "language_model":  # also models of single kinds of work
             versions |= {work: models.models.version(work) for work in WORK}

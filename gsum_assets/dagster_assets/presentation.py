@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from gsum_assets.dagster_assets.facts import source_of, tags_of
 from gsum_assets.pipeline.result import Markdown, Picture, Shown
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_resources.dagster_io.table_metadata import of_table
@@ -17,7 +18,7 @@ MADE_BY = "python"  # unless an asset names another kind of its own
 def presented(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
-    """Return the assets with their table's meaning, columns, example query and kinds.
+    """Return the assets with their table's meaning, columns, example query, kinds and tags.
 
     An asset's own description is appended as its purpose. Observed assets are returned unchanged:
     Dagster cannot map them; those with a table use `observed_table` in their declaration.
@@ -27,8 +28,9 @@ def presented(
         table = table_of(spec.key.path)
         return spec.replace_attributes(
             description=described(table.name, spec.description or ""),
-            metadata={**of_table(table), **spec.metadata},
+            metadata={**of_table(table), **spec.metadata, **source_of(spec)},
             kinds={STORED_AS, *(spec.kinds or {MADE_BY})},
+            tags={**spec.tags, **tags_of(spec)},
         )
 
     return [

@@ -28,11 +28,17 @@ def of_table(table: Table) -> dict[str, Any]:
     """Return the metadata of an asset's definition: columns, name, query, file pattern."""
     levels = "/".join(f"{name}=*" for name in table.dimensions)
     return {
-        "dagster/table_name": table.name,
+        "dagster/table_name": _qualified(table),
+        "dagster/storage_kind": "duckdb",
         "dagster/column_schema": column_schema(table),
         "sql": dg.MetadataValue.md(_command(table, dict.fromkeys(table.dimensions, "…"))),
         "files": f"{table.name}/{levels}/{FILE_NAME}",
     }
+
+
+def _qualified(table: Table) -> str:
+    """Return `database.schema.table`, as catalogues name tables: that of `gsum.duckdb`."""
+    return f"gsum.{table.name}" if "." in table.name else f"gsum.main.{table.name}"
 
 
 def column_schema(table: Table) -> dg.TableSchema:

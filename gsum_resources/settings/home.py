@@ -32,9 +32,9 @@ class Home:
     settings_url: str = ""
 
     @classmethod
-    def from_environment(cls) -> "Home":
+    def from_environment(cls, default: Path = Path("data")) -> "Home":
         """Read `GSUM_HOME` and the variables named above; empty counts as unset."""
-        root = Path(os.environ.get("GSUM_HOME") or "data").resolve()
+        root = Path(os.environ.get("GSUM_HOME") or default).resolve()
         return cls(
             root,
             os.environ.get("GSUM_WAREHOUSE") or str(root / "warehouse"),

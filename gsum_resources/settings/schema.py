@@ -338,6 +338,35 @@ def resources_of(text: str) -> dict[str, float]:
     return amounts
 
 
+class DagsterSettings(SettingsTable):
+    """Table `[dagster]`: what Dagster's UI and catalogue show of the assets."""
+
+    owners: list[str] = Field(
+        default=[], description="of all assets: e-mail addresses, or teams such as 'team:research'"
+    )
+    git_url: str = Field(
+        default="",
+        description="address of a repository with gsum's code, such as "
+        "'https://github.com/NAME/gsum'; assets link to it, and otherwise to files of this machine",
+    )
+    git_branch: str = Field(default="main", description="branch, tag or commit of that repository")
+
+    @field_validator("owners", mode="before")
+    @classmethod
+    def _of_variable(cls, owners: Any) -> Any:
+        return owners.replace(",", " ").split() if isinstance(owners, str) else owners
+
+    @field_validator("owners")
+    @classmethod
+    def _are_owners(cls, owners: list[str]) -> list[str]:
+        for owner in owners:
+            if not re.fullmatch(r"team:[\w-]+|[^@\s]+@[^@\s]+\.[^@\s]+", owner):
+                raise ValueError(
+                    f"'{owner}' is neither an e-mail address nor a team such as 'team:research'"
+                )
+        return owners
+
+
 class Settings(SettingsTable):
     """All settings in `gsum.toml`."""
 
@@ -349,6 +378,7 @@ class Settings(SettingsTable):
     automation: AutomationSettings = AutomationSettings()
     state: StateSettings = StateSettings()
     engine: EngineSettings = EngineSettings()
+    dagster: DagsterSettings = DagsterSettings()
 
     @model_validator(mode="before")
     @classmethod

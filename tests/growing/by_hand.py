@@ -21,6 +21,7 @@ from gsum_assets.dagster_assets.partitions import method_key, partitions_of
 from gsum_assets.definitions import Pipeline
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.resources import MODELS, SETTINGS, WAREHOUSE
 from gsum_resources.dagster_io.settings_io import SettingsIO
 from gsum_resources.store.lineage import feeds
 from gsum_resources.store.parquet_store import Partition
@@ -53,9 +54,9 @@ class Workshop:
         self.nodes: dict[dg.AssetKey, Node] = dict(pipeline.new_snapshot(None).nodes)  # type: ignore[arg-type]
         reads = pipeline.warehouse.reads
         self._doors: dict[str, Any] = {
-            "models": ModelsIO(pipeline.models, reads, TABLES["embedding_calls"]),
-            "settings": SettingsIO(pipeline.section, reads),
-            "io_manager": pipeline.warehouse,
+            MODELS: ModelsIO(pipeline.models, reads, TABLES["embedding_calls"]),
+            SETTINGS: SettingsIO(pipeline.section, reads),
+            WAREHOUSE: pipeline.warehouse,
         }
 
     def assets(self) -> Iterator[dg.AssetsDefinition]:
@@ -139,7 +140,7 @@ class Workshop:
             step_context=step,
             log=None,
         )
-        return self._doors[source.io_manager_key or "io_manager"].load_input(context)
+        return self._doors[source.io_manager_key].load_input(context)
 
 
 @cache

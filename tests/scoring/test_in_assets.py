@@ -10,6 +10,7 @@ import pytest
 from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.resources import MODELS
 from gsum_resources.dagster_io.warehouse_io import Lazy
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import Settings
@@ -47,7 +48,7 @@ def test_served_scorer_is_recorded_like_embeddings(tmp_path: Path) -> None:
             dg.materialize(
                 [context_scores, *model_assets],
                 partition_key="tales",
-                resources={"models": models, "io_manager": dg.mem_io_manager},
+                resources={MODELS: models, "io_manager": dg.mem_io_manager},
                 selection=[context_scores],
                 instance=dg.DagsterInstance.ephemeral(),
             )
