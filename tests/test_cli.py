@@ -14,7 +14,6 @@ from click.testing import CliRunner, Result
 
 from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
-from gsum_resources.dagster_io.instance import workspace_file
 
 COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
 COMMANDS += ("models", "prompts")
@@ -291,23 +290,3 @@ def test_script_runs_as_installed(first_run: str) -> None:
     assert bad.returncode == 1
     assert bad.stderr.startswith("Error: SQL: ")
     assert "Traceback" not in bad.stderr
-
-
-def test_ui_serves_gsum_whatever_workspace_is_in_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[list[str]] = []
-
-    def serve(command: list[str]) -> int:
-        started.append(command)
-        return 0
-
-    monkeypatch.setattr("gsum_assets.cli.ui.serve", serve)
-    monkeypatch.setenv("GSUM_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("DAGSTER_HOME", "")
-    monkeypatch.chdir(tmp_path)
-    Path("workspace.yaml").write_text("load_from: [{python_file: elsewhere.py}]\n")
-    result = gsum("ui", "--port", "3111")
-    assert result.exit_code == 0, result.output
-    ((_, *command),) = started
-    assert command == ["dev", "-w", str(workspace_file()), "--port", "3111"]

@@ -121,11 +121,20 @@ def _listed(names: str) -> list[str]:
     help="Methods whose requests end, separated by commas; their tables are removed first, and "
     "replies of models are kept.",
 )
+@click.option(
+    "--retrain",
+    is_flag=False,
+    flag_value="all",
+    metavar="[METHODS]",
+    help="Train the networks of these methods again, separated by commas, or all networks of the "
+    "corpus; new documents alone do not.",
+)
 def run(
     corpora: Sequence[str],
     methods: str | None,
     k: Sequence[int] | None,
     forget_methods: str | None,
+    retrain: str | None,
 ) -> None:
     """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
 
@@ -135,7 +144,7 @@ def run(
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
         withdrawn = _listed(forget_methods) if forget_methods else []
-        is_complete = _run(corpora, methods, k, withdrawn, ending)
+        is_complete = _run(corpora, methods, k, withdrawn, retrain, ending)
     if not is_complete:
         sys.exit(1)
 
@@ -145,6 +154,7 @@ def _run(
     methods: str | None,
     k: Sequence[int] | None,
     withdrawn: Sequence[str],
+    retrain: str | None,
     ending: "Ending",
 ) -> bool:
     """Refresh the corpora; return whether every one is up to date."""
@@ -162,6 +172,7 @@ def _run(
     from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.pipeline.corpus_settings import CorpusError
+    from gsum_assets.runner.retrain import discard_networks
     from gsum_assets.runner.run import refresh
     from gsum_resources.dagster_io.instance import open_instance
     from gsum_resources.state.leases import Leases
@@ -199,6 +210,9 @@ def _run(
                         console.say(f"{corpus}: {done}")
                         if not (wanted or pipeline.withdrawal.requested(corpus)):
                             continue  # without a request a refresh would add the defaults
+                    if retrain:
+                        networks = discard_networks(pipeline, corpus, _listed(retrain))
+                        console.say(f"{corpus}: networks to train again: {', '.join(networks)}")
                     report = refresh(
                         pipeline,
                         instance,
@@ -280,16 +294,18 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
 
 @main.command()
 def models() -> None:
-    """Show which models are set, and send each a tiny request.
+    """Show which models are set, send each a tiny request, and list trained networks.
 
     The exit status is 1 if a model does not answer.
     """
     from gsum_assets.answering.workspace import open_workspace
-    from gsum_assets.cli.terminal import print_models
+    from gsum_assets.cli.terminal import print_models, print_networks
     from gsum_resources.models.models_check import check_models
 
-    checked = list(check_models(open_workspace(Home.from_environment()).models))
+    workspace = open_workspace(Home.from_environment())
+    checked = list(check_models(workspace.models))
     print_models(checked)
+    print_networks(workspace.store)
     if any(model.failure for model in checked):
         sys.exit(1)
 
@@ -543,28 +559,66 @@ def sql(query: str, csv: bool) -> None:
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
+@click.option("-p", "--port", type=int, help="Port of the UI.  [default: 3000, or a free one]")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on, 0.0.0.0 for all."
+)
+@click.option(
+    "--read-only", is_flag=True, help="Serve pages alone: no runs, no changes, no daemon."
+)
+@click.option(
+    "--login-is-before-it",
+    is_flag=True,
+    help="Allow another address than this machine's own: a proxy or a firewall admits known users.",
+)
+@click.option(
+    "--known-as",
+    multiple=True,
+    metavar="NAME",
+    help="Host name by which browsers reach the UI, such as that of a proxy; may be repeated.",
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def ui(arguments: Sequence[str]) -> None:
+def ui(
+    port: int | None,
+    host: str,
+    read_only: bool,
+    login_is_before_it: bool,
+    known_as: Sequence[str],
+    arguments: Sequence[str],
+) -> None:
     """Start the Dagster UI and daemon on this home; Ctrl-C ends both and the runs they started.
 
-    The UI is at http://127.0.0.1:3000. ARGUMENTS are passed to `dagster dev`, among them:
-
-    \b
-      -p, --port PORT   port of the UI, default 3000
-      --host HOST       address to listen on, default this machine alone; 0.0.0.0 for everybody
+    Errors are shown here; all lines of the log are in $GSUM_HOME/dagster/ui.log. Other ARGUMENTS
+    are passed to `dagster-webserver`, such as --path-prefix.
     """
-    from gsum_assets.cli.ui import serve
+    from gsum_assets.cli.ui import address_of, answers, choose_port, require_protection, serve
+    from gsum_assets.cli.ui_log import UiLog
     from gsum_assets.definitions import pipeline_for
-    from gsum_resources.dagster_io.instance import open_instance, workspace_file
+    from gsum_resources.dagster_io.instance import open_instance
 
+    require_protection(host, read_only or login_is_before_it)
+    port = choose_port(host, port)
     home = Home.from_environment()
-    os.environ["GSUM_HOME"] = str(home.root)
-    with open_instance(home) as instance:
-        pipeline_for(home).reconciler.start(instance)
-    executable = str(Path(sys.executable).with_name("dagster"))
-    status = serve([executable, "dev", "-w", str(workspace_file()), *arguments])
-    with open_instance(home) as instance:
-        instance.wipe_daemon_heartbeats()  # else `gsum run` takes it for alive for two minutes
+    os.environ |= {"GSUM_HOME": str(home.root), "GSUM_UI_NAMES": ",".join(known_as)}
+    os.environ["PYTHONSAFEPATH"] = "1"  # modules in the present folder are not gsum's
+    if not read_only:
+        with open_instance(home) as instance:
+            pipeline_for(home).reconciler.start(instance)
+    address = address_of(host, port)
+    log = UiLog(home.dagster / "ui.log")
+    command = [sys.executable, "-m", "gsum_resources.dagster_io.services"]
+    command += ["--host", host, "--port", str(port), *arguments]
+    status = serve(
+        [*command, "--read-only"] if read_only else command,
+        log.write,
+        lambda: answers(address),
+        lambda: click.echo(f"{address} shows {home.root}; log: {home.dagster}/ui.log"),
+    )
+    if status and status not in (130, 143, 129):
+        log.show_last()
+    if not read_only:
+        with open_instance(home) as instance:
+            instance.wipe_daemon_heartbeats()  # else `gsum run` takes it for alive for two minutes
     sys.exit(status)
 
 

@@ -26,7 +26,7 @@ from gsum_assets.runner.report import RunReport
 from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage
 from gsum_resources.models.models_check import CheckedModel
-from gsum_resources.store.parquet_store import Partition
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 
 FOLLOWS = "the daemon of this home (`gsum ui`) computes what is due; this command follows its runs"
 STOPPED = "the daemon has stopped; this command computes what is left"
@@ -271,6 +271,25 @@ def print_models(checked: Iterable[CheckedModel]) -> None:
         screen.print(failure, style="red", markup=False, soft_wrap=True)
 
 
+def print_networks(store: ParquetStore) -> None:
+    """Print a line for each trained network of the home, and whether its corpus has changed."""
+    import duckdb
+
+    from gsum_resources.store.catalogue import define_views
+
+    columns = "corpus, method, trained::DATE, documents_learnt, corpus_changed"
+    with duckdb.connect() as connection:
+        define_views(connection, store, TABLES.values(), views())
+        rows = connection.sql(f"SELECT {columns} FROM trained").fetchall()
+    for corpus, method, trained, n_documents, is_changed in rows:
+        state = "its documents are those of today"
+        if is_changed:
+            state = f"documents have changed since: gsum run {corpus} --retrain {method}"
+        learnt = f"trained {trained} on {count(n_documents, 'document')}"
+        line = f"{corpus}: network of {method}: {learnt}; {state}"
+        _screen().print(line, markup=False, soft_wrap=True)
+
+
 def print_plan(plan: Plan) -> None:
     """Print the requests and cost of a run, for index and questions separately."""
     screen, everything = _screen(), plan.total()
@@ -373,7 +392,7 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
     if done.trained:
         say(
             f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
-            "they contain no text. `gsum forget … --retrain`, the jobs retrain_models (gor) and "
+            "they contain no text. `gsum run … --retrain`, the jobs retrain_models (gor) and "
             "retrain_gae, retrain_evidence in the UI or their weekly schedules retrain them",
             "yellow",
         )

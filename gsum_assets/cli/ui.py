@@ -1,25 +1,103 @@
 """The Dagster UI in a session of its own, which is ended with all processes that it started."""
 
+import ipaddress
 import os
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Sequence
+import urllib.request
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from threading import Thread
 from types import FrameType
+from typing import IO
 
+import click
 import psutil
 
+DEFAULT_PORT = 3000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ORDERLY_S = 1.5  # so that all end within 5 s of a signal, on a busy machine, too
 _POLL_S = 0.1
 
 
-def serve(command: Sequence[str]) -> int:
+class UnprotectedError(ValueError):
+    """An address that other machines reach, though the UI asks nobody for a login."""
+
+
+class PortInUseError(ValueError):
+    """An address at which nothing can listen."""
+
+
+def require_protection(host: str, is_protected: bool) -> None:
+    """Raise `UnprotectedError` if other machines reach an address, and nothing protects the UI."""
+    if not is_protected and not _is_loopback(host):
+        raise UnprotectedError(
+            f"--host {host or '(empty)'}: the UI asks nobody for a login, so that everybody who "
+            "reaches this address could start runs and read all documents; add --read-only, or "
+            "--login-is-before-it if a proxy or a firewall admits known users alone"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def choose_port(host: str, port: int | None) -> int:
+    """Return a port of an address that no process listens on; by default 3000 or any other.
+
+    Raises
+    ------
+    PortInUseError
+        If the port is named and in use.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in (port,) if port else (DEFAULT_PORT, 0):
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, candidate))
+            except OSError as error:
+                reason = error.strerror
+                continue
+            return probe.getsockname()[1]
+    raise PortInUseError(f"--port {port}, --host {host}: {reason}; name another")
+
+
+def address_of(host: str, port: int) -> str:
+    """Return the address at which a browser on this machine reaches the UI."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def answers(address: str) -> bool:
+    """Return whether the webserver answers at an address."""
+    try:
+        with urllib.request.urlopen(f"{address}/server_info", timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def serve(
+    command: Sequence[str],
+    on_line: Callable[[str], None] = click.echo,
+    is_ready: Callable[[], bool] = lambda: True,
+    on_ready: Callable[[], None] = lambda: None,
+) -> int:
     """Run a command until it ends or a signal is received; return its status, or 130 or 143.
 
     Signals are received even if a shell ignores Ctrl-C for its background jobs. All processes that
     the command started, directly or not, are ended.
+
+    Parameters
+    ----------
+    on_line : called with each line that the command and its processes print.
+    on_ready : called once, when `is_ready` first returns true.
     """
     received: list[int] = []
 
@@ -27,15 +105,28 @@ def serve(command: Sequence[str]) -> int:
         received.append(number)
 
     before = {number: signal.signal(number, note) for number in _SIGNALS}
-    process = subprocess.Popen(command, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout
+    lines = Thread(target=_pass_on, args=(process.stdout, on_line), daemon=True)
+    lines.start()
+    is_waiting, status = True, None
     try:
-        status = None
         while status is None and not received:
             try:
                 status = process.wait(_POLL_S)
             except subprocess.TimeoutExpired:
-                continue
+                if is_waiting and is_ready():
+                    is_waiting = False
+                    on_ready()
         end_session(process)
+        lines.join(_ORDERLY_S)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -57,6 +148,11 @@ def end_session(process: subprocess.Popen) -> None:
             _send(member, signal.SIGKILL)
         process.poll()
         _, known = psutil.wait_procs(list(members), timeout=_POLL_S)
+
+
+def _pass_on(lines: IO[str], on_line: Callable[[str], None]) -> None:
+    for line in lines:
+        on_line(line.rstrip("\n"))
 
 
 def _members(leader: int) -> list[psutil.Process]:

@@ -9,10 +9,10 @@ from gsum_assets.evaluation.judges import prompts as judges
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.macros import analysis
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
-from gsum_resources.store.table import Macro, View
+from gsum_resources.store.table import Macro, Table, View
 
 FAMILIES: tuple[Family, ...] = tuple(import_module(f"{name}.family").FAMILY for name in FOLDERS)
 
@@ -31,4 +31,14 @@ PROMPTS: dict[str, Prompts] = {
 def views() -> tuple[View | Macro, ...]:
     """Return all views and macros of the DuckDB file besides a view for each table."""
     of_methods = (view for method in FAMILIES for view in method.views())
-    return (*analysis(TABLES.values()), *of_methods)
+    return (*analysis(TABLES.values(), trained_tables()), *of_methods)
+
+
+def trained_tables() -> list[Table]:
+    """Return the tables of networks, which new documents do not make out of date."""
+    return [
+        table_of(family.path(step.table))
+        for family in FAMILIES
+        for step in family.index
+        if step.retraining
+    ]

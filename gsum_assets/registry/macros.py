@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from gsum_assets.pipeline.columns import RESULT
 from gsum_resources.store.table import Macro, Table, View
 
 _CORPORA = """
@@ -151,6 +152,39 @@ FROM provenance WHERE failed > 0
 """
 
 
+_TRAINED_COLUMNS = {
+    "model": "table of the network",
+    "method": "name of the method, or of the family if its methods share the network",
+    "trained": "when it was trained",
+    "documents_learnt": "number of its training documents; 0: packaged weights",
+    "documents": "number of documents of the corpus",
+    "corpus_changed": "whether a document was added, changed or deleted since",
+}
+
+
+def _trained(models: Iterable[Table]) -> str:
+    """Return the SQL of all networks, each with whether its corpus has changed since."""
+    of_tables = "\nUNION ALL\n".join(
+        f"SELECT '{model.name}' AS model, m.corpus, p.method AS of_method, p.written AS trained, "
+        f"len(m.learnt_from) AS documents_learnt FROM {model.name} AS m JOIN provenance AS p "
+        f"ON p.table_name = '{model.name}' AND p.corpus = m.corpus"
+        + (" AND p.method = m.method" if model.dimensions == RESULT else "")
+        for model in models
+    )
+    return f"""
+WITH networks AS ({of_tables}),
+of_documents AS (SELECT corpus, count(*) AS documents FROM documents GROUP BY corpus),
+of_buckets AS (
+    SELECT corpus, max(written) AS last_written FROM provenance
+    WHERE table_name = 'documents' GROUP BY corpus
+)
+SELECT model, corpus, coalesce(nullif(of_method, ''), split_part(model, '.', 1)) AS method,
+       trained, documents_learnt, documents, last_written > trained AS corpus_changed
+FROM networks JOIN of_documents USING (corpus) JOIN of_buckets USING (corpus)
+ORDER BY corpus, model, method
+"""
+
+
 def _person(tables: Iterable[Table]) -> str:
     """Return the SQL of all values of text columns that contain a name."""
 
@@ -170,8 +204,13 @@ def _person(tables: Iterable[Table]) -> str:
     return "\nUNION ALL\n".join(parts())
 
 
-def analysis(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
-    """Return the views and macros over all tables."""
+def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | Macro, ...]:
+    """Return the views and macros over all tables.
+
+    Parameters
+    ----------
+    models : tables of networks that new documents do not make out of date.
+    """
     return (
         View("corpora", "corpus", _CORPORA, _CORPORA_COLUMNS),
         View(
@@ -189,6 +228,7 @@ def analysis(tables: Iterable[Table]) -> tuple[View | Macro, ...]:
             _ANSWERS,
             {"question": "the question", "answer": "the answer"},
         ),
+        View("trained", "trained network", _trained(models), _TRAINED_COLUMNS),
         View("cost_by_day", "asset, day and model", _COST_BY_DAY, _COST_COLUMNS),
         View("gaps", "partition that lacks rows since requests to a model failed", _GAPS),
         Macro(

@@ -22,9 +22,10 @@ from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.declared import STEPS
+from gsum_assets.registry.families import trained_tables
 from gsum_assets.runner.execute import OnStart, RunResult
 from gsum_assets.runner.report import OnStep, RunReport
+from gsum_assets.runner.retrain import owner
 from gsum_assets.runner.run import refresh
 from gsum_resources.messages.progress import reporter
 from gsum_resources.messages.suggest import did_you_mean
@@ -33,7 +34,6 @@ from gsum_resources.store.parquet_store import ParquetStore, Partition
 from gsum_resources.store.table import Table
 
 _WAIT_S = 2.0
-_MODELS = [step.table(step.step.table) for step in STEPS if step.step.retraining]
 
 
 @dataclass
@@ -103,7 +103,7 @@ def forget(
         for table, model in models:
             pipeline.store.delete(table, model)
     else:
-        done.trained = [model.method or table.name.partition(".")[0] for table, model in models]
+        done.trained = [owner(table, model) for table, model in models]
     watch = on_start, on_end, on_wait
     done.report = refresh(
         pipeline, instance, corpus, [], *watch, check_models=False, on_step=on_step
@@ -255,7 +255,7 @@ def models_with(
     others = {learnt_hash(other) for other in rows["document_id"].to_pylist()}
     others.discard(learnt_hash(document_id))
     found = []
-    for table in _MODELS:
+    for table in trained_tables():
         for model in store.partitions(table, corpus):
             rows, _ = store.read(table, [model], ["learnt_from"])
             if any(set(hashes) - others for hashes in rows["learnt_from"].to_pylist()):

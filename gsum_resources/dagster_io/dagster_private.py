@@ -42,6 +42,7 @@ from dagster._core.execution.execute_in_process import (
 )
 
 if TYPE_CHECKING:
+    from dagster._cli.proxy_server_manager import ProxyServerManager as ProxyServerManager
     from dagster._core.definitions.automation_tick_evaluation_context import (
         build_run_requests_with_backfill_policies as build_run_requests_with_backfill_policies,
     )
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         SqliteScheduleStorage as SqliteScheduleStorage,
     )
     from dagster._core.storage.sqlite_storage import DagsterSqliteStorage as DagsterSqliteStorage
+    from dagster._core.workspace.load_target import ModuleTarget as ModuleTarget
 
 _CORE, _STORAGE = "dagster._core", "dagster._core.storage"
 _LOADED_LATE = {
@@ -90,6 +92,9 @@ _LOADED_LATE = {
     "SqlScheduleStorage": f"{_STORAGE}.schedules.sql_schedule_storage",
     "LocalComputeLogManager": f"{_STORAGE}.local_compute_log_manager",
     "NoOpComputeLogManager": f"{_STORAGE}.noop_compute_log_manager",
+    # the code server of `dagster dev`, which reads what lies in the present folder
+    "ProxyServerManager": "dagster._cli.proxy_server_manager",
+    "ModuleTarget": f"{_CORE}.workspace.load_target",
 }
 
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,22 +15,30 @@ PATIENCE_S = 900.0  # against hanging alone: a slow machine is no failure
 
 
 @contextmanager
-def served(home: Path, interval_s: int = 10) -> Iterator[str]:
+def served(
+    home: Path,
+    interval_s: int = 10,
+    arguments: Sequence[str] = ("--host", "127.0.0.1"),
+    folder: Path | None = None,
+) -> Iterator[str]:
     """Serve the home; gives the UI's address. Everything started ends with the context.
 
     Parameters
     ----------
     interval_s : between two evaluations of a sensor; more often takes more of the machine.
+    arguments : of `gsum ui`, besides the port.
+    folder : in which it is started; None: the present one.
     """
     port = free_port()
-    log = home / "ui.log"
+    log = home / "printed.log"
     environment = {**os.environ, "GSUM_HOME": str(home), "OMP_NUM_THREADS": "1"}
     environment["GSUM_AUTOMATION_INTERVAL_S"] = str(interval_s)
-    command = [str(Path(sys.executable).with_name("gsum")), "ui", "--host", "127.0.0.1"]
+    command = [str(Path(sys.executable).with_name("gsum")), "ui", *arguments]
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "--port", str(port)],
             env=environment,
+            cwd=folder,
             stdout=output,
             stderr=subprocess.STDOUT,
         )

@@ -155,7 +155,7 @@ def is_materialized_by_hand(home: Home, asset: str) -> bool:
 def test_dropped_files_are_read_once_complete(house: House, address: str) -> None:
     """A good one, a bad one, and one that a process keeps writing for some time."""
     assert mrr(house) == [1.0]
-    log, written = house.home.root / "ui.log", house.folder / f"{WRITTEN}.txt"
+    log, written = house.home.dagster / "ui.log", house.folder / f"{WRITTEN}.txt"
     end = house.home.root / "end"
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(written), str(end)])
     try:
@@ -201,7 +201,7 @@ def test_page_of_a_failing_check_names_the_file(page: Any, address: str) -> None
 
 
 def test_stale_assets_are_distinguished_from_current_ones(house: House, address: str) -> None:
-    log, board = house.home.root / "ui.log", dg.AssetKey("leaderboard")
+    log, board = house.home.dagster / "ui.log", dg.AssetKey("leaderboard")
     eventually(lambda: freshness_of(house.home, LATE) == FreshnessState.FAIL, "lateness", log)
     eventually(lambda: freshness_of(house.home, board) == FreshnessState.PASS, "freshness", log)
 
@@ -252,5 +252,5 @@ def test_asset_is_materialized_through_the_ui(house: House, page: Any, address: 
     eventually(
         lambda: is_materialized_by_hand(house.home, "leaderboard"),
         "a leaderboard made by the UI",
-        house.home.root / "ui.log",
+        house.home.dagster / "ui.log",
     )
