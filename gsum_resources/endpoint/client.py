@@ -24,9 +24,11 @@ from gsum_resources.endpoint.failures import (
     Settings,
     TransientError,
     away,
+    error_of,
     out_of_reach,
     unavailable,
 )
+from gsum_resources.endpoint.outages import Outages
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
 from gsum_resources.state.database import state_of
 from gsum_resources.store.content_hash import hash_texts
@@ -67,7 +69,7 @@ class Endpoint:
 
     Parameters
     ----------
-    store : its database counts attempts across processes.
+    store : its database counts attempts, and knows servers that are away, across processes.
     backoff_s : maximum pause before the first retry, seconds; doubled for each further one.
     """
 
@@ -77,24 +79,26 @@ class Endpoint:
         self.settings = settings
         self._connection = Connection(settings)
         self._background = BackgroundLoop(f"endpoint-{settings.table}")
-        self._limiter = RateLimiter(
-            settings.requests_per_minute,
-            settings.tokens_per_minute,
-            (lambda: state_of(store)) if store else None,
-            # limits apply per account at a server
-            hash_texts([settings.table, settings.base_url, settings.api_key_env], 8),
-        )
+        # limits apply per account at a server
+        account = hash_texts([settings.table, settings.base_url, settings.api_key_env], 8)
+        state = (lambda: state_of(store)) if store else None
+        limits = settings.requests_per_minute, settings.tokens_per_minute
+        self._limiter = RateLimiter(*limits, state, account)
+        server = settings.base_url, settings.api_key_env, settings.model
+        self._outages = Outages(state, hash_texts(server, 8))
         self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
         self._given_up = 0  # consecutive requests
         self._patient = True  # False after a request without any connection
         self._answered = False  # whether any request was ever answered
+        self._on_trial = False  # during an outage: the first failure is final
 
     def check(self) -> None:
         """Request the list of models, so that a wrong key or address is reported early.
 
-        A server without such a list, or a busy one, passes the check.
+        A server without such a list, or a busy one, passes the check. One that is away is tried
+        once, and may be used again if it answers.
 
         Raises
         ------
@@ -104,7 +108,12 @@ class Endpoint:
             If the server refuses the key, or cannot be reached.
         """
         self._connection.prepare()
-        self._background.run(self._check())
+        outage = self._outages.current()
+        self._background.run(self._check(1 if outage else _CHECK_ATTEMPTS))
+        if outage and outage.reached:
+            self._outages.allow_probe()
+        elif outage:
+            self._outages.end()
 
     def fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
         """Return the server's parsed answers, each requested once; None for a failure.
@@ -132,12 +141,15 @@ class Endpoint:
 
         Raises
         ------
+        ModelUnavailableError
+            At once, if the server is away, unless this process is the one to try again.
         Exception
             The first that `work` or `on_value` raises; requests in flight are cancelled.
         """
         if not items:
             return []
         self._connection.prepare()
+        self._heed_outage()
         values: dict[int, Value] = {}
         ready: queue.SimpleQueue[tuple[int, Value] | None] = queue.SimpleQueue()
         future = self._background.start(self._work_off(work, items, ready))
@@ -181,7 +193,8 @@ class Endpoint:
             If no request will succeed: key or model are refused, or the server is away.
         """
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-        last = stop_after_attempt(self.settings.max_retries + 1 if self._patient else 1)
+        is_patient = self._patient and not self._on_trial
+        last = stop_after_attempt(self.settings.max_retries + 1 if is_patient else 1)
         retrying = AsyncRetrying(
             stop=lambda state: last(state) or is_final(_failure_in(state), state.attempt_number),
             wait=self._pause,
@@ -194,7 +207,8 @@ class Endpoint:
         except EndpointError as error:
             failure = error
         else:
-            self._given_up, self._answered, self._patient = 0, True, True
+            self._note_answer()
+            self._given_up, self._patient = 0, True
             retries = retrying.statistics["attempt_number"] - 1
             return Answer(answer.value, answer.tokens_in, answer.tokens_out, retries)
         attempts = retrying.statistics["attempt_number"]
@@ -206,6 +220,20 @@ class Endpoint:
         """Close the connections and stop the thread; the endpoint cannot be used afterwards."""
         self._background.run(self._connection.close())
         self._background.stop()
+
+    def _heed_outage(self) -> None:
+        """Raise the error of an outage, unless this process is the one to try again."""
+        outage = self._outages.current()
+        self._on_trial = outage is not None
+        if outage and not self._outages.may_probe():
+            raise error_of(self.settings, outage.reason)
+
+    def _note_answer(self) -> None:
+        """Note that the server has answered a request, which ends an outage."""
+        self._answered = True
+        if self._on_trial:
+            self._on_trial = False
+            self._outages.end()
 
     async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
         async def fetch_one(body: dict[str, Any] | None) -> Any:
@@ -290,20 +318,23 @@ class Endpoint:
         if unavailable_error := unavailable(failure, self.settings, self._answered):
             return unavailable_error
         if not isinstance(failure, TransientError):
-            self._answered = True
+            self._note_answer()
             return _given_up(self.settings, failure, attempts)
         self._given_up += 1
         self._patient = failure.reached
         # the request itself may be at fault, unless no connection could be made
         enough = max(_AWAY_AFTER, self.settings.max_concurrent if failure.reached else 0)
-        if self._given_up >= enough:
+        if self._given_up >= enough or (self._on_trial and not failure.reached):
             given_up, self._given_up = self._given_up, 0
-            return away(failure, self.settings, given_up)
+            error = away(failure, self.settings, given_up)
+            outage = self._outages.current() if self._on_trial else None
+            self._outages.note(outage.reason if outage else str(error), failure.reached)
+            return error_of(self.settings, outage.reason) if outage else error
         return _given_up(self.settings, failure, attempts)
 
-    async def _check(self) -> None:
+    async def _check(self, n_attempts: int) -> None:
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(_CHECK_ATTEMPTS),
+            stop=stop_after_attempt(n_attempts),
             wait=self._pause,
             retry=retry_if_exception(lambda e: isinstance(e, TransientError) and not e.status),
             reraise=True,
@@ -327,6 +358,8 @@ class Endpoint:
             )
         else:
             unavailable_error = None if failure.status else out_of_reach(failure, self.settings)
+            if unavailable_error:
+                self._outages.note(str(unavailable_error), reached=False)
         if unavailable_error:
             raise unavailable_error
 

@@ -147,12 +147,12 @@ def unavailable(
         what = f"does not have the requested path ({failure}); correct base_url in {where}"
     else:
         return None
-    return _error(settings, f"the server at {url} {what}")
+    return error_of(settings, f"the server at {url} {what}")
 
 
 def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUnavailableError:
     """Return the error to raise when a server has stopped answering."""
-    return _error(
+    return error_of(
         settings,
         f"the server at {settings.base_url} is away: {n_requests} requests in a row failed, the "
         f"last with '{failure}'; {_remedy(settings)}, then run again: replies received so far are "
@@ -162,13 +162,14 @@ def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUn
 
 def out_of_reach(failure: EndpointError, settings: Settings) -> ModelUnavailableError:
     """Return the error to raise when a server cannot be reached by the initial check."""
-    return _error(
+    return error_of(
         settings,
         f"the server at {settings.base_url} cannot be reached ({failure}); {_remedy(settings)}",
     )
 
 
-def _error(settings: Settings, message: str) -> ModelUnavailableError:
+def error_of(settings: Settings, message: str) -> ModelUnavailableError:
+    """Return the error of the model of a table of settings."""
     return _ERRORS.get(settings.table, ModelUnavailableError)(message)
 
 

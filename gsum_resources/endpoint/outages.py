@@ -1,0 +1,102 @@
+"""Outages of servers, in the state database: what one run has found out, no other waits for.
+
+Whoever gives a server up notes it with the sentence of the error. From then on every batch of
+requests to that server fails at once with this sentence, in all processes on all hosts, except that
+one of them may try again every `PROBE_EVERY_S`; an answer ends the outage.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from gsum_resources.state.database import OUTAGES, State
+
+PROBE_EVERY_S = 30.0
+_LONG_AGO = -1e9  # before any time by `State.now`
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A server that was given up.
+
+    Attributes
+    ----------
+    since : Unix time.
+    reason : sentence of the error, with the remedy.
+    reached : whether connections were made, so that only an answer to a request ends it.
+    """
+
+    since: float
+    reason: str
+    reached: bool
+
+
+class Outages:
+    """The outage of one account at a server, in the table `OUTAGES`.
+
+    Parameters
+    ----------
+    state : returns the database; None: outages are not noted.
+    """
+
+    def __init__(self, state: Callable[[], State] | None, account: str) -> None:
+        self._state, self._account = state, account
+        self._is_account = OUTAGES.c.account == account
+
+    def current(self) -> Outage | None:
+        """Return the outage, or None if the server is not known to be away."""
+        if self._state is None:
+            return None
+        columns = OUTAGES.c.since, OUTAGES.c.reason, OUTAGES.c.reached
+        with self._state().reading() as connection:
+            row = connection.execute(sa.select(*columns).where(self._is_account)).first()
+        return None if row is None else Outage(*row)
+
+    def note(self, reason: str, reached: bool) -> None:
+        """Note that the server is away; one that was away before stays so since then."""
+        if self._state is None:
+            return
+        state = self._state()
+
+        def replace_row(connection: sa.Connection, _: bool) -> None:
+            since = connection.execute(sa.select(OUTAGES.c.since).where(self._is_account)).scalar()
+            connection.execute(sa.delete(OUTAGES).where(self._is_account))
+            row = {
+                "account": self._account,
+                "since": time.time() if since is None else since,
+                "reason": reason,
+                "reached": reached,
+                "probed": state.now(connection),
+            }
+            connection.execute(sa.insert(OUTAGES).values(row))
+
+        state.repeat(replace_row, alone=OUTAGES)
+
+    def end(self) -> None:
+        """Note that the server has answered."""
+        self._change(sa.delete(OUTAGES).where(self._is_account))
+
+    def may_probe(self) -> bool:
+        """Return whether this process is the one to try again now."""
+        if self._state is None:
+            return True
+        state = self._state()
+
+        def take_turn(connection: sa.Connection, _: bool) -> bool:
+            now, probed = state.now(connection), OUTAGES.c.probed
+            # later than now: from before the machine was started
+            is_long_ago = sa.or_(probed <= now - PROBE_EVERY_S, probed > now)
+            turn = sa.update(OUTAGES).where(self._is_account, is_long_ago).values(probed=now)
+            return connection.execute(turn).rowcount > 0
+
+        return state.repeat(take_turn)
+
+    def allow_probe(self) -> None:
+        """Let the next batch of requests try again."""
+        self._change(sa.update(OUTAGES).where(self._is_account).values(probed=_LONG_AGO))
+
+    def _change(self, statement: sa.Update | sa.Delete) -> None:
+        if self._state is not None:
+            self._state().repeat(lambda connection, _: connection.execute(statement))
