@@ -99,14 +99,19 @@ class Words:
         return [i for i, word in enumerate(self._words) if word not in FILLER_WORDS]
 
     def _may_be_left_out(self, position: int) -> bool:
-        """Return whether a word is a filler, or a repetition or the beginning of one nearby."""
+        """Return whether a word is a filler, repeats one nearby, or begins the next one.
+
+        Fillers may stand between the beginning of a word and the word: "the b- um boat".
+        """
         word = self._words[position]
         if word in FILLER_WORDS:
             return True
         i = bisect_left(self._content, position)
-        near = (*self._content[max(0, i - _NEAR) : i], *self._content[i + 1 : i + 1 + _NEAR])
-        begins_next = "".join(self._words[position + 1 : position + 2]).startswith(word)
-        return begins_next or any(self._words[other] == word for other in near)
+        later = self._content[i + 1 : i + 1 + _NEAR]
+        near = (*self._content[max(0, i - _NEAR) : i], *later)
+        following = self._words[position + 1 : later[0] + 1 if later else None]
+        is_begun = any(other.startswith(word) for other in following)
+        return is_begun or any(self._words[other] == word for other in near)
 
 
 class Speakers:

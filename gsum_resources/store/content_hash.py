@@ -44,16 +44,25 @@ def content_hash(table: pa.Table, leave_out: Collection[str] = ()) -> str:
     """Return the BLAKE2b hash of column names, types and values in row order, as 32 hex digits.
 
     Columns named in `leave_out` (measured ones) are ignored. A dictionary of texts has the hash of
-    its texts, which are in memory for some rows at a time.
+    its texts, which are in memory for some rows at a time. A list read from a file has the hash of
+    one built in memory, though Arrow names their elements differently.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if name in leave_out:
             continue
-        kind = column.type.value_type if is_dictionary(column.type) else column.type
-        digest.update(f"{name}:{kind}:{len(column)};".encode())
+        digest.update(f"{name}:{_named(column.type)}:{len(column)};".encode())
         _update(digest, [chunk for chunk in column.chunks if len(chunk)])
     return digest.hexdigest()
+
+
+def _named(kind: pa.DataType) -> pa.DataType:
+    """Return the type that stands for a column's type in its hash."""
+    if is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_type, kind.list_size)
+    return pa.list_(kind.value_type) if pa.types.is_list(kind) else kind
 
 
 def _update(digest: Any, chunks: list[pa.Array]) -> None:

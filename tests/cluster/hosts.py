@@ -15,7 +15,7 @@ import dagster as dg
 import psutil
 import pytest
 
-from tests.cluster.servers import program, run, wait_for
+from tests.cluster.servers import postgres_on
 from tests.conftest import CORPUS, House
 from tests.pipeline.served_homes import MARKED_KEY, chats
 from tests.servers.scripted import ScriptedServer
@@ -134,16 +134,5 @@ def kill_postgres(folder: Path) -> None:
 @contextmanager
 def postgres_again(folder: Path, url: str) -> Iterator[None]:
     """Start PostgreSQL on the data and the port that it had."""
-    data, port = folder / "postgres", url.rpartition(":")[2].partition("/")[0]
-    as_user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
-    options = ["-h", "127.0.0.1", "-p", port, "-k", "", "-c", "max_connections=200"]
-    with (folder / "postgres.log").open("a") as log:
-        server = subprocess.Popen(
-            [*as_user, program("postgres"), "-D", str(data), *options], stdout=log, stderr=log
-        )
-    try:
-        wait_for(int(port))
+    with postgres_on(folder / "postgres", int(url.rpartition(":")[2].partition("/")[0])):
         yield
-    finally:
-        run(*as_user, program("pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
-        server.wait()

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -19,27 +20,43 @@ BUCKET = "gsum"
 
 @contextmanager
 def postgres_server(folder: Path) -> Iterator[str]:
-    """Start PostgreSQL with its data in `folder`, and yield the URL of an empty database."""
-    data, port = folder / "postgres", free_port()
-    data.mkdir(parents=True)
-    as_user: list[str] = []
-    if os.getuid() == 0:  # PostgreSQL refuses to run as root
-        for parent in (data, *data.parents[:-2]):
-            parent.chmod(0o755)
-        shutil.chown(data, "postgres", "postgres")
-        as_user = ["runuser", "-u", "postgres", "--"]
-    run(*as_user, program("initdb"), "-D", str(data), "-U", "gsum", "--auth=trust", "-E", "UTF8")
+    """Start PostgreSQL, link its data as `folder`/postgres, and yield the URL of its database.
+
+    The data are in a temporary folder of their own: pytest closes its folders to other users, such
+    as that of PostgreSQL, whenever it starts anywhere on the machine.
+    """
+    folder.mkdir(parents=True)
+    with TemporaryDirectory(prefix="gsum-postgres-") as temporary:
+        if os.getuid() == 0:
+            shutil.chown(temporary, "postgres", "postgres")
+        data, port = folder / "postgres", free_port()
+        data.symlink_to(temporary)
+        initdb = [program("initdb"), "-D", temporary, "-U", "gsum", "--auth=trust", "-E", "UTF8"]
+        run(*as_postgres(), *initdb)
+        with postgres_on(data, port):
+            yield f"postgresql+psycopg2://gsum@127.0.0.1:{port}/postgres"
+
+
+@contextmanager
+def postgres_on(data: Path, port: int) -> Iterator[None]:
+    """Run PostgreSQL on a data folder until the context ends."""
+    where = ["-D", str(data.resolve())]
     options = ["-h", "127.0.0.1", "-p", str(port), "-k", "", "-c", "max_connections=200"]
-    command = [*as_user, program("postgres"), "-D", str(data), *options]
-    with (folder / "postgres.log").open("w") as log:
+    command = [*as_postgres(), program("postgres"), *where, *options]
+    with data.with_suffix(".log").open("a") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         wait_for(port)
-        yield f"postgresql+psycopg2://gsum@127.0.0.1:{port}/postgres"
+        yield
     finally:
         if server.poll() is None:
-            run(*as_user, program("pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
+            run(*as_postgres(), program("pg_ctl"), *where, "-m", "immediate", "stop")
         server.wait()
+
+
+def as_postgres() -> list[str]:
+    """Return what begins a command of PostgreSQL, which refuses to run as root."""
+    return ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
 
 
 @contextmanager
@@ -108,7 +125,9 @@ def program(name: str) -> str:
 
 def run(*command: str) -> str:
     """Run a program and return what it prints."""
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, f"{command}: {process.stderr}"
+    return process.stdout
 
 
 def free_port() -> int:

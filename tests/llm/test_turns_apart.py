@@ -141,6 +141,12 @@ TOKENS = ("um", "uh", "the", "the", "boat", "I mean", "no", "you know", "so", "o
 
 @given(st.lists(st.sampled_from(TOKENS)))
 @example(["right", "the", "I mean", "I mean", "um", "the", "boat"])
+@example(["the", "b", "um", "boat"])
 def test_only_fillers_and_repetitions_are_left_out(words: list[str]) -> None:
     spoken = " ".join(words)
     assert Words(spoken).hold(trim_speech(spoken)) or not trim_speech(spoken)
+
+
+def test_a_begun_word_is_left_out_before_its_word_alone() -> None:
+    assert Words("The b um boat.").hold("The boat.")
+    assert not Words("The b um lamp boat.").hold("The lamp boat.")

@@ -114,6 +114,21 @@ def test_missing_files_read_as_an_empty_typed_table(store: ParquetStore) -> None
     assert rows.schema.names == [*DOCUMENTS.schema.names, "corpus", "bucket"]
 
 
+def test_no_rows_have_one_hash_with_and_without_a_file(store: ParquetStore) -> None:
+    missing, _ = store.read(DOCUMENTS, [HERE])
+    store.write(DOCUMENTS, HERE, DOCUMENTS.empty(), BY)
+    assert content_hash(store.read(DOCUMENTS, [HERE])[0]) == content_hash(missing)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
+def test_lists_have_one_hash_in_memory_and_from_a_file(kind: pa.DataType) -> None:
+    built = pa.table({"vector": pa.array([[1.0, 2.0]], kind)})
+    pq.write_table(built, stream := pa.BufferOutputStream())
+    read = pq.read_table(pa.BufferReader(stream.getvalue()))
+    assert str(read.schema.field("vector").type) != str(kind)
+    assert content_hash(read) == content_hash(built)
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
