@@ -17,7 +17,10 @@ ASIDE = (
     "gsum_assets.graphrag.compat",
     "gsum_assets.report",
 )
-DEFINITIONS = "import gsum_assets.definitions, gsum_assets.cli.main, gsum_assets.cli.terminal"
+DEFINITIONS = (
+    "import gsum_assets.cli.main, gsum_assets.cli.terminal; "
+    "from gsum_assets.definitions import defs"
+)
 WITHOUT_JUDGES = """
 import sys
 import pyarrow as pa
