@@ -2,12 +2,12 @@
 
 The daemon and the command line share one rule: what failed, or what a person cancelled, is not
 repeated until a retry is requested by a run with the tag `TRY_AGAIN`: `gsum run` requests it for
-its corpus, the job `reindex_everything` for all. Only what ended so since the latest of these runs
-counts, so that each partition is retried once after it, and never in a loop. What was interrupted,
-as by a restart of the daemon, counts as neither.
+its corpus, the job `reindex_everything` for all. Its schedule does so for what failed only. Only
+what ended so since the latest of these runs counts, so that each partition is retried once after
+it, and never in a loop. What was interrupted, as by a restart of the daemon, counts as neither.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ from gsum_resources.store.parquet_store import Partition
 
 TRY_AGAIN = "gsum/try_again"
 EVERY_CORPUS = "*"  # no corpus is called so
+_BY_SCHEDULE = "dagster/schedule_name"
+_MOST_REQUESTS = 30  # of a schedule, a month of nights
 _FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 _REASON = "dagster/failure_reason"
 _INTERRUPTED = "UNEXPECTED_TERMINATION"  # by a signal that no person sent through Dagster
@@ -39,7 +41,7 @@ class Attempts:
 
     def __init__(self, instance: dg.DagsterInstance, leases: Leases) -> None:
         self._instance, self._leases = instance, leases
-        self._again: dict[str, float] = {}
+        self._again: dict[str, Sequence[dg.RunRecord]] = {}
         self._given_up: dict[dg.AssetKey, Mapping[Partition, bool]] = {}
         self._ended: dict[str, _Ended | None] = {}
         self._held: dict[str, bool] = {}
@@ -54,14 +56,25 @@ class Attempts:
         """Return whether Dagster knows all buckets of a corpus with so many."""
         return has_buckets(self._instance, n_buckets)
 
-    def try_again_at(self, corpus: str) -> float:
-        """Return when a retry of a corpus was last requested, Unix time; 0 for never."""
+    def try_again_at(self, corpus: str, by_person: bool = False) -> float:
+        """Return when a retry of a corpus was last requested, Unix time; 0 for never.
+
+        Parameters
+        ----------
+        by_person : whether requests of a schedule do not count.
+        """
         if corpus not in self._again:
-            runs = self._instance.get_run_records(
-                dg.RunsFilter(tags={TRY_AGAIN: [corpus, EVERY_CORPUS]}), limit=5
+            self._again[corpus] = self._instance.get_run_records(
+                dg.RunsFilter(tags={TRY_AGAIN: [corpus, EVERY_CORPUS]}), limit=_MOST_REQUESTS
             )
-            self._again[corpus] = max((run.start_time or 0.0 for run in runs), default=0.0)
-        return self._again[corpus]
+        return max(
+            (
+                record.start_time or 0.0
+                for record in self._again[corpus]
+                if not (by_person and _BY_SCHEDULE in record.dagster_run.tags)
+            ),
+            default=0.0,
+        )
 
     def given_up(
         self, key: dg.AssetKey, definition: dg.PartitionsDefinition | None
@@ -93,7 +106,7 @@ class Attempts:
             self._given_up[key] = {
                 partition: run.is_cancelled
                 for partition, run in ended.items()
-                if run and run.time > self.try_again_at(partition.corpus)
+                if run and run.time > self.try_again_at(partition.corpus, run.is_cancelled)
             }
         return self._given_up[key]
 

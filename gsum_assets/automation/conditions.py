@@ -113,7 +113,7 @@ def keep_current(staleness: Staleness, of: dg.AssetKey) -> dg.AutomationConditio
             p in snapshot.unsettled(key, p.corpus) and not snapshot.is_dispensable(of, key, p)
         ),
     )
-    again_by = "`gsum run`, the job reindex_everything or Materialize tries again"
+    again_by = "`gsum run`, Materialize or the job reindex_everything tries again"
     failed = StoreCondition(
         staleness, "failed", f"The last attempt failed; {again_by}", Snapshot.has_failed
     )

@@ -87,7 +87,7 @@ class Withdrawal:
         self._requests.withdraw(corpus, methods)
         n_removed = 0
         remaining = kept - set(methods)
-        for node in reversed(self._nodes.values()):  # what depends on others first
+        for node in reversed(list(self._nodes.values())):  # what depends on others first
             n_removed += self._remove(instance, node, corpus, remaining)
         if n_removed:
             self._warehouse.rebuild_catalogue()

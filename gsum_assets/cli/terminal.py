@@ -293,6 +293,7 @@ def print_networks(store: ParquetStore) -> None:
 def print_plan(plan: Plan) -> None:
     """Print the requests and cost of a run, for index and questions separately."""
     screen, everything = _screen(), plan.total()
+    screen.print(f"{plan.corpus}: {plan.requests}", markup=False, soft_wrap=True)
     if plan.lines:
         screen.print(_plan_grid(plan))
     for note in _assumptions(plan.lines):

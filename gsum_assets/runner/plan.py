@@ -67,6 +67,7 @@ class Plan:
     n_questions : number of questions of the corpus.
     is_current : whether nothing is due that calls a model or that such a step depends on.
     notes : a line for each unknown of the plan.
+    requests : which methods it is for, and why.
     """
 
     corpus: str
@@ -74,6 +75,7 @@ class Plan:
     n_questions: int
     is_current: bool
     notes: Sequence[str] = ()
+    requests: str = ""
 
     def total(self, stage: str | None = None) -> Line:
         """Return calls, tokens and price of a stage; None: of both."""
@@ -125,8 +127,10 @@ def plan(
         names = methods or ([] if earlier else ["default"])
         requested = METHODS.wanted(home.corpora, corpus, names)
         pipeline.requests.add(corpus, {*(earlier or ()), *requested})
+        requests = pipeline.withdrawal.described(corpus)
         n_steps = _DryRun(pipeline, corpus, on_step).run()
-        return _added_up(pipeline, stubs, corpus, store, is_current=not n_steps)
+        added_up = _added_up(pipeline, stubs, corpus, store, is_current=not n_steps)
+        return replace(added_up, requests=requests)
 
 
 class _NothingFailed:

@@ -121,7 +121,9 @@ def carry_out(
     ]
 
 
-def reindex(pipeline: Pipeline, instance: dg.DagsterInstance) -> None:
-    """Run the nightly job that re-indexes everything."""
+def reindex(
+    pipeline: Pipeline, instance: dg.DagsterInstance, tags: dict[str, str] | None = None
+) -> None:
+    """Run the job that re-indexes everything, as a person starts it."""
     job = pipeline.definitions.resolve_job_def(REINDEX_EVERYTHING)
-    assert job.execute_in_process(instance=instance).success
+    assert job.execute_in_process(instance=instance, tags=tags or {}).success

@@ -97,6 +97,8 @@ def test_cancelled_assets_wait_for_the_next_request(changeable: House) -> None:
         assert run
         assert run.status == dg.DagsterRunStatus.CANCELED
         assert requested(pipeline, instance) == set()
+        reindex(pipeline, instance, {"dagster/schedule_name": "reindex_nightly"})
+        assert requested(pipeline, instance) == set()  # no schedule repeats it
         reindex(pipeline, instance)
         assert requested(pipeline, instance) == {SUMMARIES}
 

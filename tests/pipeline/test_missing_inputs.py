@@ -25,10 +25,11 @@ def failure_of(house: House, asset: str, **others: str) -> str:
         )
     assert not result.success
     (error,) = (event for event in result.all_events if event.is_step_failure)
-    data = error.step_failure_data.error
-    while data.cause:
-        data = data.cause
-    return data.message
+    reason = error.step_failure_data.error
+    while reason and reason.cause:
+        reason = reason.cause
+    assert reason
+    return reason.message
 
 
 @pytest.mark.parametrize(
