@@ -1,6 +1,6 @@
 """Dagster assets of steps and families: keys, partitions, pools, lineage and UI metadata."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -47,12 +47,15 @@ LATE = dg.FreshnessPolicy.time_window(
 """When a result is late: `automation/freshness.py` confirms those that are up to date."""
 
 
-def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
+def asset_of(
+    declared: Declared, buckets_per_run: int, upstream: Sequence[dg.AssetKey] = ()
+) -> dg.AssetsDefinition:
     """Return a step as a multi-asset with one output for each of its tables.
 
     Parameters
     ----------
     buckets_per_run : buckets of documents that one run takes at most.
+    upstream : assets of others that write the folders of documents, for the lineage.
     """
     step = declared.step
     outs = {
@@ -78,6 +81,7 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         name=declared.name.replace("/", "__"),
         outs=outs,
         ins=_ins(declared),
+        deps=upstream if "source_documents" in declared.reads else (),
         partitions_def=partitions,
         backfill_policy=(
             dg.BackfillPolicy.multi_run(buckets_per_run)
