@@ -147,7 +147,7 @@ def pipeline_for(
         *(home, store, TABLES, table_of, bucket_of, buckets.of, views, headlines, new_lineage),
         presented,
     )
-    assets = _presented_assets(automation.buckets_per_run)
+    assets = _presented_assets(automation.buckets_per_run, tuple(upstream))
     nodes = {
         key: replace(node, partitions=lister(node.definition))
         for key, node in _nodes(automation.buckets_per_run).items()
@@ -167,7 +167,7 @@ def pipeline_for(
     }
     forgetting = Forgetting(store, steps, snapshot)
     assets = with_conditions(assets, Staleness(snapshot_of_daemon))
-    assets = of_project(assets, settings.dagster, owners, upstream)
+    assets = of_project(assets, settings.dagster, owners)
     observed = [asset.key for asset in assets if isinstance(asset, dg.SourceAsset)]
     retrained = [
         retraining(
@@ -247,7 +247,9 @@ def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:
 
 
 @cache
-def _presented_assets(buckets_per_run: int) -> list[dg.AssetsDefinition | dg.SourceAsset]:
+def _presented_assets(
+    buckets_per_run: int, upstream: tuple[dg.AssetKey, ...] = ()
+) -> list[dg.AssetsDefinition | dg.SourceAsset]:
     """Return the assets that every home has, still without conditions.
 
     A process connects them more than once: as `defs`, to the home of a command, to that of a plan.
@@ -256,7 +258,7 @@ def _presented_assets(buckets_per_run: int) -> list[dg.AssetsDefinition | dg.Sou
         [
             *corpus_assets,
             *model_assets,
-            *(asset_of(declared, buckets_per_run) for declared in STEPS),
+            *(asset_of(declared, buckets_per_run, upstream) for declared in STEPS),
             *map(index_asset_of, FAMILIES),
         ]
     )

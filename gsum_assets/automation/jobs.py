@@ -43,7 +43,7 @@ class _ObservingJob(UnresolvedAssetJobDefinition):
             resource_defs=resource_defs,
             description=self.description,
             tags=self.tags,
-            executor_def=default_executor_def,
+            executor_def=dg.in_process_executor,  # a process for each source costs seconds
         )
 
 
@@ -74,6 +74,7 @@ def jobs(
         dg.define_asset_job(
             CHECK_EVERYTHING,
             checks,
+            executor_def=dg.in_process_executor,
             description="Runs every check of every table: schema, keys, lineage, completeness.",
         ),
     ]

@@ -250,6 +250,7 @@ def reconciling_jobs(reconciler: Reconciler) -> list[dg.JobDefinition]:
         context.log.info(f"forgot corpus '{corpus}', whose folder {folder} is missing")
 
     @dg.job(
+        executor_def=dg.in_process_executor,
         name=RECONCILE_CORPORA,
         description="Requests the default methods of new corpora, notes which folders are missing, "
         "fails the runs of killed processes, removes leftovers of deleted documents, and lets "
@@ -259,6 +260,7 @@ def reconciling_jobs(reconciler: Reconciler) -> list[dg.JobDefinition]:
         reconcile()
 
     @dg.job(
+        executor_def=dg.in_process_executor,
         name=FORGET_CORPUS,
         description=f"Removes the tables, requests and partitions of the corpus named by the tag "
         f"{CORPUS}, whose folder was deleted. The sensor watch_corpora starts it after the time "

@@ -1,6 +1,6 @@
 """Dagster assets of steps and families: keys, partitions, pools, lineage and UI metadata."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -24,6 +24,8 @@ from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import table_of
 from gsum_assets.registry.declared import Declared, index_of
 from gsum_resources.dagster_io import resources
+from gsum_resources.dagster_io.failure import explained
+from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.resources import WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import (
     LAZY,
@@ -46,12 +48,15 @@ LATE = dg.FreshnessPolicy.time_window(
 """When a result is late: `automation/freshness.py` confirms those that are up to date."""
 
 
-def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
+def asset_of(
+    declared: Declared, buckets_per_run: int, upstream: Sequence[dg.AssetKey] = ()
+) -> dg.AssetsDefinition:
     """Return a step as a multi-asset with one output for each of its tables.
 
     Parameters
     ----------
     buckets_per_run : buckets of documents that one run takes at most.
+    upstream : assets of others that write the folders of documents, for the lineage.
     """
     step = declared.step
     outs = {
@@ -77,6 +82,7 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         name=declared.name.replace("/", "__"),
         outs=outs,
         ins=_ins(declared),
+        deps=upstream if "source_documents" in declared.reads else (),
         partitions_def=partitions,
         backfill_policy=(
             dg.BackfillPolicy.multi_run(buckets_per_run)
@@ -95,10 +101,12 @@ def asset_of(declared: Declared, buckets_per_run: int) -> dg.AssetsDefinition:
         for name in step.optional:
             read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
         results = []
-        for inputs, result in declared.make(read, existing, _around(context)):
-            _report(context, declared, inputs, result)
-            results.append((inputs, result._replace(shown=dict)))  # frees what `shown` refers to
-        tables = declared.joined(results)
+        with explained(context.log.debug):
+            for inputs, result in declared.make(read, existing, _around(context)):
+                _report(context, declared, inputs, result)
+                results.append((inputs, result._replace(shown=dict)))  # frees what `shown` has
+            tables = declared.joined(results)
+        _report_usage(context, declared)
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(tables[name], name)
 
@@ -170,6 +178,23 @@ def _report(
         for key in keys if table in selected else ():
             context.add_asset_metadata(
                 as_metadata(shown), dg.AssetKey(declared.path(table)), partition_key=key
+            )
+
+
+def _report_usage(context: dg.AssetExecutionContext, declared: Declared) -> None:
+    """Attach what the step's models cost to its first table, so that sums count nothing twice."""
+    models: ModelsIO = context.resources.gsum_models
+    usage = models.usage.pop(step_of(context), None)
+    warehouse: WarehouseIO = context.resources.gsum_warehouse
+    if usage is None or not warehouse.presented:
+        return
+    selected = context.op_execution_context.selected_output_names
+    table = next(name for name in declared.step.writes if name in selected)
+    for key in context.partition_keys:
+        documents = warehouse.documents_in(partition_of(key), usage.calls or ())
+        if metadata := usage.metadata(documents):
+            context.add_asset_metadata(
+                metadata, dg.AssetKey(declared.path(table)), partition_key=key
             )
 
 

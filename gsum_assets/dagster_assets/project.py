@@ -1,4 +1,4 @@
-"""Facts of the project that the assets belong to: owners, repository, assets of other makers."""
+"""Facts of the project that the assets belong to: owners and repository."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -9,33 +9,22 @@ from gsum_resources.settings.schema import DagsterSettings
 
 _ANCHOR = "gsum_assets/dagster_assets/project.py"  # this file in the repository
 
-_READS_FOLDERS = dg.AssetKey("documents")
-
 
 def of_project(
     assets: Collection[dg.AssetsDefinition | dg.SourceAsset],
     settings: DagsterSettings,
     owners: Sequence[str] = (),
-    upstream: Sequence[dg.AssetKey] = (),
 ) -> list[dg.AssetsDefinition | dg.SourceAsset]:
     """Return the assets with owners, and with links to a repository if the settings name one.
 
     Parameters
     ----------
     owners : besides those of the settings. Observed assets have none: Dagster cannot map them.
-    upstream : assets that write the folders; the first asset written from these depends on them.
     """
     of_all = list(dict.fromkeys((*settings.owners, *owners)))
-
-    def with_facts(spec: dg.AssetSpec) -> dg.AssetSpec:
-        spec = spec.replace_attributes(owners=of_all)
-        if spec.key != _READS_FOLDERS:
-            return spec
-        return spec.merge_attributes(deps=[dg.AssetDep(key) for key in upstream])
-
     owned = [
-        asset.map_asset_specs(with_facts)
-        if (of_all or upstream) and isinstance(asset, dg.AssetsDefinition)
+        asset.map_asset_specs(lambda spec: spec.replace_attributes(owners=of_all))
+        if of_all and isinstance(asset, dg.AssetsDefinition)
         else asset
         for asset in assets
     ]

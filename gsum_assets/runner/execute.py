@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
-from dagster_shared.error import SerializableErrorInfo
 
 from gsum_assets.automation.processes import CORPUS
 from gsum_assets.definitions import Pipeline
@@ -16,6 +15,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import table_of
 from gsum_resources.dagster_io.dagster_private import InMemoryJob, core_execute_in_process
+from gsum_resources.dagster_io.failure import ERROR
 from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.protocols.models import (
     EmbedderUnavailableError,
@@ -269,12 +269,11 @@ def _cause(run_id: str, events: Sequence[dg.DagsterEvent]) -> tuple[str, dg.Asse
             while error.cause and (error.cls_name or "").startswith("Dagster"):
                 error = error.cause
             step = (event.step_key or "").replace("__", "/")
-            message = _OWN_ERROR.sub("", error.message.strip())
-            cause: SerializableErrorInfo | None = error
-            while cause and cause.cls_name not in _UNAVAILABLE:
-                cause = cause.cause
-            unavailable = _UNAVAILABLE[cause.cls_name] if cause and cause.cls_name else None
-            return f"{step}: {message}", unavailable
+            if failure := event.step_failure_data.user_failure_data:
+                name = failure.metadata.get(ERROR)
+                unavailable = _UNAVAILABLE.get(str(name.value)) if name else None
+                return f"{step}: {failure.description}", unavailable
+            return f"{step}: {_OWN_ERROR.sub('', error.message.strip())}", None
         if event.event_type == dg.DagsterEventType.RUN_CANCELED:
             return f"run {run_id} was canceled", None
     return f"run {run_id} failed outside its steps; see it in the Dagster UI", None

@@ -1,14 +1,15 @@
 """Dagster IO manager of the models: gives them to assets with memo and ledger."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
 import dagster as dg
 
+from gsum_resources.dagster_io.usage import CountingLedger, Usage
 from gsum_resources.dagster_io.warehouse_io import partition_of, step_of
-from gsum_resources.embedding.embedding_ledger import EmbeddingLedger
+from gsum_resources.embedding.embedding_ledger import Batch, EmbeddingLedger
 from gsum_resources.embedding.memoized import MemoizedEmbedder
-from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
 from gsum_resources.messages.progress import reporter
 from gsum_resources.models.by_work import Models
@@ -25,6 +26,10 @@ class ModelsIO(dg.IOManager):
     Parameters
     ----------
     work_of : returns the kind of work of an asset, which may have a language model of its own.
+
+    Attributes
+    ----------
+    usage : of the models by each step that has read one.
     """
 
     def __init__(
@@ -35,6 +40,7 @@ class ModelsIO(dg.IOManager):
         work_of: Callable[[str], str] = lambda _: "language_model",
     ) -> None:
         self.models = models
+        self.usage: dict[Step, Usage] = defaultdict(Usage)
         self._work_of = work_of
         self._reads = reads
         self._embedding_table = embedding_table
@@ -57,14 +63,20 @@ class ModelsIO(dg.IOManager):
             self._reads.other(step, InputKey("model", name), self.models.version(model))
             batches = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
+            usage = self.usage[step]
+
+            def enter(batch: Batch) -> None:
+                batches.enter(batch)
+                usage.batches = [*(usage.batches or ()), batch]
+
             if name == "embedding_model":
                 on_progress = reporter(f"{asset}: texts embedded", info)
-                return self.models.embedder.reporting(on_progress, batches.enter)
+                return self.models.embedder.reporting(on_progress, enter)
             if name == "passage_scorer":
                 on_progress = reporter(f"{asset}: passages scored", info)
-                return self.models.scorer.reporting(on_progress, batches.enter, failed)
+                return self.models.scorer.reporting(on_progress, enter, failed)
             store, table = self.models.store, self.models.ledger_table
-            calls = Ledger(store, table, corpus, asset, run_id=step[0])
+            calls = CountingLedger(store, table, corpus, asset, step[0], usage)
             answered = reporter(f"{asset}: requests answered", info)
             filtered = partial(self._reads.filter, step)
             return self.models.language_model(calls, answered, failed, model, filtered)

@@ -1,7 +1,7 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -340,13 +340,14 @@ class WarehouseIO(dg.IOManager):
         ----------
         documents : document of each request, "" for one on the whole corpus.
         """
+        return len(self.documents_in(partition, documents))
+
+    def documents_in(self, partition: Partition, documents: Iterable[str]) -> list[str]:
+        """Return those of some documents that are in a partition, and each "", the whole corpus."""
+        if partition.bucket is None:
+            return list(documents)
         n = self._n_buckets(partition.corpus)
-        return sum(
-            partition.bucket is None
-            or not document
-            or self._bucket_of(document, n) == partition.bucket
-            for document in documents
-        )
+        return [d for d in documents if not d or self._bucket_of(d, n) == partition.bucket]
 
     def complete_catalogue(self, of_others: bool = False) -> None:
         """Rebuild the DuckDB views of an object store, if a table got its first file.

@@ -1,0 +1,55 @@
+"""An error of a step in Dagster: its sentence comes first, and nothing hides it."""
+
+import dagster as dg
+import pytest
+
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.dagster_io.failure import explained
+from gsum_resources.protocols.models import JudgeUnavailableError
+
+AWAY = "server 'm' does not answer; check that it runs"
+
+
+def _failed(error: Exception) -> dg.DagsterEvent:
+    """Return the failure of an asset that raises an error from another one."""
+
+    @dg.asset
+    def asset(context: dg.AssetExecutionContext) -> None:
+        with explained(context.log.debug):
+            try:
+                raise OSError("connection refused")
+            except OSError as cause:
+                raise error from cause
+
+    instance = dg.DagsterInstance.ephemeral()
+    result = dg.materialize([asset], raise_on_error=False, instance=instance)
+    (event,) = (e for e in result.all_events if e.is_step_failure)
+    return event
+
+
+@pytest.mark.parametrize("error", [CorpusError(AWAY), JudgeUnavailableError(AWAY)])
+def test_the_sentence_is_the_first_line_without_a_chain(error: Exception) -> None:
+    data = _failed(error).step_failure_data
+    assert data.error is not None
+    assert data.error.message.strip().endswith(f"Failure: {AWAY}")
+    assert data.error.cause is data.error.context is None
+    assert data.user_failure_data is not None
+    assert data.user_failure_data.description == AWAY
+    assert data.user_failure_data.metadata["error"].value == type(error).__name__
+
+
+def test_an_unknown_error_keeps_its_stack() -> None:
+    data = _failed(ZeroDivisionError("division by zero")).step_failure_data
+    assert data.user_failure_data is None
+    assert data.error is not None
+    assert data.error.cause is not None
+    assert data.error.cause.cls_name == "ZeroDivisionError"
+
+
+@pytest.mark.parametrize(
+    ("error", "allowed"), [(CorpusError(AWAY), False), (JudgeUnavailableError(AWAY), True)]
+)
+def test_only_a_model_that_may_answer_later_is_tried_again(error: Exception, allowed: bool) -> None:
+    with pytest.raises(dg.Failure, match="does not answer") as raised, explained(lambda _: None):
+        raise error
+    assert raised.value.allow_retries is allowed
