@@ -205,7 +205,7 @@ def _label_points(axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str]
             color=INK,
             parse_math=False,
             zorder=3,
-            arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.5, "shrinkB": 3},
+            arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.5, "relpos": (0, 0.5)},
         )
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -151,7 +152,8 @@ def write_network(house: House) -> None:
     empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
     row: dict = {field.name: empty.get(field.type) for field in table.schema}
     rows = pa.Table.from_pylist([row | {"learnt_from": [learnt_hash(SECRET)]}], table.schema)
-    provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
+    now = datetime.now(UTC).isoformat()
+    provenance = Provenance(content_hash="", code_version="1", asset="gae/model", time=now)
     house.store.write(table, Partition(CORPUS), rows, provenance)
 
 

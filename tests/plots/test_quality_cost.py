@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.colors import to_hex
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.figure import to_svg
@@ -125,6 +124,13 @@ def test_quality_against_tokens_joins_the_points_of_a_curve() -> None:
 
 
 # What a reader needs in order to read a plot.
+
+
+def to_hex(colour: Any) -> str:
+    """Return a colour as `#rrggbb`."""
+    from matplotlib.colors import to_hex as hex_of
+
+    return hex_of(colour)
 
 
 def board_of(n: int, means: dict[str, float], metric: str = "rouge1") -> list[tuple[str, dict]]:
