@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +18,6 @@ from gsum_assets.forgetting.leftovers import find_leftovers, sentences_of
 from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.families import views
 from gsum_assets.runner.forget import ForgetReport, forget, models_with
 from gsum_assets.runner.retrain import discard_networks
 from gsum_resources.dagster_io.instance_storage import storage_of
@@ -27,7 +25,6 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.store.appended import read_appended
 from gsum_resources.store.array_cache import ArrayCache
-from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.checkpoints import learnt_hash
 from gsum_resources.store.parquet_store import Partition, Provenance
 from tests.conftest import CORPUS, House, document_in, text_of
@@ -155,22 +152,6 @@ def write_network(house: House) -> None:
     now = datetime.now(UTC).isoformat()
     provenance = Provenance(content_hash="", code_version="1", asset="gae/model", time=now)
     house.store.write(table, Partition(CORPUS), rows, provenance)
-
-
-def trained(house: House) -> list[tuple]:
-    with duckdb.connect() as connection:
-        define_views(connection, house.store, TABLES.values(), views())
-        query = "SELECT model, corpus, method, documents_learnt, corpus_changed FROM trained"
-        return connection.sql(query).fetchall()
-
-
-def test_networks_are_listed_with_whether_their_corpus_has_changed(indexed: House) -> None:
-    assert trained(indexed) == []
-    write_network(indexed)
-    assert trained(indexed) == [("gae.model", CORPUS, "gae", 1, False)]
-    (indexed.folder / f"{SECRET}.txt").unlink()
-    assert indexed.run().is_complete
-    assert trained(indexed) == [("gae.model", CORPUS, "gae", 1, True)]
 
 
 def test_networks_are_discarded_by_method_family_or_all(indexed: House) -> None:
