@@ -3,7 +3,7 @@
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -27,6 +27,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST, TIES_BEST, OTHER = COLOURS[3], "#f2b88d", "#8fb3cd"  # by comparison with the best method
 BOUND = "#b9b9b9"  # an upper bound
+UNCOMPARED = "#d9d2e3"  # no difference can be shown
 OTHERS = "#a9a9a9"  # what has no colour of its own
 STYLES = tuple((colour, marker) for marker in "oD" for colour in COLOURS)
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
@@ -165,6 +166,28 @@ def _legend(axes: Axes, **how: Any) -> None:
     legend.get_title().set_color(FAINT)
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def legend_at(figure: Figure, colours: Mapping[str, str], top: float) -> None:
+    """Write what colours mean on a line, `top` inches from the figure's upper edge.
+
+    Parameters
+    ----------
+    colours : by meaning.
+    """
+    from matplotlib.patches import Patch
+
+    figure.legend(
+        handles=[Patch(color=colour, label=meaning) for meaning, colour in colours.items()],
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1 - top / figure.get_size_inches()[1]),
+        ncols=max(1, len(colours)),
+        fontsize=9,
+        frameon=False,
+        labelcolor=INK,
+        handlelength=1,
+        columnspacing=1.2,
+    )
 
 
 def label(name: str) -> str:

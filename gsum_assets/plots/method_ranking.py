@@ -8,6 +8,7 @@ from gsum_assets.plots.figure import (
     INK,
     OTHER,
     TIES_BEST,
+    UNCOMPARED,
     Axes,
     Figure,
     as_png,
@@ -16,6 +17,7 @@ from gsum_assets.plots.figure import (
     grid,
     heading,
     label_rows,
+    legend_at,
     new_figure,
     room_for,
 )
@@ -27,6 +29,14 @@ Ranked = Sequence[tuple[str, Mapping[str, Mapping]]]
 
 _MAX_PANELS = 5
 _WIDTH, _ROW = 10.0, 0.25  # inches
+_COLOURS = {"best": BEST, "tie": TIES_BEST, "other": OTHER, "bound": BOUND}
+_MEANINGS = {
+    BEST: "best",
+    TIES_BEST: "not significantly worse",
+    OTHER: "significantly worse",
+    BOUND: "upper bound",
+    UNCOMPARED: "not compared: all are equal, or too few questions",
+}
 
 
 def method_ranking_figure(kinds: Mapping[str, Ranked], title: str) -> Figure:
@@ -69,7 +79,7 @@ def standing(row: Mapping, several: bool) -> str:
 
 def _height(methods: Ranked) -> float:
     """Return the height of a row of panels with title and axes, inches."""
-    return _ROW * len(methods) + 1.05
+    return _ROW * len(methods) + 1.3
 
 
 def _panels(figure: Figure, top: float, title: str, methods: Ranked) -> None:
@@ -77,29 +87,48 @@ def _panels(figure: Figure, top: float, title: str, methods: Ranked) -> None:
     names = [name for name, _ in methods]
     given = main_metrics(metric for _, rows in methods for metric in rows)
     metrics = [metric for metric in given if has_best(metric)][:_MAX_PANELS] or given
-    n_questions = max(row["n"] for _, rows in methods for row in rows.values())
-    colours = "; dark: the best, light: not significantly worse" if len(methods) > 1 else ""
     unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"
-    heading(figure, f"{title}, n = {n_questions:,}; {unit}, line: 95% interval{colours}", top)
+    heading(figure, f"{title}; {unit}, line: 95% interval of the mean over n questions", top)
+    drawn = set[str]()
     margin = room_for(names)
     width = (_WIDTH - margin - 0.1) / len(metrics)
     for i, metric in enumerate(metrics):
-        box = (margin + i * width, top + 0.7, width - 0.2, _ROW * len(methods))
-        axes = axes_at(figure, box, metric)
-        _bars(axes, [rows.get(metric) for _, rows in methods], scale_of(metric))
+        box = (margin + i * width, top + 0.95, width - 0.2, _ROW * len(methods))
+        rows = [own.get(metric) for _, own in methods]
+        axes = axes_at(figure, box, f"{metric}, n = {_numbers(rows)}")
+        drawn |= _bars(axes, rows, scale_of(metric))
         label_rows(axes, names, are_shown=i == 0)
+    meanings = {meaning: colour for colour, meaning in _MEANINGS.items() if colour in drawn}
+    legend_at(figure, meanings, top + 0.36)
 
 
-def _bars(axes: Axes, rows: Sequence[Mapping | None], scale: int) -> None:
-    """Draw a bar from zero to the mean and a line over its interval, one row for each method."""
-    found = [(i, row) for i, row in enumerate(rows) if row]
-    colours = {"best": BEST, "tie": TIES_BEST, "other": OTHER, "bound": BOUND}
-    indices = [i for i, _ in found]
-    mean, low, high = ([scale * r[name] for _, r in found] for name in ("mean", "low", "high"))
-    several = len(set(mean)) > 1
-    shown = [colours[standing(row, several)] for _, row in found]
-    axes.barh(indices, mean, 0.62, color=shown)
-    axes.hlines(indices, low, high, color=INK, linewidth=1.2)
-    axes.set_xlim(0, max(*high, 0.01 * scale) * 1.04)
+def _numbers(rows: Sequence[Mapping | None]) -> str:
+    """Return the number of questions of a metric, `9`, or the smallest and greatest, `8 to 9`."""
+    numbers = sorted({row["n"] for row in rows if row})
+    return " to ".join(f"{n:,}" for n in dict.fromkeys([numbers[0], numbers[-1]]))
+
+
+def _bars(axes: Axes, rows: Sequence[Mapping | None], scale: int) -> set[str]:
+    """Draw a bar from zero to each mean, one row for each method; return the colours of the bars.
+
+    A line shows its interval, unless there are too few questions for any difference to count.
+    """
+    present = [(i, row) for i, row in enumerate(rows) if row]
+    several = len({row["mean"] for _, row in present}) > 1
+    colours = [
+        _COLOURS[standing(row, several)]
+        if several and can_differ(row["n"]) and has_best(row["metric"])
+        else UNCOMPARED
+        for _, row in present
+    ]
+    axes.barh(
+        [i for i, _ in present], [scale * row["mean"] for _, row in present], 0.62, color=colours
+    )
+    certain = [(i, row) for i, row in present if can_differ(row["n"])]
+    low, high = ([scale * row[name] for _, row in certain] for name in ("low", "high"))
+    axes.hlines([i for i, _ in certain], low, high, color=INK, linewidth=1.2)
+    furthest = max([scale * row["mean"] for _, row in present] + high)
+    axes.set_xlim(0, max(furthest, 0.01 * scale) * 1.04)
     axes.locator_params(axis="x", nbins=3)
     grid(axes, "x")
+    return set(colours)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from rich.cells import cell_len
 
 from gsum_assets.plots.figure import (
     BEST,
@@ -20,19 +19,16 @@ from gsum_assets.plots.figure import (
     grid,
     heading,
     label,
+    legend_at,
     new_figure,
+    room_for,
 )
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, is_upper_bound, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import Ranked
 
 _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT, _LINE_BELOW = 6.4, 4.4, 0.22  # inches
-_LETTER, _LINE = 5.3, 11.0  # points: width of a letter and height of a line of labels
-_NEAR = 9.0  # points within which a label needs no line to its point, if no other is nearer
-_DOT = 4.0  # points, half the size of a dot
-_WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-_DISTANCES = (7.0, 15.0, 26.0, 40.0, 56.0)  # points
-
+_ROW = 0.17  # inches, of a label
 
 Curves = Mapping[str, Sequence[tuple[float, float]]]
 """Tokens read and quality of methods for each number of passages, fewest first."""
@@ -52,7 +48,7 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     if not shown:
         return empty_figure(f"{title}: no costs")
     unit, price = _price([paid[name] for name, _ in shown])
-    note = "line: 95% interval; joined: nothing cheaper is better"
+    note = "line: 95% interval"
     return _scattered(shown, price, unit, (title, note), {})
 
 
@@ -73,11 +69,11 @@ def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> Figure
     if not shown:
         return empty_figure(f"{title}: tokens read are unknown")
     read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
-    note = "line: 95% interval; joined: nothing that reads less is better; thin: other K"
-    tokens = np.array([read[name] for name, _ in shown])
-    unit = "tokens read for an answer"
     names = {name for name, _ in shown}
     points = {m: own for m, own in _points(curves, metric).items() if m in names}
+    note = "line: 95% interval" + ("; thin: other numbers of passages" if points else "")
+    tokens = np.array([read[name] for name, _ in shown])
+    unit = "tokens read for an answer"
     return _scattered(shown, tokens, unit, (title, note), points)
 
 
@@ -118,10 +114,13 @@ def _scattered(
     mean, low, high = (
         np.array([scale * row[name] for _, row in shown]) for name in ("mean", "low", "high")
     )
-    figure = new_figure(_WIDTH, _HEIGHT, headings[0])
+    names = [label(name) for name, _ in shown]
+    room = room_for(names)
+    height = max(_HEIGHT, _ROW * len(names) + 1.6)
+    figure = new_figure(_WIDTH + room, height, headings[0])
     heading(figure, headings[1], _LINE_BELOW)
     quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
-    axes = axes_at(figure, (0.7, 0.7, _WIDTH - 0.9, _HEIGHT - 1.3), "", unit, quality)
+    axes = axes_at(figure, (0.7, 0.95, _WIDTH - 1.0, height - 1.55), "", unit, quality)
     of_curves = [x for points in curves.values() for x, _ in points]
     _scale_price(axes, np.concatenate([price, np.array(of_curves)]))
     for i, points in enumerate(curves.values()):
@@ -135,10 +134,16 @@ def _scattered(
         BOUND if is_upper_bound(name) else BEST if i in on_front else COLOURS[0]
         for i, (name, _) in enumerate(shown)
     ]
+    meanings = {
+        "nothing to its left is better": BEST,
+        "something to its left is as good": COLOURS[0],
+        "upper bound": BOUND,
+    }
+    legend_at(figure, {k: v for k, v in meanings.items() if v in colours}, 2 * _LINE_BELOW + 0.14)
     axes.scatter(price, mean, s=34, c=colours, zorder=4)  # above labels
     grid(axes)
     axes.margins(0.08)
-    _label_points(axes, price, mean, [label(name) for name, _ in shown])
+    _label_points(axes, price, mean, names)
     return figure
 
 
@@ -183,56 +188,31 @@ def _scale_price(axes: Axes, price: np.ndarray) -> None:
 
 
 def _label_points(axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> None:
-    """Write each name beside its point, where it overlaps least; distant ones with a line."""
-    per_point = axes.figure.dpi / 72
-    points = axes.transData.transform(np.column_stack([x, y])) / per_point
-    frame = axes.get_window_extent()
-    inside = np.array([frame.x0, frame.y0, frame.x1, frame.y1]) / per_point
-    taken = np.column_stack([points - _DOT, points + _DOT])
-    for i, (name, point) in enumerate(zip(names, points, strict=True)):
-        box = _best_box(point, _LETTER * cell_len(name), taken, inside)
-        taken = np.vstack([taken, box])
-        middle = (box[:2] + box[2:]) / 2 - point
-        gaps = np.hypot(*np.clip([box[:2] - points, points - box[2:]], 0, None).max(0).T)
-        is_plain = gaps[i] <= min(_NEAR, gaps.min() + 0.5)
+    """Write the names beside the axes, in the order of quality, each with a line to its point."""
+    axes.autoscale_view()
+    height = axes.get_window_extent().height / axes.figure.dpi  # inches
+    heights = axes.transAxes.inverted().transform(axes.transData.transform(np.c_[x, y]))[:, 1]
+    order = np.argsort(-heights, kind="stable")
+    for i, position in zip(order, spread(heights[order], _ROW / height), strict=True):
         axes.annotate(
-            name,
+            names[i],
             (x[i], y[i]),
-            tuple(middle),
-            textcoords="offset points",
-            ha="center",
+            (1.04, position),
+            textcoords="axes fraction",
+            ha="left",
             va="center",
             fontsize=8.5,
             color=INK,
             parse_math=False,
             zorder=3,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
-            arrowprops=None if is_plain else {"arrowstyle": "-", "color": FAINT, "lw": 0.6},
+            arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.5, "relpos": (0, 0.5)},
         )
 
 
-def _best_box(point: np.ndarray, width: float, taken: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Return left, bottom, right and top of the box that overlaps `taken` least, in points."""
-    half = np.array([width, _LINE]) / 2
-    boxes = []
-    for distance in _DISTANCES:
-        for way in _WAYS:
-            middle = point + np.array(way) * (distance + half)
-            if all(way):  # diagonal: nearer, since only a corner touches
-                middle = point + np.array(way) * (0.6 * distance + half)
-            boxes.append(np.concatenate([middle - half, middle + half]))
-    found = np.array(boxes)
-    outside = _area(found) - _overlap(found, inside[None])[:, 0]
-    near = np.repeat(_DISTANCES, len(_WAYS)) * 0.2
-    return found[np.argmin(_overlap(found, taken).sum(1) + 3 * outside + near)]
-
-
-def _area(boxes: np.ndarray) -> np.ndarray:
-    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-
-
-def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the area of intersection of each box with each of the others, `(n, m)`."""
-    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    return np.clip(high - low, 0, None).prod(2)
+def spread(heights: np.ndarray, gap: float) -> np.ndarray:
+    """Return heights from 0 to 1 at least `gap` apart, near those given, `(n,)`, descending."""
+    steps = gap * np.arange(len(heights))
+    lowered = np.minimum.accumulate(heights + steps) - steps
+    raised = np.maximum.accumulate((heights + steps)[::-1])[::-1] - steps
+    middle = (lowered + raised) / 2
+    return np.maximum(np.minimum(middle, 1.0 - steps), (gap * len(heights) - gap) - steps)

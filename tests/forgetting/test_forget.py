@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from gsum_assets.forgetting.replies import FORGOTTEN
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.forget import ForgetReport, forget, models_with
+from gsum_assets.runner.retrain import discard_networks
 from gsum_resources.dagster_io.instance_storage import storage_of
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import ModelUnavailableError
@@ -134,15 +136,36 @@ def test_model_of_a_corpus_is_reported_or_removed_for_training(
     indexed: House, retrain: bool
 ) -> None:
     table = TABLES["gae.model"]
-    provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
-    empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
-    row: dict = {field.name: empty.get(field.type) for field in table.schema}
-    row["learnt_from"] = [learnt_hash(SECRET)]
-    rows = pa.Table.from_pylist([row], table.schema)
-    indexed.store.write(table, Partition(CORPUS), rows, provenance)
+    write_network(indexed)
     done = forgotten(indexed, SECRET, retrain)
     assert list(done.trained) == ([] if retrain else ["gae"])
     if retrain:  # the method is not requested here, so that nothing trains it again
+        assert indexed.store.partitions(table, CORPUS) == []
+
+
+def write_network(house: House) -> None:
+    """Write a network of gae that learnt from the document."""
+    table = TABLES["gae.model"]
+    empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
+    row: dict = {field.name: empty.get(field.type) for field in table.schema}
+    rows = pa.Table.from_pylist([row | {"learnt_from": [learnt_hash(SECRET)]}], table.schema)
+    now = datetime.now(UTC).isoformat()
+    provenance = Provenance(content_hash="", code_version="1", asset="gae/model", time=now)
+    house.store.write(table, Partition(CORPUS), rows, provenance)
+
+
+def test_networks_are_discarded_by_method_family_or_all(indexed: House) -> None:
+    pipeline, table = indexed.pipeline(), TABLES["gae.model"]
+    with pytest.raises(CorpusError, match=r"no network of all.*it has none"):
+        discard_networks(pipeline, CORPUS, ["all"])
+    for methods in (["gae"], ["all"]):
+        write_network(indexed)
+        with pytest.raises(CorpusError, match=r"no network of bm25 to train again.*: gae"):
+            discard_networks(pipeline, CORPUS, ["bm25"])
+        with pytest.raises(CorpusError, match="unknown method 'gea'"):
+            discard_networks(pipeline, CORPUS, ["gea"])
+        assert indexed.store.partitions(table, CORPUS) == [Partition(CORPUS)]
+        assert discard_networks(pipeline, CORPUS, methods) == ["gae"]
         assert indexed.store.partitions(table, CORPUS) == []
 
 

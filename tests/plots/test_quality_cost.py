@@ -1,5 +1,6 @@
 """Which methods are worth their price, by comparison with every other one; and plots as SVG."""
 
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +13,12 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.plots.figure import to_svg
 from gsum_assets.plots.main_metrics import main_means, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import method_ranking_figure, standing
-from gsum_assets.plots.quality_cost import frontier, quality_cost_figure, quality_read_figure
+from gsum_assets.plots.quality_cost import (
+    frontier,
+    quality_cost_figure,
+    quality_read_figure,
+    spread,
+)
 from tests.plots import toys
 
 NAMES = ["bm25", "gor", "<b>&\x07"]
@@ -115,6 +121,111 @@ def test_quality_against_tokens_joins_the_points_of_a_curve() -> None:
     assert np.array(drawn).ravel().tolist() == pytest.approx([200, 10, 1200, 60])
     nothing = quality_read_figure(ranked, curves, "tales")
     assert nothing.axes == [] or not nothing.axes[0].collections
+
+
+# What a reader needs in order to read a plot.
+
+
+def to_hex(colour: Any) -> str:
+    """Return a colour as `#rrggbb`."""
+    from matplotlib.colors import to_hex as hex_of
+
+    return hex_of(colour)
+
+
+def board_of(n: int, means: dict[str, float], metric: str = "rouge1") -> list[tuple[str, dict]]:
+    """Methods with one metric; the first is the best, and the last is significantly worse."""
+    names = list(means)
+    rows = [
+        {"method": name, "metric": metric, "mean": mean, "low": 0.2, "high": 1.0, "n": n}
+        | {"p_best": None if name == names[0] else 0.01, "ties_best": name != names[-1]}
+        for name, mean in means.items()
+    ]
+    return [(row["method"], {metric: row}) for row in rows]
+
+
+def legend_of(figure: Any) -> dict[str, str]:
+    """Colours of a legend, as matplotlib writes them, by meaning."""
+    (legend,) = figure.legends
+    patches = legend.get_patches()
+    texts = [text.get_text() for text in legend.get_texts()]
+    return {text: to_hex(patch.get_facecolor()) for text, patch in zip(texts, patches, strict=True)}
+
+
+def colours_of(axes: Any) -> list[str]:
+    return [to_hex(bar.get_facecolor()) for bar in axes.patches]
+
+
+def intervals_of(axes: Any) -> int:
+    return sum(len(lines.get_segments()) for lines in axes.collections)
+
+
+def test_each_panel_states_its_number_of_questions() -> None:
+    many, single = board_of(9, {"gor": 0.4, "bm25": 0.3}), board_of(1, {"gor": 1, "bm25": 1}, "mrr")
+    both = [(name, {**rows, **dict(single)[name]}) for name, rows in many]
+    figure = method_ranking_figure({"general": both}, "tales")
+    assert [axes.get_title("left") for axes in figure.axes] == ["rouge1, n = 9", "mrr, n = 1"]
+    assert all("n = " not in text.get_text() for text in figure.texts)
+    assert [intervals_of(axes) for axes in figure.axes] == [2, 0]
+
+
+def test_numbers_of_questions_that_differ_by_method_are_a_range() -> None:
+    (first, *_), (*_, last) = (board_of(n, {"gor": 0.4, "bm25": 0.3}) for n in (8, 9))
+    figure = method_ranking_figure({"general": [first, last]}, "tales")
+    assert figure.axes[0].get_title("left") == "rouge1, n = 8 to 9"
+
+
+def test_legend_names_each_colour_of_the_bars() -> None:
+    means = {"gor": 0.4, "bm25": 0.3, "random": 0.1}
+    figure = method_ranking_figure({"general": board_of(9, means)}, "tales")
+    legend = legend_of(figure)
+    assert list(legend) == ["best", "not significantly worse", "significantly worse"]
+    assert colours_of(figure.axes[0]) == list(legend.values())
+
+
+@pytest.mark.parametrize(("n", "means"), [(9, (0.4, 0.4)), (1, (0.4, 0.3)), (5, (0.4, 0.3))])
+def test_equal_methods_and_few_questions_are_not_coloured_as_worse(
+    n: int, means: tuple[float, float]
+) -> None:
+    figure = method_ranking_figure(
+        {"general": board_of(n, dict(zip(["gor", "bm25"], means, strict=True)))}, "tales"
+    )
+    ((meaning, colour),) = legend_of(figure).items()
+    assert meaning.startswith("not compared")
+    assert colours_of(figure.axes[0]) == [colour, colour]
+    assert intervals_of(figure.axes[0]) == (2 if n == 9 else 0)
+
+
+def test_points_are_labelled_in_the_order_of_quality_with_a_line_to_each() -> None:
+    means = {f"m{i}": 0.4 + 0.001 * (i % 5) for i in range(12)}
+    means |= {"oracle-evidence": 0.6}
+    ranked = board_of(9, means)
+    figure = quality_cost_figure(ranked, toys.costs(list(means)), "tales")
+    (axes,) = figure.axes
+    labels = [text for text in axes.texts if text.get_text()]
+    assert {text.get_text() for text in labels} == set(means)
+    heights = [text.get_position()[1] for text in labels]
+    assert min(-np.diff(heights)) > 0.03
+    assert [means[text.get_text()] for text in labels] == sorted(means.values(), reverse=True)
+    for text in labels:
+        assert text.xy[1] == pytest.approx(100 * means[text.get_text()])
+        assert text.arrow_patch is not None
+    shown = {to_hex(colour) for colour in axes.collections[-1].get_facecolors()}
+    assert shown == set(legend_of(figure).values())
+
+
+heights = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+@given(heights)
+def test_labels_are_spread_within_the_axes(given_heights: list[float]) -> None:
+    heights = np.array(sorted(given_heights, reverse=True))
+    spaced = spread(heights, 0.05)
+    assert np.all(-np.diff(spaced) >= 0.05 - 1e-9)
+    assert spaced.max() <= 1 + 1e-9
+    assert spaced.min() >= -1e-9
+    if np.all(-np.diff(heights) >= 0.05):
+        assert spaced == pytest.approx(heights)
 
 
 # Which metrics are shown, and their means.

@@ -223,3 +223,23 @@ def test_the_oldest_client_that_the_docs_name_answers_every_question(home: Path)
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["1.1.3", "4"]
+
+
+def test_networks_are_listed_with_whether_their_corpus_has_changed(
+    store: ParquetStore, tmp_path: Path
+) -> None:
+    def trained() -> list[tuple[object, ...]]:
+        build_catalogue(store, TABLES.values(), tmp_path / "trained.duckdb", views())
+        columns = "model, method, documents_learnt, documents, corpus_changed"
+        return _rows(tmp_path / "trained.duckdb", f"SELECT {columns} FROM trained")
+
+    documents = [{"document_id": name, "text": name} for name in ("minutes", "letter")]
+    _write(store, "documents", Partition("board", "00"), documents)
+    assert trained() == []
+    network = {"learnt_from": ["h1", "h2"], "weights": b""}
+    _write(store, "gae.model", Partition("board"), [network])
+    _write(store, "gor.model", Partition("board", method="gor"), [network])
+    rows = [("gae.model", "gae", 2, 2), ("gor.model", "gor", 2, 2)]
+    assert trained() == [(*row, False) for row in rows]
+    _write(store, "documents", Partition("board", "00"), documents[:1])
+    assert trained() == [(*row[:3], 1, True) for row in rows]
