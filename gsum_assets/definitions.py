@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib import import_module
+from types import ModuleType
 
 import dagster as dg
 from pydantic import BaseModel
@@ -10,6 +12,7 @@ from pydantic import BaseModel
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
+from gsum_assets.automation.continued import continued_executor
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.freshness import confirm_results
 from gsum_assets.automation.jobs import jobs, schedules
@@ -193,14 +196,14 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
-        executor=dg.in_process_executor,  # one process a run, so that models are loaded once
+        executor=continued_executor(lambda *run: _runner().proceed(pipeline, *run)),
         resources={
             "io_manager": _at_start(warehouse),
             "models": ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
             "settings": SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(
+    pipeline = Pipeline(
         home,
         store,
         models,
@@ -212,6 +215,12 @@ def pipeline_for(
         reconciler,
         definitions,
     )
+    return pipeline
+
+
+def _runner() -> ModuleType:
+    """Return the module that continues a run of the daemon: it is above this one."""
+    return import_module("gsum_assets.runner.continuation")
 
 
 def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:
