@@ -3,7 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+<<<<<<< HEAD
 from typing import Any
+=======
+from importlib import import_module
+from types import ModuleType
+>>>>>>> wt2-chain
 
 import dagster as dg
 from pydantic import BaseModel
@@ -11,6 +16,7 @@ from pydantic import BaseModel
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
+from gsum_assets.automation.continued import continued_executor
 from gsum_assets.automation.forget import Forgetting
 from gsum_assets.automation.freshness import confirm_results
 from gsum_assets.automation.jobs import jobs, schedules
@@ -212,14 +218,18 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
+<<<<<<< HEAD
         executor=executor,
+=======
+        executor=continued_executor(lambda *run: _runner().proceed(pipeline, *run)),
+>>>>>>> wt2-chain
         resources={
             WAREHOUSE: _at_start(warehouse),
             MODELS: ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
             SETTINGS: SettingsIO(section, warehouse.reads),
         },
     )
-    return Pipeline(
+    pipeline = Pipeline(
         home,
         store,
         models,
@@ -232,6 +242,12 @@ def pipeline_for(
         withdrawal,
         definitions,
     )
+    return pipeline
+
+
+def _runner() -> ModuleType:
+    """Return the module that continues a run of the daemon: it is above this one."""
+    return import_module("gsum_assets.runner.continuation")
 
 
 def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:

@@ -16,6 +16,10 @@ from gsum_resources.state.leases import HeldLease, Leases, held
 CORPUS = "gsum/corpus"
 FENCE = "gsum/fence"
 """Tag of a run in the process of a `gsum run`: the fence of its lease."""
+CONTINUES = "gsum/continues"
+"""Tag of a run in the process of a run that the daemon has started: the id of that run."""
+SENSOR = "dagster/sensor_name"
+"""Dagster's tag of a run that a sensor requested."""
 ORPHANED = "gsum/orphaned"
 """Tag of a run that does not count as an attempt: one of a `gsum run` that was killed, or one in
 the queue of a daemon that has ended, which a `gsum run` does instead."""

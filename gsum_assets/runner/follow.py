@@ -18,7 +18,7 @@ from gsum_assets.automation.daemon import (
     backfills_on,
     evaluations_by_daemon,
 )
-from gsum_assets.automation.processes import runs_on
+from gsum_assets.automation.processes import SENSOR, runs_on
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.definitions import Pipeline
 from gsum_assets.pipeline.finding import count
@@ -95,13 +95,16 @@ def _waits_for(
     pipeline: Pipeline, instance: dg.DagsterInstance, corpus: str, runs: "_Runs"
 ) -> str | None:
     """Describe what is under way on the corpus; None if nothing is."""
-    if computing := Leases(pipeline.store).computing(corpus):  # it began before the daemon
+    unfinished = runs_on(instance, corpus)
+    is_requested = any(SENSOR in run.tags for run in unfinished)
+    computing = Leases(pipeline.store).computing(corpus)
+    if computing and not is_requested:  # it began before the daemon
         return f"another gsum run of it, on {computing[0].holder.host}"
     if runs.under_way:
         n = len(runs.under_way)
         return f"{_DAEMON}: {count(n, 'run')} in its queue or about to begin"
     graph = pipeline.definitions.resolve_asset_graph()
-    if runs_on(instance, corpus) or backfills_on(instance, graph, corpus):
+    if unfinished or backfills_on(instance, graph, corpus):
         return f"{_DAEMON}: a backfill or other work on the corpus is under way"
     return None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from gsum_assets.automation.due import due, without_readers_of
-from gsum_assets.automation.processes import CORPUS, FENCE, described, others_at_work
+from gsum_assets.automation.processes import CONTINUES, CORPUS, FENCE, described, others_at_work
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.definitions import Pipeline
 from gsum_assets.runner.execute import EMBEDDING_MODEL, RunResult, execute
@@ -30,6 +30,8 @@ class Loop:
     ----------
     report : where results are noted.
     check_models : see `refresh`.
+    within : run of the daemon in whose process this happens. Then nothing is waited for: the daemon
+        does later what cannot be done now.
     """
 
     pipeline: Pipeline
@@ -38,6 +40,7 @@ class Loop:
     report: RunReport
     watch: Watch
     check_models: bool
+    within: dg.DagsterRun | None = None
 
     def materialize(self, new_snapshot: Callable[[], Snapshot]) -> Left:
         """Materialize what is due until nothing is; return what could not be.
@@ -58,7 +61,7 @@ class Loop:
             if len(self.report.results) > n_results:
                 continue
             left = snapshot.left(corpus)
-            if not left or not others:
+            if not left or not others or self.within:
                 return left
             self.watch.on_wait(described(others))
             time.sleep(_WAIT_S)
@@ -71,6 +74,8 @@ class Loop:
         equal to that of the other process.
         """
         tags = {CORPUS: self.lease.corpus, FENCE: self.lease.fence}
+        if self.within:
+            tags[CONTINUES] = self.within.run_id
         for request in due(graph, self.instance, self.lease.corpus, snapshot):
             keys = _possible(graph, request, self.report)
             if not keys:
@@ -80,7 +85,7 @@ class Loop:
                     self.pipeline.models.check()
                 except ModelUnavailableError as error:
                     raise RefreshError(str(error)) from error
-            self.lease.check()
+            self._check()
             yield execute(
                 self.pipeline,
                 self.instance,
@@ -92,8 +97,19 @@ class Loop:
             )
 
     def _step(self, asset: str) -> None:
-        self.lease.check()
+        self._check()
         self.watch.step(asset)
+
+    def _check(self) -> None:
+        """Raise an error if another process has taken over, or the daemon's run was cancelled.
+
+        A cancellation ends the run within that run, which alone receives the signal.
+        """
+        self.lease.check()
+        if self.within:
+            run = self.instance.get_run_by_id(self.within.run_id)
+            if run is None or run.status == dg.DagsterRunStatus.CANCELING:
+                raise KeyboardInterrupt
 
 
 def _possible(
