@@ -3,12 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-<<<<<<< HEAD
-from typing import Any
-=======
 from importlib import import_module
 from types import ModuleType
->>>>>>> wt2-chain
+from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
@@ -218,11 +215,9 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
-<<<<<<< HEAD
-        executor=executor,
-=======
-        executor=continued_executor(lambda *run: _runner().proceed(pipeline, *run)),
->>>>>>> wt2-chain
+        executor=continued_executor(lambda *run: _runner().proceed(pipeline, *run))
+        if executor is dg.in_process_executor
+        else executor,
         resources={
             WAREHOUSE: _at_start(warehouse),
             MODELS: ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),

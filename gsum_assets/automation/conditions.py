@@ -139,14 +139,10 @@ def keep_current(staleness: Staleness, of: dg.AssetKey) -> dg.AutomationConditio
     # since its inputs may turn out unchanged
     first_time = missing & ~any_deps(unsettled & ~soon)
     again = (out_of_date | incomplete) & ~any_deps(unsettled)
-<<<<<<< HEAD
-    ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress
-    ready = ready & ~failed & ~cancelled & ~held
-=======
     # a run that observes the models may continue with what is due
     deps_in_progress = any_deps(in_progress).ignore(_MODELS)
-    ready = (first_time | again) & ~deps_in_progress & ~in_progress & ~given_up & ~held
->>>>>>> wt2-chain
+    ready = (first_time | again) & ~deps_in_progress & ~in_progress
+    ready = ready & ~failed & ~cancelled & ~held
     return ready.with_label("keep_current")
 
 
