@@ -8,6 +8,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.automation.acceptance import ModelChanges, acceptance_job, waiting_lines
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
 from gsum_assets.automation.forget import Forgetting
@@ -61,7 +62,8 @@ class Pipeline(Workspace):
     """Everything that belongs to one home.
 
     `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
-    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora.
+    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora,
+    `model_changes` are those that wait to be accepted.
     """
 
     warehouse: WarehouseIO
@@ -70,6 +72,7 @@ class Pipeline(Workspace):
     new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
     forgetting: Forgetting
     reconciler: Reconciler
+    model_changes: ModelChanges
     definitions: dg.Definitions
 
 
@@ -118,6 +121,11 @@ def pipeline_for(
                 return None
             return "wrong"  # so that the section's readers are due, and fail with the reason
 
+    step_of = {
+        "/".join(step.path(table)): step.name for step in STEPS for table in step.step.writes
+    }
+    model_changes = ModelChanges(models, automation, work_of, step_of)
+
     def lister(definition: dg.PartitionsDefinition | None):
         return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
@@ -141,10 +149,11 @@ def pipeline_for(
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
         buckets.reread()
-        return Snapshot(nodes, new_lineage(), requests, Attempts(instance, leases), buckets.of)
+        attempts = Attempts(instance, leases, models.budget.repeatable)
+        return Snapshot(nodes, new_lineage(), requests, attempts, buckets.of)
 
     def snapshot_of_daemon(instance: dg.DagsterInstance) -> Snapshot:
-        return replace(snapshot(instance), scope=leases.first())
+        return replace(snapshot(instance), scope=leases.first(), waiting=model_changes.waiting)
 
     steps = {  # the assets that each step writes, by the step's name in the ledger
         asset.node_def.name.replace("__", "/"): sorted(asset.keys)
@@ -180,6 +189,7 @@ def pipeline_for(
     started = [
         *jobs(dg.AssetSelection.assets(*observed)),
         *reconciling_jobs(reconciler),
+        acceptance_job(model_changes, snapshot),
     ]
     definitions = dg.Definitions(
         assets=assets,
@@ -189,7 +199,7 @@ def pipeline_for(
             watch_corpora(
                 reconciler, [job for job in started if job.name in WATCHED], automation.interval_s
             ),
-            confirm_results(snapshot),
+            confirm_results(snapshot, partial(waiting_lines, model_changes)),
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
@@ -210,6 +220,7 @@ def pipeline_for(
         snapshot,
         forgetting,
         reconciler,
+        model_changes,
         definitions,
     )
 

@@ -2,10 +2,12 @@
 
 The daemon and the command line share one rule: what failed is not repeated until a retry is
 requested by a run with the tag `TRY_AGAIN`: `gsum run` requests it for its corpus, the job
-`reindex_everything` for all. Only failures since the latest of these runs count, so that each
+`reindex_everything` for all. What was over budget is repeated by itself the next day, or when the
+limits have changed. Only failures since the latest of these runs count, so that each
 partition is retried once after it, and never in a loop.
 """
 
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 import dagster as dg
@@ -22,10 +24,20 @@ _FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
 class Attempts:
-    """The run log and the leases at one moment; results of queries are cached."""
+    """The run log and the leases at one moment; results of queries are cached.
 
-    def __init__(self, instance: dg.DagsterInstance, leases: Leases) -> None:
-        self._instance, self._leases = instance, leases
+    Parameters
+    ----------
+    repeatable : returns which of some failed runs were over a budget and need not be any more.
+    """
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        leases: Leases,
+        repeatable: Callable[[Collection[str]], Collection[str]] = lambda _: (),
+    ) -> None:
+        self._instance, self._leases, self._repeatable = instance, leases, repeatable
         self._again: dict[str, float] = {}
         self._given_up: dict[dg.AssetKey, frozenset[Partition]] = {}
         self._began: dict[str, float | None] = {}
@@ -92,6 +104,7 @@ class Attempts:
             self._began |= dict.fromkeys(unknown)  # deleted runs do not count
             for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
                 self._began[record.dagster_run.run_id] = _began_and_failed(record)
+            self._began |= dict.fromkeys(self._repeatable(unknown))
 
 
 def _began_and_failed(record: dg.RunRecord) -> float | None:

@@ -126,13 +126,20 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
         "A `gsum run` that began without a daemon computes the corpus",
         Snapshot.is_held,
     )
+    another_model = StoreCondition(
+        staleness,
+        "another_model",
+        "Another model or prompt would send many requests; the job accept_models or `gsum run` "
+        "lets it compute",
+        Snapshot.awaits_acceptance,
+    )
     in_progress = dg.AutomationCondition.in_progress()
     any_deps = dg.AutomationCondition.any_deps_match
     soon = dg.AutomationCondition.will_be_requested()
     # a missing partition may be written in the run that writes its inputs; an existing one waits,
     # since its inputs may turn out unchanged
     first_time = missing & ~any_deps(unsettled & ~soon)
-    again = (out_of_date | incomplete) & ~any_deps(unsettled)
+    again = (out_of_date | incomplete) & ~any_deps(unsettled) & ~another_model
     ready = (first_time | again) & ~any_deps(in_progress) & ~in_progress & ~given_up & ~held
     return ready.with_label("keep_current")
 

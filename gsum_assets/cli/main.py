@@ -116,7 +116,12 @@ def _listed(names: str) -> list[str]:
     help="Number of passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; "
     "written to corpus.toml, so that later runs use it, too.",
 )
-def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) -> None:
+@click.option(
+    "--over-budget", is_flag=True, help="Let each CORPUS exceed [budget] of gsum.toml in this run."
+)
+def run(
+    corpora: Sequence[str], methods: str | None, k: Sequence[int] | None, over_budget: bool
+) -> None:
     """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
 
     Methods requested once are kept up to date by every later run and by the daemon.
@@ -124,13 +129,17 @@ def run(corpora: Sequence[str], methods: str | None, k: Sequence[int] | None) ->
     from gsum_assets.cli.interrupts import ended_by_signals, named
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
-        is_complete = _run(corpora, methods, k, ending)
+        is_complete = _run(corpora, methods, k, over_budget, ending)
     if not is_complete:
         sys.exit(1)
 
 
 def _run(
-    corpora: Sequence[str], methods: str | None, k: Sequence[int] | None, ending: "Ending"
+    corpora: Sequence[str],
+    methods: str | None,
+    k: Sequence[int] | None,
+    over_budget: bool,
+    ending: "Ending",
 ) -> bool:
     """Refresh the corpora; return whether every one is up to date."""
     from gsum_assets.automation.processes import end_runs_of_this_process
@@ -188,6 +197,7 @@ def _run(
                         on_step=console.step,
                         on_lost=ending.fail,
                         on_daemon=follow,
+                        over_budget=over_budget,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)

@@ -57,17 +57,19 @@ class ModelsIO(dg.IOManager):
             self._reads.other(step, InputKey("model", name), self.models.version(model))
             batches = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
+            reserve = self.models.reserve(model, corpus, step[0])
             if name == "embedding_model":
                 on_progress = reporter(f"{asset}: texts embedded", info)
-                return self.models.embedder.reporting(on_progress, batches.enter)
+                return self.models.embedder.reporting(on_progress, batches.enter, reserve)
             if name == "passage_scorer":
                 on_progress = reporter(f"{asset}: passages scored", info)
-                return self.models.scorer.reporting(on_progress, batches.enter, failed)
+                calls = on_progress, batches.enter, failed, reserve
+                return self.models.scorer.reporting(*calls)
             store, table = self.models.store, self.models.ledger_table
-            calls = Ledger(store, table, corpus, asset, run_id=step[0])
+            ledger = Ledger(store, table, corpus, asset, run_id=step[0])
             answered = reporter(f"{asset}: requests answered", info)
             filtered = partial(self._reads.filter, step)
-            return self.models.language_model(calls, answered, failed, model, filtered)
+            return self.models.language_model(ledger, answered, failed, model, filtered)
 
         return Lazy(read)
 
