@@ -117,7 +117,8 @@ def keep_current(staleness: Staleness, takes_what_exists: bool = False) -> dg.Au
     given_up = StoreCondition(
         staleness,
         "given_up",
-        "The last attempt failed; `gsum run` or the job reindex_everything tries again",
+        "The last attempt failed; `gsum run` or the job reindex_everything tries again, and what "
+        "was over budget is tried again the next day",
         Snapshot.is_given_up,
     )
     held = StoreCondition(

@@ -26,7 +26,7 @@ _WRITE_EVERY_S = 1.0
 _SPENT = ("calls", "tokens", "usd")
 
 
-class BudgetError(RuntimeError):
+class BudgetError(ValueError):
     """A batch of requests exceeds the budget; the message names the sum and the remedies."""
 
 
@@ -231,7 +231,7 @@ class Budget:
         today += [] if corpus is None else [SPENDING.c.corpus == corpus]
         sums = [sa.func.coalesce(sa.func.sum(SPENDING.c[name]), 0) for name in _SPENT]
         ended = connection.execute(sa.select(*sums).where(*today, sa.not_(SPENDING.c.is_open)))
-        calls, tokens, usd = ended.one()
+        calls, tokens, usd = tuple(ended.one())
         reserved = connection.execute(sa.select(SPENDING).where(*today, SPENDING.c.is_open)).all()
         me = Holder.this_process() if reserved else None
         return reduce(

@@ -24,7 +24,7 @@ from tests.servers.scripted import ScriptedServer, scripted_server
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 ANSWERS = dg.AssetKey(["retrieval", "summaries"])
 CORPUS = "tales"
-PRICE = {"usd_per_million_tokens_in": 1e6, "usd_per_million_tokens_out": 0.0}
+PRICE: dict[str, object] = {"usd_per_million_tokens_in": 1e6, "usd_per_million_tokens_out": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, server: ScriptedServer) -> I
 
 
 def with_model(house: House, server: ScriptedServer, version: str, **automation) -> Pipeline:
-    served_by(house, server, version=version, **PRICE)
+    served_by(house, server, None, version=version, **PRICE)
     keys = {"ask_above_calls": N_QUESTIONS - 1} | automation
     with (house.home.root / "gsum.toml").open("a") as file:
         lines = (f"{key} = {value!r}\n" for key, value in keys.items())
