@@ -11,6 +11,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.automation.acceptance import ModelChanges, acceptance_job, waiting_lines
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
 from gsum_assets.automation.continued import continued_executor
@@ -69,7 +70,7 @@ class Pipeline(Workspace):
 
     `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
     `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora,
-    `withdrawal` methods that are no longer wanted.
+    `withdrawal` methods that are no longer wanted, `model_changes` those that wait to be accepted.
     """
 
     warehouse: WarehouseIO
@@ -79,6 +80,7 @@ class Pipeline(Workspace):
     forgetting: Forgetting
     reconciler: Reconciler
     withdrawal: Withdrawal
+    model_changes: ModelChanges
     definitions: dg.Definitions
 
 
@@ -135,6 +137,11 @@ def pipeline_for(
                 return None
             return "wrong"  # so that the section's readers are due, and fail with the reason
 
+    step_of = {
+        "/".join(step.path(table)): step.name for step in STEPS for table in step.step.writes
+    }
+    model_changes = ModelChanges(models, automation, work_of, step_of)
+
     def lister(definition: dg.PartitionsDefinition | None):
         return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
@@ -158,10 +165,11 @@ def pipeline_for(
 
     def snapshot(instance: dg.DagsterInstance) -> Snapshot:
         buckets.reread()
-        return Snapshot(nodes, new_lineage(), requests, Attempts(instance, leases), buckets.of)
+        attempts = Attempts(instance, leases, models.budget.repeatable)
+        return Snapshot(nodes, new_lineage(), requests, attempts, buckets.of)
 
     def snapshot_of_daemon(instance: dg.DagsterInstance) -> Snapshot:
-        return replace(snapshot(instance), scope=leases.first())
+        return replace(snapshot(instance), scope=leases.first(), waiting=model_changes.waiting)
 
     steps = {  # the assets that each step writes, by the step's name in the ledger
         asset.node_def.name.replace("__", "/"): sorted(asset.keys)
@@ -199,6 +207,7 @@ def pipeline_for(
         *jobs(dg.AssetSelection.assets(*observed), dg.AssetSelection.checks_for_assets(*nodes)),
         *reconciling_jobs(reconciler),
         withdrawing_job(withdrawal),
+        acceptance_job(model_changes, snapshot),
     ]
     definitions = dg.Definitions(
         assets=assets,
@@ -211,7 +220,7 @@ def pipeline_for(
                 automation.interval_s,
                 withdrawal.described,
             ),
-            confirm_results(snapshot),
+            confirm_results(snapshot, partial(waiting_lines, model_changes)),
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
@@ -235,6 +244,7 @@ def pipeline_for(
         forgetting,
         reconciler,
         withdrawal,
+        model_changes,
         definitions,
     )
     return pipeline

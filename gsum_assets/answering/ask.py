@@ -260,7 +260,11 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
         table = family.table(name)
         partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
         wanted[name] = lazy_rows(store, table, partitions)
-    wanted["embedding_model"] = Lazy(lambda: workspace.models.embedder)
+    models = workspace.models
+    reserve = models.reserve("embedding_model", corpus)
+    wanted["embedding_model"] = Lazy(
+        lambda: models.embedder.reporting(lambda *_: None, lambda _: None, reserve)
+    )
     wanted["passage_scorer"] = Lazy(lambda: workspace.models.scorer)
     return wanted
 

@@ -4,10 +4,11 @@ The daemon and the command line share one rule: what failed, or what a person ca
 repeated until a retry is requested by a run with the tag `TRY_AGAIN`: `gsum run` requests it for
 its corpus, the job `reindex_everything` for all. Its schedule does so for what failed only. Only
 what ended so since the latest of these runs counts, so that each partition is retried once after
-it, and never in a loop. What was interrupted, as by a restart of the daemon, counts as neither.
+it, and never in a loop. What was over budget is repeated by itself the next day, or when the
+limits have changed. What was interrupted, as by a restart of the daemon, counts as neither.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -37,10 +38,20 @@ class _Ended(NamedTuple):
 
 
 class Attempts:
-    """The run log and the leases at one moment; results of queries are cached."""
+    """The run log and the leases at one moment; results of queries are cached.
 
-    def __init__(self, instance: dg.DagsterInstance, leases: Leases) -> None:
-        self._instance, self._leases = instance, leases
+    Parameters
+    ----------
+    repeatable : returns which of some failed runs were over a budget and need not be any more.
+    """
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        leases: Leases,
+        repeatable: Callable[[Collection[str]], Collection[str]] = lambda _: (),
+    ) -> None:
+        self._instance, self._leases, self._repeatable = instance, leases, repeatable
         self._again: dict[str, Sequence[dg.RunRecord]] = {}
         self._given_up: dict[dg.AssetKey, Mapping[Partition, bool]] = {}
         self._ended: dict[str, _Ended | None] = {}
@@ -122,6 +133,7 @@ class Attempts:
             self._ended |= dict.fromkeys(unknown)  # deleted runs do not count
             for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
                 self._ended[record.dagster_run.run_id] = _unsuccessful(record)
+            self._ended |= dict.fromkeys(self._repeatable(unknown))
 
 
 def _unsuccessful(record: dg.RunRecord) -> _Ended | None:

@@ -118,7 +118,10 @@ def keep_current(staleness: Staleness, of: dg.AssetKey) -> dg.AutomationConditio
     )
     again_by = "`gsum run`, Materialize or the job reindex_everything tries again"
     failed = StoreCondition(
-        staleness, "failed", f"The last attempt failed; {again_by}", Snapshot.has_failed
+        staleness,
+        "failed",
+        f"The last attempt failed; {again_by}, and the next day what was over budget",
+        Snapshot.has_failed,
     )
     cancelled = StoreCondition(
         staleness,
@@ -132,13 +135,20 @@ def keep_current(staleness: Staleness, of: dg.AssetKey) -> dg.AutomationConditio
         "A `gsum run` that began without a daemon computes the corpus",
         Snapshot.is_held,
     )
+    another_model = StoreCondition(
+        staleness,
+        "another_model",
+        "Another model or prompt would send many requests; the job accept_models or `gsum run` "
+        "lets it compute",
+        Snapshot.awaits_acceptance,
+    )
     in_progress = dg.AutomationCondition.in_progress()
     any_deps = dg.AutomationCondition.any_deps_match
     soon = dg.AutomationCondition.will_be_requested()
     # a missing partition may be written in the run that writes its inputs; an existing one waits,
     # since its inputs may turn out unchanged
     first_time = missing & ~any_deps(unsettled & ~soon)
-    again = (out_of_date | incomplete) & ~any_deps(unsettled)
+    again = (out_of_date | incomplete) & ~any_deps(unsettled) & ~another_model
     # a run that observes the models may continue with what is due
     deps_in_progress = any_deps(in_progress).ignore(_MODELS)
     ready = (first_time | again) & ~deps_in_progress & ~in_progress

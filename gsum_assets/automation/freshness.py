@@ -5,7 +5,7 @@ changed, so those that are up to date are confirmed: their last materialization 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import dagster as dg
 
@@ -57,20 +57,33 @@ def confirmations(
     return confirmed
 
 
-def confirm_results(new_snapshot: Callable[[dg.DagsterInstance], Snapshot]) -> dg.SensorDefinition:
-    """Return the sensor that confirms results, so that up-to-date ones do not become late."""
+def confirm_results(
+    new_snapshot: Callable[[dg.DagsterInstance], Snapshot],
+    notices: Callable[[dg.DagsterInstance, Snapshot], Sequence[str]] = lambda *_: (),
+) -> dg.SensorDefinition:
+    """Return the sensor that confirms results, so that up-to-date ones do not become late.
+
+    Parameters
+    ----------
+    notices : returns a line for each reason why something due is not computed.
+    """
 
     @dg.sensor(
         name="confirm_results",
         minimum_interval_seconds=600,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Confirms results that did not change for 12 hours and are up to date; a "
-        "result that could not be updated is not confirmed, and so becomes late.",
+        "result that could not be updated is not confirmed, and so becomes late. Says which change "
+        "of a model or prompt waits to be accepted.",
     )
     def confirm(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        events = confirmations(context.instance, new_snapshot(context.instance), time.time())
+        snapshot = new_snapshot(context.instance)
+        lines = notices(context.instance, snapshot)
+        for line in lines:
+            context.log.warning(line)
+        events = confirmations(context.instance, snapshot, time.time())
         if not events:
-            return dg.SkipReason("nothing to confirm")
+            return dg.SkipReason("; ".join(lines) or "nothing to confirm")
         return dg.SensorResult(asset_events=events)
 
     return confirm

@@ -18,6 +18,7 @@ REINDEX_EVERYTHING = "reindex_everything"
 CHECK_EVERYTHING = "check_everything"
 RECONCILE_CORPORA = "reconcile_corpora"
 FORGET_CORPUS = "forget_corpus"
+ACCEPT_MODELS = "accept_models"
 
 
 class _ObservingJob(UnresolvedAssetJobDefinition):

@@ -115,6 +115,8 @@ class Snapshot:
     n_buckets : returns the number of buckets of a corpus.
     scope : the methods to consider of a corpus; what none of them needs is never due. All that
         were requested of the other corpora.
+    waiting : returns the changed inputs of a corpus, by asset and input, that must be accepted
+        first, see `acceptance.py`.
     """
 
     nodes: Mapping[dg.AssetKey, Node]
@@ -123,6 +125,7 @@ class Snapshot:
     attempts: Attempts
     n_buckets: Callable[[str], int]
     scope: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    waiting: Callable[["Snapshot", str], Mapping[tuple[str, str], str]] = lambda *_: {}
     _memo: dict[tuple[str, object], Any] = field(default_factory=dict)
 
     def exists(self, partition: Partition) -> bool:
@@ -223,6 +226,12 @@ class Snapshot:
     def is_cancelled(self, key: dg.AssetKey, partition: Partition) -> bool:
         """Return whether a person cancelled the last attempt, and requested nothing since."""
         return self.attempts.given_up(key, self.nodes[key].definition).get(partition) is True
+
+    def awaits_acceptance(self, key: dg.AssetKey, partition: Partition) -> bool:
+        """Return whether another model or prompt must be accepted before it is computed again."""
+        corpus, asset = partition.corpus, key.to_user_string()
+        waiting = self._once("waiting", corpus, lambda: self.waiting(self, corpus))
+        return any((asset, changed) in waiting for changed in self.changes(key, partition))
 
     def unsettled(self, key: dg.AssetKey, corpus: str) -> frozenset[Partition]:
         """Return the partitions of a corpus that are due or depend on one that is, at any distance.

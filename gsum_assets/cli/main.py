@@ -129,12 +129,16 @@ def _listed(names: str) -> list[str]:
     help="Train the networks of these methods again, separated by commas, or all networks of the "
     "corpus; new documents alone do not.",
 )
+@click.option(
+    "--over-budget", is_flag=True, help="Let each CORPUS exceed [budget] of gsum.toml in this run."
+)
 def run(
     corpora: Sequence[str],
     methods: str | None,
     k: Sequence[int] | None,
     forget_methods: str | None,
     retrain: str | None,
+    over_budget: bool,
 ) -> None:
     """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
 
@@ -144,7 +148,7 @@ def run(
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
         withdrawn = _listed(forget_methods) if forget_methods else []
-        is_complete = _run(corpora, methods, k, withdrawn, retrain, ending)
+        is_complete = _run(corpora, methods, k, withdrawn, retrain, over_budget, ending)
     if not is_complete:
         sys.exit(1)
 
@@ -155,6 +159,7 @@ def _run(
     k: Sequence[int] | None,
     withdrawn: Sequence[str],
     retrain: str | None,
+    over_budget: bool,
     ending: "Ending",
 ) -> bool:
     """Refresh the corpora; return whether every one is up to date."""
@@ -222,6 +227,7 @@ def _run(
                         on_step=console.step,
                         on_lost=ending.fail,
                         on_daemon=follow,
+                        over_budget=over_budget,
                     )
                 except CorpusError as error:
                     console.failed(corpus, error)

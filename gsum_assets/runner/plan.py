@@ -36,6 +36,7 @@ from gsum_resources.dagster_io.dagster_private import AssetGraph
 from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.settings_io import SettingsReader
 from gsum_resources.dagster_io.warehouse_io import family_of
+from gsum_resources.endpoint.budget import Amount, Budget, in_unit
 from gsum_resources.llm.stub_model import Recalled
 from gsum_resources.models.by_work import Models
 from gsum_resources.models.stub_models import DryRunModels, stub_models
@@ -326,7 +327,21 @@ def _added_up(
     lines += embedding_lines(embedded, units, stages)
     n_questions = pipeline.store.count(TABLES["queries"], corpus)
     notes = _notes(calls, {asset: model_of(asset) for asset in calls})
-    return Plan(corpus, lines, n_questions, is_current, notes)
+    plan_ = Plan(corpus, lines, n_questions, is_current, notes)
+    return replace(plan_, notes=[*notes, *_over_budget(plan_, models.budget_of(store))])
+
+
+def _over_budget(plan_: Plan, budget: Budget) -> list[str]:
+    """Return a line for each limit of a day that the plan exceeds."""
+    total = plan_.total()
+    units = sum(line.n for line in plan_.lines)
+    needed = Amount(units, total.tokens_in + total.tokens_out, total.usd)
+    return [
+        f"over budget: {in_unit(getattr(needed, limit.unit), limit.unit)} are needed, "
+        f"{in_unit(limit.left, limit.unit)} of {limit.limit:,g} are left today ({limit.unit} in "
+        f"[{limit.table}] of gsum.toml)"
+        for limit in budget.exceeded(plan_.corpus, needed)
+    ]
 
 
 def _notes(

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 import dagster as dg
@@ -54,6 +54,7 @@ def refresh(
     on_step: OnStep = lambda *_: None,
     on_lost: Callable[[str], None] = lambda _: None,
     on_daemon: Callable[[bool], None] = lambda _: None,
+    over_budget: bool = False,
 ) -> RunReport:
     """Bring a corpus up to date; what failed or is incomplete is retried once.
 
@@ -76,6 +77,7 @@ def refresh(
     on_lost : called with a message, in another thread, when another host has taken over because
         this process was paused for too long. Work that goes on would be paid twice.
     on_daemon : called with True when a daemon computes, and with False once it has stopped.
+    over_budget : whether the corpus may exceed `[budget]` until this returns.
 
     Raises
     ------
@@ -102,13 +104,14 @@ def refresh(
     export_calls(pipeline.store, TABLES["llm_calls"])
     register(pipeline, instance, corpus)
     pipeline.requests.add(corpus, requested)
-    if is_followed:
-        on_daemon(True)
-        is_followed = refresh_.follow()
+    with pipeline.models.budget.exceeding(corpus) if over_budget else nullcontext():
+        if is_followed:
+            on_daemon(True)
+            is_followed = refresh_.follow()
+            if not is_followed:
+                on_daemon(False)
         if not is_followed:
-            on_daemon(False)
-    if not is_followed:
-        refresh_.compute(check_models, on_lost)
+            refresh_.compute(check_models, on_lost)
     unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
     pipeline.warehouse.complete_catalogue()
     return refresh_.report
@@ -138,6 +141,8 @@ class _Refresh:
         try:
             with held(Leases(self.pipeline.store), self.corpus, lambda: None, first=scope) as lease:
                 self._observe(lease)
+                # asking for the corpus accepts its models
+                self.pipeline.model_changes.accept(self._snapshot(scope), self.corpus)
                 self._through_restarts(lambda: self._follow(scope))
         except DaemonStoppedError:
             self._forgive()

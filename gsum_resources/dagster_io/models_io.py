@@ -64,6 +64,7 @@ class ModelsIO(dg.IOManager):
             batches = EmbeddingLedger(self.models.store, self._embedding_table, corpus, asset)
             failed = partial(self._reads.failure, step)
             usage = self.usage[step]
+            reserve = self.models.reserve(model, corpus, step[0])
 
             def enter(batch: Batch) -> None:
                 batches.enter(batch)
@@ -71,10 +72,10 @@ class ModelsIO(dg.IOManager):
 
             if name == "embedding_model":
                 on_progress = reporter(f"{asset}: texts embedded", info)
-                return self.models.embedder.reporting(on_progress, enter)
+                return self.models.embedder.reporting(on_progress, enter, reserve)
             if name == "passage_scorer":
                 on_progress = reporter(f"{asset}: passages scored", info)
-                return self.models.scorer.reporting(on_progress, enter, failed)
+                return self.models.scorer.reporting(on_progress, enter, failed, reserve)
             store, table = self.models.store, self.models.ledger_table
             calls = CountingLedger(store, table, corpus, asset, step[0], usage)
             answered = reporter(f"{asset}: requests answered", info)

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 
 from gsum_resources.embedding.embedding_ledger import Meter, OnBatch
+from gsum_resources.endpoint.budget import Amount, Reserve, Spending, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
 from gsum_resources.messages.progress import reporter
-from gsum_resources.protocols.models import Embedder, Gradual, Streaming
+from gsum_resources.protocols.models import Embedder, Gradual, Metered, Streaming
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
@@ -35,6 +36,7 @@ class MemoizedEmbedder:
         self._engine = engine
         self._on_progress: Callable[[int, int], None] | None = None
         self._on_batch: OnBatch = lambda batch: None
+        self._reserve: Reserve = free_of_charge
         self._memo = Memo(store, "embeddings", embedder.identity)
 
     @property
@@ -48,7 +50,10 @@ class MemoizedEmbedder:
         return self._embedder.dimension
 
     def reporting(
-        self, on_progress: Callable[[int, int], None], on_batch: OnBatch
+        self,
+        on_progress: Callable[[int, int], None],
+        on_batch: OnBatch,
+        reserve: Reserve = free_of_charge,
     ) -> "MemoizedEmbedder":
         """Return a copy with callbacks that shares the embedder and the memo.
 
@@ -56,8 +61,10 @@ class MemoizedEmbedder:
         ----------
         on_progress : called with the number of new texts embedded, and their total.
         on_batch : called with the cost of each batch of new texts.
+        reserve : reserves the cost of all new texts of a call; raises `BudgetError`.
         """
         embedder = copy(self)
+        embedder._reserve = reserve
         embedder._on_progress, embedder._on_batch = on_progress, on_batch
         return embedder
 
@@ -90,12 +97,21 @@ class MemoizedEmbedder:
     ) -> Iterator[dict[bytes, bytes]]:
         """Yield the new vectors of each block by key, embedded in this process."""
         total = sum(map(len, blocks))
-        for number, block in enumerate(blocks):
+        with self._reserve(self._most_spent(blocks)) as spending:
+            for number, block in enumerate(blocks):
 
-            def advance(done: int, _: int, before: int = number * _BATCH) -> None:
-                report(before + done, total)
+                def advance(done: int, _: int, before: int = number * _BATCH) -> None:
+                    report(before + done, total)
 
-            yield self._embed(side, block, advance)
+                yield self._embed(side, block, advance, spending)
+
+    def _most_spent(self, blocks: Sequence[Items]) -> Amount:
+        """Return what a served embedder is expected to cost: a token for four bytes."""
+        if not isinstance(self._embedder, Metered):
+            return Amount()
+        texts = [text for block in blocks for _, text in block]
+        tokens = sum(-(-len(text.encode("utf-8", "replace")) // 4) for text in texts)
+        return Amount(len(texts), tokens, tokens * self._embedder.usd_per_million_tokens / 1e6)
 
     def _spread(
         self, side: str, blocks: Sequence[Items], _: Callable[[int, int], None]
@@ -118,7 +134,11 @@ class MemoizedEmbedder:
             meter = Meter(self._embedder)
 
     def _embed(
-        self, side: str, items: Items, on_progress: Callable[[int, int], None]
+        self,
+        side: str,
+        items: Items,
+        on_progress: Callable[[int, int], None],
+        spending: Spending,
     ) -> dict[bytes, bytes]:
         """Return new vectors by key, stored even if the server fails before the last one."""
         fresh: dict[bytes, bytes] = {}
@@ -139,7 +159,9 @@ class MemoizedEmbedder:
                     keep(index, vector)
         finally:
             if fresh:
-                self._on_batch(meter.batch(len(fresh)))
+                batch = meter.batch(len(fresh))
+                spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
+                self._on_batch(batch)
                 self._memo.put(fresh)
         return fresh
 

@@ -2,9 +2,11 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import cached_property
 
+from gsum_resources.endpoint.budget import Amount, Spending, free_of_charge
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.render import prompt_hash
 from gsum_resources.llm.replies import READING_VERSION
@@ -24,6 +26,8 @@ from gsum_resources.store.parquet_store import ParquetStore
 
 OnProgress = Callable[[int, int, str], None]
 """Callback with done, total, and details."""
+ReserveRequests = Callable[[Sequence[Request]], AbstractContextManager[Spending]]
+"""Reserves the cost of requests while they are sent."""
 
 
 class LedgeredModel:
@@ -40,6 +44,7 @@ class LedgeredModel:
     on_failure : called with the `document_id` of each request without a valid reply.
     on_filtered : called instead where a content filter rejects the request, now and later.
     window : returns the model's context window; a request that exceeds it is not sent.
+    reserve : reserves the cost of requests that are about to be sent; raises `BudgetError`.
     """
 
     def __init__(
@@ -51,9 +56,11 @@ class LedgeredModel:
         on_failure: Callable[[str], None] | None = None,
         window: Callable[[], Window] | None = None,
         on_filtered: Callable[[str], None] | None = None,
+        reserve: ReserveRequests = lambda _: free_of_charge(Amount()),
     ) -> None:
         self._model, self._store, self._ledger = model, store, ledger
         self._find_window = window
+        self._reserve = reserve
         self._failure_scope = ""
         if isinstance(model, Repeating):
             scope = f"reading={READING_VERSION}/{model.failure_scope}"
@@ -125,10 +132,16 @@ class LedgeredModel:
                 keys.append(key)
         if keys:
             sendable = [missing[key] for key in keys]
-            replies = self._model.complete(sendable, lambda i, reply: writer.add(keys[i], reply))
-            for key, reply in zip(keys, replies, strict=True):
-                if key not in writer.added:  # the model does not call `on_reply`
-                    writer.add(key, reply)
+            with self._reserve(sendable) as spending:
+
+                def add(index: int, reply: Reply) -> None:
+                    tokens = reply.tokens_in + reply.tokens_out
+                    spending.add(Amount(reply.calls, tokens, reply.cost_usd))
+                    writer.add(keys[index], reply)
+
+                for index, reply in enumerate(self._model.complete(sendable, add)):
+                    if keys[index] not in writer.added:  # the model does not call `on_reply`
+                        add(index, reply)
 
     def _excess(self, request: Request) -> CompletionError | None:
         """Return an error if a request exceeds the model's window, else None."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
+from gsum_resources.endpoint.budget import Amount
 from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.dialect import Dialect, is_rejection, is_unexplained
 from gsum_resources.llm.directions import DIRECTIONS_VERSION, json_directions
@@ -397,6 +398,15 @@ def _first_room(request: Request) -> int:
     if request.schema:
         return 1024 + 8 * request.max_words
     return 256 + 4 * request.max_words
+
+
+def most_spent(request: Request, settings: LlmSettings) -> Amount:
+    """Return what a request costs with the longest reply to its first attempt."""
+    tokens_in = estimated_tokens(request.instructions) + estimated_tokens(request.render())
+    tokens_out = min(_first_room(request), settings.max_reply_tokens or _first_room(request))
+    prices = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
+    usd = (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6
+    return Amount(1, tokens_in + tokens_out, usd)
 
 
 def opening(request: Request, dialect: Dialect) -> list[dict[str, str]]:

@@ -1,17 +1,19 @@
 """The models that serve each kind of work, created on first use."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gsum_resources.embedding.memoized import MemoizedEmbedder
+from gsum_resources.endpoint.budget import Amount, Budget, Reserve, Spending, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress
+from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress, ReserveRequests
 from gsum_resources.llm.tokens import Window, most_tokens, window_of
-from gsum_resources.protocols.models import Embedder, LanguageModel, PassageScorer
+from gsum_resources.protocols.models import Embedder, LanguageModel, PassageScorer, Request
 from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.schema import (
     EmbeddingSettings,
@@ -20,6 +22,7 @@ from gsum_resources.settings.schema import (
     Settings,
     WorkSettings,
 )
+from gsum_resources.state.database import state_of
 from gsum_resources.state.server_facts import ServerFacts
 from gsum_resources.store.parquet_store import ParquetStore
 from gsum_resources.store.table import Table
@@ -156,7 +159,42 @@ class Models:
         """
         model, window = self._language_model(name), partial(self.window, name)
         calls = on_progress, on_failure, window, on_filtered
-        return LedgeredModel(model, self.store, ledger, *calls)
+        reserve = self._reserve_requests(name, self.reserve(name, ledger.corpus, ledger.run_id))
+        return LedgeredModel(model, self.store, ledger, *calls, reserve)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The budget of a day for served models."""
+        return self.budget_of(self.store)
+
+    def budget_of(self, store: ParquetStore) -> Budget:
+        """Return the budget of another store of the same home, as of the home of a plan."""
+        return Budget(self.settings, lambda: state_of(store))
+
+    def reserve(self, name: str, corpus: str, run_id: str = "") -> Reserve:
+        """Return how batches of requests of a model are charged; a model without server is free."""
+        if not self.is_served(name):
+            return free_of_charge
+        return lambda most: self.budget.batch(corpus, most, run_id)
+
+    def is_served(self, name: str) -> bool:
+        """Return whether a server provides a model, so that it may cost money."""
+        settings: dict[str, ServerSettings] = {
+            "embedding_model": self.settings.embedding,
+            "passage_scorer": self.settings.scorer,
+        }
+        chosen = settings.get(name) or self.settings_of(name)
+        return self._named(name) not in self.overrides and chosen.backend == "openai_compatible"
+
+    def _reserve_requests(self, name: str, reserve: Reserve) -> ReserveRequests:
+        settings = self.settings_of(name)
+
+        def of(requests: Sequence[Request]) -> AbstractContextManager[Spending]:
+            from gsum_resources.llm.openai_compatible import most_spent
+
+            return reserve(sum((most_spent(request, settings) for request in requests), Amount()))
+
+        return of
 
     def _language_model(self, name: str) -> LanguageModel:
         return self.bare(name)

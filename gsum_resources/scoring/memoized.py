@@ -10,8 +10,9 @@ from itertools import chain, compress
 import numpy as np
 
 from gsum_resources.embedding.embedding_ledger import Batch, Meter, OnBatch
+from gsum_resources.endpoint.budget import Amount, Reserve, Spending, free_of_charge
 from gsum_resources.engine.blocks import LOCAL, Engine, Movable
-from gsum_resources.protocols.models import OnRow, PassageScorer
+from gsum_resources.protocols.models import Metered, OnRow, PassageScorer
 from gsum_resources.store.content_hash import framed_text, hash_framed, hash_texts
 from gsum_resources.store.memo import Memo
 from gsum_resources.store.parquet_store import ParquetStore
@@ -42,6 +43,7 @@ class MemoizedScorer:
         self._on_progress: Callable[[int, int], None] = lambda done, total: None
         self._on_batch: OnBatch = lambda batch: None
         self._on_failure: Callable[[str], None] = lambda document_id: None
+        self._reserve: Reserve = free_of_charge
         self._memo = Memo(store, "context_scores", scorer.identity)
         self.n_scored = 0
 
@@ -60,6 +62,7 @@ class MemoizedScorer:
         on_progress: Callable[[int, int], None],
         on_batch: OnBatch,
         on_failure: Callable[[str], None],
+        reserve: Reserve = free_of_charge,
     ) -> "MemoizedScorer":
         """Return a copy with callbacks and a count from zero that shares the scorer and the memo.
 
@@ -69,8 +72,10 @@ class MemoizedScorer:
             pairs.
         on_batch : called with the cost of each batch of new pairs; its `n_texts` are pairs.
         on_failure : called with "", which represents the corpus, for each pair without a score.
+        reserve : reserves the cost of all new pairs of a call; raises `BudgetError`.
         """
         scorer = copy(self)
+        scorer._reserve = reserve
         scorer._on_progress, scorer._on_batch = on_progress, on_batch
         scorer._on_failure = on_failure
         scorer.n_scored = 0
@@ -152,7 +157,7 @@ class MemoizedScorer:
                 for _ in range(n_missing):
                     self._on_failure("")
                 if unsaved.meter.seconds >= _SAVE_EVERY_S:
-                    self._save(unsaved)
+                    self._save(unsaved, spending)
                 n_done += 1
                 self._on_progress(n_done, len(pending))
                 for row in pending[nth].rows:
@@ -161,10 +166,27 @@ class MemoizedScorer:
         texts = [
             [text for group in query.candidates.values() for text in group] for query in pending
         ]
-        try:
-            self._score([query.context for query in pending], texts, on_scores)
-        finally:
-            self._save(unsaved)
+        contexts = [query.context for query in pending]
+        with self._reserve(self._most_spent(contexts, texts)) as spending:
+            try:
+                self._score(contexts, texts, on_scores)
+            finally:
+                self._save(unsaved, spending)
+
+    def _most_spent(self, contexts: Sequence[str], texts: Sequence[Sequence[str]]) -> Amount:
+        """Return what a served scorer is expected to cost: a token for four bytes.
+
+        A passage is sent once alone, and once with each of its candidates.
+        """
+        if not isinstance(self._scorer, Metered):
+            return Amount()
+        n_bytes = sum(
+            len(context.encode("utf-8", "replace")) * (len(row) + 1)
+            + sum(len(text.encode("utf-8", "replace")) for text in row)
+            for context, row in zip(contexts, texts, strict=True)
+        )
+        price = self._scorer.usd_per_million_tokens / 1e6
+        return Amount(sum(map(len, texts)) + len(contexts), n_bytes // 4, n_bytes // 4 * price)
 
     def _score(
         self, contexts: Sequence[str], candidates: Sequence[Sequence[str]], on_row: OnRow
@@ -185,10 +207,11 @@ class MemoizedScorer:
         for row, values in enumerate(chain.from_iterable(scores)):
             on_row(row, values)
 
-    def _save(self, unsaved: "_Unsaved") -> None:
+    def _save(self, unsaved: "_Unsaved", spending: Spending) -> None:
         values, batch = unsaved.take()
         self._memo.put(values)
         if batch.n_texts:
+            spending.add(Amount(batch.n_texts, batch.tokens_in, batch.cost_usd))
             self._on_batch(batch)
 
 

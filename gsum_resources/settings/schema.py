@@ -229,12 +229,30 @@ class ScorerSettings(ModelSettings):
     usd_per_million_tokens: float = Field(default=0.0, ge=0, description="price, US dollars")
 
 
+class CorpusBudget(SettingsTable):
+    """A table `[budget.corpora.NAME]`: what served models may cost a day, for one corpus."""
+
+    calls: int = Field(default=0, ge=0, description="requests a day; 0: no limit")
+    tokens: int = Field(default=0, ge=0, description="in and out, a day; 0: no limit")
+    usd: float = Field(default=0.0, ge=0, description="US dollars a day; 0: no limit")
+
+
+class BudgetSettings(CorpusBudget):
+    """Table `[budget]`: what served models may cost a day, for all corpora together."""
+
+    corpora: dict[str, CorpusBudget] = Field(
+        default_factory=dict, description="limits of a corpus by its name, besides those of all"
+    )
+
+
 class AutomationSettings(SettingsTable):
     """Table `[automation]`: when unattended work begins."""
 
     nightly: str = Field(default="0 2 * * *", description="cron line of the nightly re-index")
     retrain: str = Field(default="0 4 * * 0", description="cron line of training every model again")
-    timezone: str = Field(default="UTC", description="of those cron lines, IANA name")
+    timezone: str = Field(
+        default="UTC", description="of those cron lines and of a day of [budget], IANA name"
+    )
     interval_s: int = Field(
         default=15, ge=1, description="between two observations of folders and tables, seconds"
     )
@@ -249,6 +267,16 @@ class AutomationSettings(SettingsTable):
         ge=0,
         description="from noting that the folder of a corpus is missing until the corpus is "
         "forgotten, hours; a folder that comes back earlier is as before",
+    )
+
+    after_model_change: Literal["ask", "compute"] = Field(
+        default="ask",
+        description="what the daemon does when another model on a server, or another prompt for "
+        "it, makes more than ask_above_calls requests of a corpus due; ask: it waits for the job "
+        "accept_models or for `gsum run`",
+    )
+    ask_above_calls: int = Field(
+        default=100, ge=0, description="requests that such a change may send without being asked"
     )
 
     @field_validator("nightly", "retrain")
@@ -375,6 +403,7 @@ class Settings(SettingsTable):
     judge: JudgeSettings = JudgeSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     scorer: ScorerSettings = ScorerSettings()
+    budget: BudgetSettings = BudgetSettings()
     automation: AutomationSettings = AutomationSettings()
     state: StateSettings = StateSettings()
     engine: EngineSettings = EngineSettings()
@@ -423,6 +452,7 @@ _VARIABLES = {  # table and key that each variable sets
     _variable(table, key): (table, key)
     for table, settings in _TABLES.items()
     for key in settings.model_fields
+    if key != "corpora"  # a table
 }
 _OF_MODEL = frozenset(  # keys that do not apply to another model
     {"model", "version", "context_tokens", "tokenizer", "max_reply_tokens", "reasoning_effort"}

@@ -122,6 +122,47 @@ OUTAGES = sa.Table(  # servers that were given up, see `endpoint/outages.py`
     sa.Column("reached", sa.Boolean, nullable=False),
     sa.Column("probed", sa.Double, nullable=False),  # seconds by `State.now`
 )
+SPENDING = sa.Table(  # batches of requests, see `endpoint/budget.py`
+    "spending",
+    _TABLES,
+    sa.Column("id", _NUMBER, primary_key=True),
+    sa.Column("day", sa.Text, nullable=False),
+    sa.Column("corpus", sa.Text, nullable=False),
+    sa.Column("is_open", sa.Boolean, nullable=False),
+    sa.Column("calls", sa.BigInteger, nullable=False),  # reserved while it is open, then spent
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.Column("usd", sa.Double, nullable=False),
+    sa.Column("spent_calls", sa.BigInteger, nullable=False),
+    sa.Column("spent_tokens", sa.BigInteger, nullable=False),
+    sa.Column("spent_usd", sa.Double, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("machine", sa.Text, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("born", sa.Double, nullable=False),
+    sa.Index("spending_by_day", "day"),
+    sqlite_autoincrement=True,
+)
+POSTPONED = sa.Table(  # runs that failed since they were over budget
+    "postponed_runs",
+    _TABLES,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("until", sa.Double, nullable=False),  # Unix time
+    sa.Column("terms", sa.Text, nullable=False),  # hash of the limits
+)
+OVER_BUDGET = sa.Table(  # corpora that may exceed the budget
+    "over_budget",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("until", sa.Double, nullable=False),  # Unix time
+)
+ACCEPTED = sa.Table(  # changes of models and prompts that a daemon may make
+    "accepted_changes",
+    _TABLES,
+    sa.Column("corpus", sa.Text, primary_key=True),
+    sa.Column("asset", sa.Text, primary_key=True),
+    sa.Column("input", sa.Text, primary_key=True),
+    sa.Column("version", sa.Text, nullable=False),
+)
 LEASES = sa.Table(  # see `leases.py`
     "leases",
     _TABLES,

@@ -1,0 +1,275 @@
+"""Budget of a day, for requests to served models: kept in the state database over all hosts.
+
+Before a batch of requests its largest cost is reserved; what was really spent replaces it, reply
+by reply and at the end. A batch that exceeds what is left is not begun. Replies from the memo are
+in no batch.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import add
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+
+from gsum_resources.settings.schema import BudgetSettings, Settings
+from gsum_resources.state.database import OVER_BUDGET, POSTPONED, SPENDING, State, insert_new
+from gsum_resources.state.leases import Holder
+from gsum_resources.store.content_hash import hash_texts
+
+_WRITE_EVERY_S = 1.0
+_SPENT = ("calls", "tokens", "usd")
+
+
+class BudgetError(ValueError):
+    """A batch of requests exceeds the budget; the message names the sum and the remedies."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Requests, tokens in and out together, and US dollars."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd)
+
+    def __str__(self) -> str:
+        price = f", {in_unit(self.usd, 'usd')}" if self.usd else ""
+        return f"{in_unit(self.calls, 'calls')}, {in_unit(self.tokens, 'tokens')}{price}"
+
+
+class Spending:
+    """What a batch has spent so far.
+
+    Parameters
+    ----------
+    write : called with the sum at most every second, and with whether the batch has ended.
+    """
+
+    def __init__(self, write: Callable[[Amount, bool], None]) -> None:
+        self._write, self._lock = write, threading.Lock()
+        self._sum, self._written = Amount(), time.monotonic()
+
+    def add(self, amount: Amount) -> None:
+        """Add what a reply has cost; may be called from any thread."""
+        with self._lock:
+            self._sum += amount
+            if time.monotonic() - self._written >= _WRITE_EVERY_S:
+                self._write(self._sum, False)
+                self._written = time.monotonic()
+
+    def end(self) -> None:
+        """Replace the reservation by what was spent."""
+        with self._lock:
+            self._write(self._sum, True)
+
+
+Reserve = Callable[[Amount], AbstractContextManager[Spending]]
+"""Reserves the largest cost of a batch while it is requested; raises `BudgetError`."""
+
+
+@contextmanager
+def free_of_charge(_: Amount) -> Iterator[Spending]:
+    """Reserve nothing: for models that no server provides."""
+    yield Spending(lambda *_: None)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit that a batch exceeds.
+
+    Attributes
+    ----------
+    table : table of `gsum.toml` that has it.
+    unit : its key there.
+    """
+
+    table: str
+    unit: str
+    limit: float
+    used: float
+
+    @property
+    def left(self) -> float:
+        """What is left until midnight."""
+        return max(0.0, self.limit - self.used)
+
+
+class Budget:
+    """The budget of a home.
+
+    Parameters
+    ----------
+    settings : `[budget]`, and the time zone of `[automation]`, whose midnight begins a day.
+    state : returns the database.
+    clock : returns Unix time.
+    """
+
+    def __init__(
+        self, settings: Settings, state: Callable[[], State], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings: BudgetSettings = settings.budget
+        self._zone = ZoneInfo(settings.automation.timezone)
+        self._state, self._clock = state, clock
+
+    @property
+    def terms(self) -> str:
+        """Hash of the limits: with others, what was over budget is tried again."""
+        return hash_texts([self._settings.model_dump_json(), str(self._zone)], 8)
+
+    @property
+    def _today(self) -> datetime:
+        now = datetime.fromtimestamp(self._clock(), self._zone)
+        return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    @property
+    def _midnight(self) -> datetime:
+        return self._today + timedelta(days=1)  # local time, whatever the length of the day
+
+    @contextmanager
+    def batch(self, corpus: str, most: Amount, run_id: str = "") -> Iterator[Spending]:
+        """Reserve a batch of requests, and yield where its costs are added.
+
+        Parameters
+        ----------
+        most : what the batch costs at most.
+        run_id : the run, which is repeated by itself once the budget allows it.
+
+        Raises
+        ------
+        BudgetError
+            If this exceeds what is left of the budget, and the corpus may not exceed it.
+        """
+        if not most.calls:
+            yield Spending(lambda *_: None)
+            return
+        row_id = self._state().repeat(lambda c, _: self._reserve(c, corpus, most), SPENDING)
+        if isinstance(row_id, list):
+            self._postpone(run_id)
+            raise BudgetError(self._message(corpus, most, row_id))
+        reserved = SPENDING.c.id == row_id
+
+        def write(spent: Amount, has_ended: bool) -> None:
+            values: dict = {f"spent_{name}": getattr(spent, name) for name in _SPENT}
+            values |= vars(spent) | {"is_open": False} if has_ended else {}
+            update = sa.update(SPENDING).where(reserved).values(values)
+            self._state().repeat(lambda c, _: c.execute(update), durable=has_ended)
+
+        spending = Spending(write)
+        try:
+            yield spending
+        finally:
+            spending.end()
+
+    def exceeded(self, corpus: str, most: Amount) -> list[Limit]:
+        """Return the limits that a batch would exceed now."""
+        with self._state().reading() as connection:
+            return self._exceeded(connection, corpus, most)
+
+    def repeatable(self, run_ids: Collection[str]) -> set[str]:
+        """Return the runs that were over budget and need not be any more."""
+        query = sa.select(POSTPONED).where(POSTPONED.c.run_id.in_(list(run_ids)))
+        with self._state().reading() as connection:
+            rows = connection.execute(query).all()
+        now, terms = self._clock(), self.terms
+        return {row.run_id for row in rows if row.until <= now or row.terms != terms}
+
+    @contextmanager
+    def exceeding(self, corpus: str) -> Iterator[None]:
+        """Let a corpus exceed the budget, on all hosts, until the context or the day ends."""
+        row = {"corpus": corpus, "until": self._midnight.timestamp()}
+        is_corpus = OVER_BUDGET.c.corpus == corpus
+
+        def allow(connection: sa.Connection, _: bool) -> None:
+            connection.execute(sa.delete(OVER_BUDGET).where(is_corpus))
+            connection.execute(sa.insert(OVER_BUDGET).values(row))
+
+        self._state().repeat(allow)
+        try:
+            yield
+        finally:
+            self._state().repeat(lambda c, _: c.execute(sa.delete(OVER_BUDGET).where(is_corpus)))
+
+    def _reserve(self, connection: sa.Connection, corpus: str, most: Amount) -> int | list[Limit]:
+        """Return the id of the reservation, or the limits that it would exceed."""
+        allowed = sa.select(OVER_BUDGET.c.until).where(OVER_BUDGET.c.corpus == corpus)
+        may_exceed = (connection.execute(allowed).scalar() or 0.0) > self._clock()
+        if not may_exceed and (exceeded := self._exceeded(connection, corpus, most)):
+            return exceeded
+        yesterday = (self._today - timedelta(days=1)).date().isoformat()
+        connection.execute(sa.delete(SPENDING).where(SPENDING.c.day < yesterday))
+        row = {"day": self._today.date().isoformat(), "corpus": corpus, "is_open": True}
+        row |= vars(most) | {f"spent_{name}": 0 for name in _SPENT} | vars(Holder.this_process())
+        inserted = connection.execute(sa.insert(SPENDING).values(row)).inserted_primary_key
+        assert inserted is not None
+        return inserted[0]
+
+    def _exceeded(self, connection: sa.Connection, corpus: str, most: Amount) -> list[Limit]:
+        own = self._settings.corpora.get(corpus)
+        tables = [("budget", self._settings, None)]
+        tables += [(f"budget.corpora.{corpus}", own, corpus)] if own else []
+        limits = []
+        for table, settings, of_corpus in tables:
+            wanted = {name: limit for name in _SPENT if (limit := getattr(settings, name))}
+            used = self._used(connection, of_corpus) if wanted else Amount()
+            for name, limit in wanted.items():
+                if getattr(used, name) + getattr(most, name) > limit:
+                    limits.append(Limit(table, name, limit, getattr(used, name)))
+        return limits
+
+    def _used(self, connection: sa.Connection, corpus: str | None) -> Amount:
+        """Return what was spent and reserved today; None: for all corpora."""
+        today = [SPENDING.c.day == self._today.date().isoformat()]
+        today += [] if corpus is None else [SPENDING.c.corpus == corpus]
+        sums = [sa.func.coalesce(sa.func.sum(SPENDING.c[name]), 0) for name in _SPENT]
+        ended = connection.execute(sa.select(*sums).where(*today, sa.not_(SPENDING.c.is_open)))
+        calls, tokens, usd = tuple(ended.one())
+        reserved = connection.execute(sa.select(SPENDING).where(*today, SPENDING.c.is_open)).all()
+        me = Holder.this_process() if reserved else None
+        return reduce(
+            add, (_of_open(row, me) for row in reserved), Amount(int(calls), int(tokens), usd)
+        )
+
+    def _postpone(self, run_id: str) -> None:
+        if run_id:
+            row = {"run_id": run_id, "until": self._midnight.timestamp(), "terms": self.terms}
+            old = POSTPONED.c.until < self._clock() - timedelta(days=30).total_seconds()
+
+            def note(connection: sa.Connection, _: bool) -> None:
+                connection.execute(sa.delete(POSTPONED).where(old))
+                insert_new(connection, POSTPONED, [row])
+
+            self._state().repeat(note)
+
+    def _message(self, corpus: str, most: Amount, exceeded: list[Limit]) -> str:
+        left = " and ".join(
+            f"{in_unit(limit.left, limit.unit)} of {limit.limit:,g} are left ({limit.unit} in "
+            f"[{limit.table}] of gsum.toml)"
+            for limit in exceeded
+        )
+        until = f"{self._midnight:%Y-%m-%d %H:%M} {self._zone}"
+        return (
+            f"over budget: corpus '{corpus}' needs up to {most}, but {left} until {until}; it "
+            f"waits until then, for a higher number there, or for `gsum run {corpus} --over-budget`"
+        )
+
+
+def _of_open(row: sa.Row, me: Holder | None) -> Amount:
+    """Return what counts of an open batch: what it spent, if its process was killed."""
+    holder = Holder(row.host, row.machine, row.pid, row.born)
+    if me and holder.is_beside(me) and not holder.runs_here():
+        return Amount(row.spent_calls, row.spent_tokens, row.spent_usd)
+    return Amount(*(max(getattr(row, n), getattr(row, f"spent_{n}")) for n in _SPENT))
+
+
+def in_unit(value: float, unit: str) -> str:
+    """Return a number with its unit."""
+    return f"USD {value:,.4f}" if unit == "usd" else f"{value:,.0f} {unit}"
