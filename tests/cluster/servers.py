@@ -25,7 +25,7 @@ def postgres_server(folder: Path) -> Iterator[str]:
     The data are in a temporary folder of their own: pytest closes its folders to other users, such
     as that of PostgreSQL, whenever it starts anywhere on the machine.
     """
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="gsum-postgres-") as temporary:
         if os.getuid() == 0:
             shutil.chown(temporary, "postgres", "postgres")
