@@ -67,8 +67,8 @@ def tool(name: str) -> str:
 
 
 def test_loading_imports_nothing_heavy_and_writes_nothing(environment: dict[str, str]) -> None:
-    load = "import sys; from gsum_assets.definitions import defs"
-    code = f"{load}; print(*{{m.split('.')[0] for m in sys.modules}})"
+    load = "import sys; from gsum_assets.definitions import defs; "
+    code = load + "print(*{m.split('.')[0] for m in sys.modules})"
     loaded = set(said(environment, sys.executable, "-c", code).split())
     assert "dagster" in loaded
     assert loaded & HEAVY == set()
