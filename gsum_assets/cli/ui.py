@@ -56,13 +56,14 @@ def choose_port(host: str, port: int | None) -> int:
         If the port is named and in use.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    reason = "in use"
     for candidate in (port,) if port else (DEFAULT_PORT, 0):
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, candidate))
             except OSError as error:
-                reason = error.strerror
+                reason = error.strerror or reason
                 continue
             return probe.getsockname()[1]
     raise PortInUseError(f"--port {port}, --host {host}: {reason}; name another")

@@ -193,7 +193,7 @@ def _label_points(axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str]
     height = axes.get_window_extent().height / axes.figure.dpi  # inches
     heights = axes.transAxes.inverted().transform(axes.transData.transform(np.c_[x, y]))[:, 1]
     order = np.argsort(-heights, kind="stable")
-    for i, position in zip(order, spread(heights[order], _ROW / height), strict=True):
+    for i, position in zip(order.tolist(), spread(heights[order], _ROW / height), strict=True):
         axes.annotate(
             names[i],
             (x[i], y[i]),

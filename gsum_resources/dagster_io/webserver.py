@@ -4,12 +4,13 @@
 """
 
 import os
+from typing import Any
 
 from dagster_webserver import app, cli
 from dagster_webserver.webserver import DagsterWebserver
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse
 
 from gsum_resources.dagster_io.guard import RefuseForeignRequests, changes_something
 
@@ -25,7 +26,7 @@ class GuardedWebserver(DagsterWebserver):
         names = [name for name in os.environ.get(NAMES, "").split(",") if name]
         return [Middleware(RefuseForeignRequests, names=names), *super().build_middleware()]
 
-    async def graphql_http_endpoint(self, request: Request) -> Response:
+    async def graphql_http_endpoint(self, request: Request) -> Any:
         """Answer a GraphQL request; one by GET may only read."""
         if request.method == "GET" and changes_something(request.query_params.get("query", "")):
             text = "A GET request may only read; send mutations by POST.\n"
@@ -34,5 +35,6 @@ class GuardedWebserver(DagsterWebserver):
 
 
 if __name__ == "__main__":
-    app.DagsterWebserver = GuardedWebserver  # `dagster-webserver` has no option for another class
+    # `dagster-webserver` has no option for another class
+    app.DagsterWebserver = GuardedWebserver  # pyright: ignore[reportPrivateImportUsage]
     cli.dagster_webserver(prog_name="gsum ui")

@@ -201,7 +201,7 @@ def test_points_are_labelled_in_the_order_of_quality_with_a_line_to_each() -> No
     means |= {"oracle-evidence": 0.6}
     ranked = board_of(9, means)
     figure = quality_cost_figure(ranked, toys.costs(list(means)), "tales")
-    (axes,) = figure.axes
+    axes: Any = figure.axes[0]
     labels = [text for text in axes.texts if text.get_text()]
     assert {text.get_text() for text in labels} == set(means)
     heights = [text.get_position()[1] for text in labels]

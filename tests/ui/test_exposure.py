@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,7 @@ def ui(
 def status_of(address: str, query: str, method: str = "POST", **headers: str) -> tuple[int, str]:
     url, body = f"{address}/graphql", json.dumps({"query": query}).encode()
     if method == "GET":
-        url, body = f"{url}?query={urllib.request.quote(query)}", None
+        url, body = f"{url}?query={urllib.parse.quote(query)}", None
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(
         url, body, {"Content-Type": "application/json", **named}, method=method
