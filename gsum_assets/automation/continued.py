@@ -40,8 +40,9 @@ def continued_executor(proceed: Continuation) -> dg.ExecutorDefinition:
         called for a run that a command executes in its own process.
     """
     in_process = dg.in_process_executor
+    schema: Any = in_process.config_schema
 
-    @dg.executor(name=in_process.name, config_schema=in_process.config_schema)
+    @dg.executor(name=in_process.name, config_schema=schema)
     def continued(context: dg.InitExecutorContext) -> dg.Executor:
         assert in_process.executor_creation_fn
         return _Continued(in_process.executor_creation_fn(context), proceed)

@@ -75,7 +75,8 @@ class Loop:
         """
         tags = {CORPUS: self.lease.corpus, FENCE: self.lease.fence}
         if self.within:
-            tags[CONTINUES] = self.within.run_id
+            # not started again by the daemon, also after a cancellation: the conditions decide
+            tags |= {CONTINUES: self.within.run_id, "dagster/max_retries": "0"}
         for request in due(graph, self.instance, self.lease.corpus, snapshot):
             keys = _possible(graph, request, self.report)
             if not keys:

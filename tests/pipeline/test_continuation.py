@@ -63,6 +63,7 @@ class TestProceed:
         proceed(pipeline, instance, run, _LOG)
         runs = continuing(instance, run)
         assert all(part.is_success for part in runs)
+        assert {part.tags["dagster/max_retries"] for part in runs} == {"0"}
         written = {key for part in runs for key in part.asset_selection or ()}
         assert {dg.AssetKey("documents"), dg.AssetKey("leaderboard")} <= written
         assert requested(pipeline, instance) == set()
