@@ -21,6 +21,7 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "observe_sources",
         "reindex_everything",
         "check_everything",
+        "accept_models",
         "reconcile_corpora",
         "forget_corpus",
         "withdraw_methods",
