@@ -195,7 +195,7 @@ def _label_points(axes: Axes, x: np.ndarray, y: np.ndarray, names: Sequence[str]
     order = np.argsort(-heights, kind="stable")
     for i, position in zip(order.tolist(), spread(heights[order], _ROW / height), strict=True):
         axes.annotate(
-            names[i],
+            names[int(i)],
             (x[i], y[i]),
             (1.04, position),
             textcoords="axes fraction",
