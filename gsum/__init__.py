@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _WHERE = {  # module and name of each attribute
     "Answer": ("gsum.answers", "Answer"),
     "Difference": ("gsum.differences", "Difference"),
-    "GsumCorpus": ("gsum_assets.dagster_component", "GsumCorpus"),  # for `dg`; not in __all__
+    "GsumCorpus": ("gsum_assets.component.gsum_corpus", "GsumCorpus"),  # for `dg`; not in __all__
     "Home": ("gsum.homes", "Home"),
     "QueryError": ("gsum.homes", "QueryError"),
     "Result": ("gsum.runs", "Result"),

@@ -14,7 +14,7 @@ import dagster as dg
 import pytest
 
 from gsum import GsumCorpus
-from gsum_assets.dagster_component import _home_of, _write_corpus
+from gsum_assets.component.gsum_corpus import _home_of, _write_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import SettingsError

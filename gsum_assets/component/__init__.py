@@ -1,0 +1,1 @@
+"""The component `gsum.GsumCorpus`, which adds a corpus to a Dagster project of others."""
