@@ -192,7 +192,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["run"], ["Usage: ", "name a CORPUS to run; available: two-meetings"]),
         (["fly"], ["No such command 'fly'"]),
         (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
-        (["run", "two-meetings", "--method", "bm25"], ["Did you mean '--methods'?"]),
+        (["run", "two-meetings", "--method", "bm25"], ["'--forget-methods', '--methods'?"]),
         (["sql", "select * from chunk"], ['Did you mean "chunks"?']),
     ],
 )

@@ -72,6 +72,9 @@ if TYPE_CHECKING:
     from dagster._core.workspace.load_target import ModuleTarget as ModuleTarget
 
 _CORE, _STORAGE = "dagster._core", "dagster._core.storage"
+DAEMON = "dagster._daemon"
+"""Module of the daemon: run by its name, it needs no script beside the interpreter."""
+
 _LOADED_LATE = {
     # the runs that the daemon starts for requested partitions;
     # `dg.evaluate_automation_conditions` does not create them

@@ -44,7 +44,7 @@ def serve(arguments: Sequence[str]) -> str:
         workspace.write_text(yaml.safe_dump({"load_from": [*servers.get_code_server_specs()]}))
         commands = {"webserver": ["gsum_resources.dagster_io.webserver", *arguments]}
         if "--read-only" not in arguments:
-            commands["daemon"] = ["dagster._daemon", "run"]
+            commands["daemon"] = [private.DAEMON, "run"]
         processes = {
             name: subprocess.Popen(
                 [sys.executable, "-m", *command, "--workspace", str(workspace)],
