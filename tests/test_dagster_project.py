@@ -54,6 +54,8 @@ with dg.DagsterInstance.get() as instance:
     written = job.asset_layer.get(dg.AssetKey("documents")).assets_def.keys
     tags = {f"dagster/asset_partition_range_{end}": f"{bucket}|board"
             for end, bucket in (("start", "00"), ("end", "07"))}
+    observe = defs().resolve_job_def("observe_sources")
+    observe.execute_in_process(instance=instance, tags={"gsum/corpus": "board"})
     for keys, of in (({dg.AssetKey("minutes")}, {}), (set(written), tags)):
         job.get_subset(asset_selection=keys).execute_in_process(instance=instance, tags=of)
 """
