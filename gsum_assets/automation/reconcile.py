@@ -112,12 +112,10 @@ class Reconciler:
         ----------
         now : Unix time.
         """
-        gone = self._removed(instance)
-        return [
-            corpus
-            for corpus, since in self.missing.since().items()
-            if corpus in gone and now - since >= self.grace_s and not runs_on(instance, corpus)
-        ]
+        since = self.missing.since().items()
+        late = [corpus for corpus, noted in since if now - noted >= self.grace_s]
+        gone = self._removed(instance) if late else set()  # lists the folders
+        return [corpus for corpus in late if corpus in gone and not runs_on(instance, corpus)]
 
     def about_missing(self, now: float) -> list[str]:
         """Return a line for each missing corpus: how long its folder may still come back."""
