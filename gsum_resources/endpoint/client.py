@@ -3,7 +3,7 @@
 import asyncio
 import json
 import queue
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -255,18 +255,25 @@ class Endpoint:
     ) -> None:
         """Run workers that take items from one iterator; the first exception cancels all.
 
+        After that exception none takes a further item, not even one that ran before its worker was
+        cancelled.
+
         No further item is taken while values wait to be consumed: where they cannot be stored, no
         more of them are paid for.
         """
         n_workers = min(self.settings.max_concurrent, len(items))
 
-        async def worker(numbered: Iterator[tuple[int, Item]]) -> None:
+        async def worker(numbered: Generator[tuple[int, Item]]) -> None:
             for index, item in numbered:
-                ready.put((index, await work(item)))
+                try:
+                    ready.put((index, await work(item)))
+                except BaseException:
+                    numbered.close()
+                    raise
                 while ready.qsize() > n_workers:
                     await asyncio.sleep(_CONSUMED_S)
 
-        numbered = iter(enumerate(items))
+        numbered = (pair for pair in enumerate(items))
         workers = [asyncio.ensure_future(worker(numbered)) for _ in range(n_workers)]
         try:
             await asyncio.gather(*workers)

@@ -236,6 +236,24 @@ def test_callback_error_ends_the_work(log: Path) -> None:
         assert len(server.lines()) == n_seen < 1000
 
 
+def test_no_item_is_taken_after_an_error(log: Path) -> None:
+    started: list[int] = []
+
+    async def work(item: int) -> None:
+        started.append(item)
+        await asyncio.sleep(0)  # all workers go on in one pass of the loop
+        if item == 0:
+            raise RuntimeError("the first fails")
+
+    with (
+        scripted_server(log) as server,
+        endpoint_at(server.base_url, max_concurrent=3) as endpoint,
+        pytest.raises(RuntimeError, match="the first fails"),
+    ):
+        endpoint.map(work, range(9))
+    assert started == [0, 1, 2]
+
+
 def test_no_more_is_sent_while_values_are_not_consumed(log: Path) -> None:
     sent: list[int] = []
     with scripted_server(log) as server, endpoint_at(server.base_url, max_concurrent=2) as endpoint:
