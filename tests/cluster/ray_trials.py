@@ -40,6 +40,7 @@ from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import EngineSettings, ScorerSettings, Settings
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.cluster.hosts import eventually
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords, HashEmbedder
@@ -173,7 +174,8 @@ def killed_node(folder: Path) -> dict[str, Any]:
         models = Models(settings, home.open_store(), TABLES["llm_calls"], overrides)
         house = House(home)
         with house.instance() as instance:
-            report = refresh(pipeline_for(home, models), instance, CORPUS, ["dense", "lightpal"])
+            pipeline = pipeline_for(home, models, presented=False)
+            report = refresh(pipeline, instance, CORPUS, ["dense", "lightpal"])
         killer.join()
     return {"errors": report.errors}
 
@@ -197,8 +199,8 @@ def launched(folder: Path) -> dict[str, Any]:
         patch.setenv("DAGSTER_POSTGRES_URL", url)
         patch.setenv("GSUM_STATE_URL", url)
         patch.setenv("GSUM_AUTOMATION_INTERVAL_S", "2")
-        with daemon(home), House(home).instance() as instance:
-            await_file(stalled(home.root, STEP))
+        with daemon(home) as process, House(home).instance() as instance:
+            eventually(stalled(home.root, STEP).exists, process)
             [run] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
             jobs = JobSubmissionClient(dashboard).list_jobs()
             [node] = {
@@ -207,10 +209,9 @@ def launched(folder: Path) -> dict[str, Any]:
             [victim] = [n for n in cluster.worker_nodes if n.node_id == node]
             cluster.remove_node(victim, allow_graceful=False)
             house = House(home)
-            while not house.store.partitions(TABLES["leaderboard"], CORPUS):
-                time.sleep(2)
-            while not instance.get_run_by_id(run.run_id).is_finished:  # type: ignore[union-attr]
-                time.sleep(2)
+            leaderboard = TABLES["leaderboard"]
+            eventually(lambda: house.store.partitions(leaderboard, CORPUS), process)
+            eventually(lambda: instance.get_run_by_id(run.run_id).is_finished, process)  # type: ignore[union-attr]
             status = instance.get_run_by_id(run.run_id).status.value  # type: ignore[union-attr]
             n_resumed = instance.count_resume_run_attempts(run.run_id)
     return {"status": status, "resumed": n_resumed}
@@ -226,7 +227,7 @@ def with_dagster(folder: Path) -> Path:
 
 
 @contextmanager
-def daemon(home: Home) -> Iterator[None]:
+def daemon(home: Home) -> Iterator[subprocess.Popen[str]]:
     """Run Dagster's daemon over `stalling_definitions`."""
     command = [sys.executable, "-m", "dagster._daemon", "run", "--module-name"]
     environment = {**os.environ, "DAGSTER_HOME": str(home.dagster)}
@@ -236,18 +237,13 @@ def daemon(home: Home) -> Iterator[None]:
             env=environment,
             stdout=log,
             stderr=log,
+            text=True,
         )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()
-
-
-def await_file(file: Path) -> None:
-    """Wait until a file exists."""
-    while not file.exists():
-        time.sleep(0.5)
 
 
 # --- what blocks run ------------------------------------------------------------------------------
