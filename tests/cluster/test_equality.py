@@ -26,7 +26,7 @@ DOCUMENTS = {
     "sample-meetings": ("01-kickoff", "07-the-hatch"),
     "sample-stories": ("06-eleven-minutes",),
 }
-N_QUESTIONS = 2  # about each document, and about all
+N_CHARACTERS = 5_000  # of a document
 METHODS = "bm25,dense,passage_walk,gor,evidence,graphrag-c0,gae,jerr"  # every family
 WRITTEN = {"scores", "leaderboard", "graphrag.community_reports", "gae.clusters", "jerr.nodes"}
 
@@ -48,18 +48,15 @@ def run_of(variables: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def parts_of(corpus: str) -> dict[str, bytes]:
-    """Some files of a sample corpus by name: documents, and the first questions about each."""
+    """Parts of a sample corpus by file name: how documents begin, a question about each and all."""
     source, documents = ROOT / "data" / "corpora" / corpus, DOCUMENTS[corpus]
     names = [file.name for file in source.iterdir() if file.stem in documents]
     questions = (source / "queries.jsonl").read_text().splitlines(keepends=True)
-    about = [
-        [question for question in questions if json.loads(question).get("document_id") == document]
-        for document in (*documents, None)
-    ]
-    chosen = "".join(question for those in about for question in those[:N_QUESTIONS])
+    first_about = {json.loads(line).get("document_id"): line for line in reversed(questions)}
     return {
-        **{name: (source / name).read_bytes() for name in (*names, "corpus.toml")},
-        "queries.jsonl": chosen.encode(),
+        **{name: (source / name).read_text()[:N_CHARACTERS].encode() for name in names},
+        "corpus.toml": (source / "corpus.toml").read_bytes(),
+        "queries.jsonl": "".join(first_about[about] for about in (*documents, None)).encode(),
     }
 
 
