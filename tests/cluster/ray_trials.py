@@ -86,7 +86,7 @@ def equal(folder: Path) -> dict[str, Any]:
     """Compute the same on two nodes and in this process."""
     memoized._BATCH = BATCH
     nearest_module._CELLS_AT_ONCE = 4096
-    embedder = LocalEmbedder(threads=1)
+    embedder: Any = LocalEmbedder(threads=1)  # `identity` is a cached property
     settings = ScorerSettings(
         backend="transformers_local", model=str(write_model(folder / "causal"))
     )
@@ -204,7 +204,9 @@ def launched(folder: Path) -> dict[str, Any]:
             [run] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
             jobs = JobSubmissionClient(dashboard).list_jobs()
             [node] = {
-                job.driver_node_id for job in jobs if job.metadata["dagster/run-id"] == run.run_id
+                job.driver_node_id
+                for job in jobs
+                if (job.metadata or {}).get("dagster/run-id") == run.run_id
             }
             [victim] = [n for n in cluster.worker_nodes if n.node_id == node]
             cluster.remove_node(victim, allow_graceful=False)
