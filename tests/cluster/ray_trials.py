@@ -201,7 +201,9 @@ def launched(folder: Path) -> dict[str, Any]:
         patch.setenv("GSUM_AUTOMATION_INTERVAL_S", "2")
         with daemon(home) as process, House(home).instance() as instance:
             eventually(stalled(home.root, STEP).exists, process)
-            [run] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            started = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            key = dg.AssetKey(["retrieval", STEP])
+            [run] = [run for run in started if key in (run.asset_selection or ())]
             jobs = JobSubmissionClient(dashboard).list_jobs()
             [node] = {
                 job.driver_node_id
