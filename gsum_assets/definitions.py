@@ -36,7 +36,7 @@ from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.columns import RESULT
-from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
@@ -121,18 +121,17 @@ def pipeline_for(
     buckets = Buckets(store)
     requests, leases = Requests(store), Leases(store)
 
-    def present_version(key: InputKey) -> str | None:
+    def present_version(
+        sections: Callable[[str], Callable[[str], Any]], key: InputKey
+    ) -> str | None:
         name, corpus = key.name, key.corpus or ""
         if key.kind == "model":
             return models.version(work_of(key.asset) if name == "language_model" else name)
-        if key.kind in ("rows", "size"):
-            n_rows = store.count(TABLES[name], corpus)
-            return str(n_rows if key.kind == "rows" else n_rows.bit_length())
         try:
-            return section_version(section(corpus, name))
+            return section_version(sections(corpus)(name))
         except CorpusError:
             try:
-                load_settings(home.corpora / corpus)
+                sections(corpus)
             except CorpusError:  # `gsum run` of that corpus reports it, others continue
                 return None
             return "wrong"  # so that the section's readers are due, and fail with the reason
@@ -146,7 +145,9 @@ def pipeline_for(
         return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
     def new_lineage() -> Lineage:
-        return Lineage(store, TABLES, present_version, METHODS.families)
+        # a lineage is a snapshot: it reads the settings of a corpus once
+        other_version = partial(present_version, cache(workspace.sections))
+        return Lineage(store, TABLES, other_version, METHODS.families)
 
     headlines = {
         declared.table(declared.step.table).name: declared.step.headline

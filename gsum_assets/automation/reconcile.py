@@ -185,10 +185,11 @@ class Reconciler:
     def _removed(self, instance: dg.DagsterInstance) -> set[str]:
         """Return the known corpora whose folder is missing; none while all folders are."""
         root = self.warehouse.home.corpora
-        if not root.is_dir():  # perhaps not mounted
+        present = set(folders_in(root))
+        if not present and not root.is_dir():  # perhaps not mounted
             return set()
         known = {*instance.get_dynamic_partitions("corpora"), *self.requests.corpora()}
-        return {corpus for corpus in known - set(folders_in(root)) if is_removed(root / corpus)}
+        return {corpus for corpus in known - present if is_removed(root / corpus)}
 
     def _unregistered(self, instance: dg.DagsterInstance) -> set[str]:
         """Return the corpora with a readable folder for which nothing is requested."""
