@@ -35,6 +35,7 @@ ARGUMENTS = {
     "entities_of": "'board', 'minutes'",
     "hubs": "'board'",
     "neighbours": "'board', 'ida'",
+    "passage_graph": "'board'",
 }
 OLDEST = Path(sys.prefix) / "duckdb-1.1"  # `make` installs it beside the pinned version
 
@@ -127,6 +128,41 @@ def test_every_table_has_a_name_without_a_dot_and_every_column_a_comment(home: P
         _rows(home, "select view_name from duckdb_views() where not internal and comment is null")
         == []
     )
+
+
+def test_no_other_column_needs_quotes(home: Path) -> None:
+    """These two are stored columns that programs read; `passages` and `questions` rename them."""
+    quoted = _rows(
+        home,
+        "select distinct table_name, column_name from duckdb_columns() join duckdb_keywords() "
+        "on keyword_name = lower(column_name) where keyword_category = 'reserved' and not internal",
+    )
+    assert {column for _, column in quoted} == {"end", "references"}
+    assert {table for table, _ in quoted}.isdisjoint(view.name for view in views())
+    assert _rows(home, "select question, reference_answers from questions") == [
+        ("Who took the ferry?", [])
+    ]
+    _rows(home, "select start_char, end_char from passages")
+
+
+def test_a_macro_names_one_passage_graph(store: ParquetStore, tmp_path: Path) -> None:
+    home = tmp_path / "graphs.duckdb"
+    candidates = [
+        {"level": "node", "passage_id": name, "passage_number": i, "candidates": []}
+        | {"similarities": []}
+        for i, name in enumerate("ab")
+    ]
+    _write(store, "lightpal.candidates", Partition("board"), candidates)
+    graphs = [
+        {"graph": graph, "level": "node", "scope": scope, "source_id": "a"}
+        | {"targets": [1], "weights": [weight]}
+        for graph, scope, weight in (("walk", "corpus", 0.5), ("context", "document", 0.25))
+    ]
+    _write(store, "lightpal.passage_edges", Partition("board"), graphs)
+    build_catalogue(store, TABLES.values(), home, views())
+    assert _rows(home, "from passage_graph('board')") == [("a", "b", 1, 0.5)]
+    other = "passage_graph('board', of_graph := 'context', of_scope := 'document')"
+    assert _rows(home, f"from {other}") == [("a", "b", 1, 0.25)]
 
 
 def test_hubs_have_the_pagerank_of_networkx(home: Path) -> None:
