@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -86,14 +87,15 @@ def _write(
     store: ParquetStore,
     name: str,
     partition: Partition,
-    rows: list[dict[str, object]],
+    rows: Sequence[Mapping[str, object]],
     inputs: dict[str, str] | None = None,
 ) -> None:
     """Write rows, whose other columns are empty or zero."""
     table = TABLES[name]
     empty = {"string": "", "list<item: string>": [], "bool": False}
     full = [
-        {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in table.schema} | row
+        {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in table.schema}
+        | dict(row)
         for row in rows
     ]
     footer = Provenance(
@@ -147,15 +149,15 @@ def test_no_other_column_needs_quotes(home: Path) -> None:
 
 def test_a_macro_names_one_passage_graph(store: ParquetStore, tmp_path: Path) -> None:
     home = tmp_path / "graphs.duckdb"
+    none: dict[str, object] = {"candidates": [], "similarities": []}
     candidates = [
-        {"level": "node", "passage_id": name, "passage_number": i, "candidates": []}
-        | {"similarities": []}
+        none | {"level": "node", "passage_id": name, "passage_number": i}
         for i, name in enumerate("ab")
     ]
     _write(store, "lightpal.candidates", Partition("board"), candidates)
+    edge: dict[str, object] = {"level": "node", "source_id": "a", "targets": [1]}
     graphs = [
-        {"graph": graph, "level": "node", "scope": scope, "source_id": "a"}
-        | {"targets": [1], "weights": [weight]}
+        edge | {"graph": graph, "scope": scope, "weights": [weight]}
         for graph, scope, weight in (("walk", "corpus", 0.5), ("context", "document", 0.25))
     ]
     _write(store, "lightpal.passage_edges", Partition("board"), graphs)
