@@ -22,11 +22,12 @@ from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
 from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
+from gsum_assets.automation.waiting import show_waiting
 from gsum_assets.automation.withdraw import Withdrawal, withdrawing_job
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.dagster_assets.build import asset_of, index_asset_of
-from gsum_assets.dagster_assets.check_assets import checks_of
+from gsum_assets.dagster_assets.check_assets import checks_of, subject_of
 from gsum_assets.dagster_assets.corpus_assets import corpus_assets
 from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.dagster_assets.partitions import method_key, partitions_of
@@ -210,6 +211,12 @@ def pipeline_for(
         withdrawing_job(withdrawal),
         acceptance_job(model_changes, snapshot),
     ]
+    subjects = {
+        spec.key: subject_of(spec)
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    }
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if presented else [],
@@ -222,6 +229,7 @@ def pipeline_for(
                 withdrawal.described,
             ),
             confirm_results(snapshot, partial(waiting_lines, model_changes)),
+            *([show_waiting(snapshot, store, subjects)] if presented else []),
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],

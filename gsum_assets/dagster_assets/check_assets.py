@@ -122,16 +122,19 @@ def _report_again(
     for verdict in verdicts:
         contrary = "FAILED" if verdict.passed else "SUCCEEDED"
         if shown[dg.AssetCheckKey(asset, verdict.check.name)].status.value == contrary:
-            context.instance.report_runless_asset_event(
-                dg.AssetCheckEvaluation(
-                    asset,
-                    verdict.check.name,
-                    verdict.passed,
-                    _metadata(verdict, table),
-                    severity=_severity(verdict),
-                    description=verdict.description,
-                )
-            )
+            context.instance.report_runless_asset_event(reported(asset, table, verdict))
+
+
+def reported(asset: dg.AssetKey, table: Table, verdict: Verdict) -> dg.AssetCheckEvaluation:
+    """Return a verdict as the event that reports it outside a run."""
+    return dg.AssetCheckEvaluation(
+        asset,
+        verdict.check.name,
+        verdict.passed,
+        _metadata(verdict, table),
+        severity=_severity(verdict),
+        description=verdict.description,
+    )
 
 
 def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:

@@ -1,6 +1,5 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -299,7 +298,6 @@ class WarehouseIO(dg.IOManager):
         # the page shows one bucket of a corpus; if it is empty, show rows of another one
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
         footers = {p: provenance for p, (_, provenance) in written.items()}
-        n_rows = self._rows_by_corpus(table, others, footers)
         shown = {
             partition: of_file(
                 self.store,
@@ -307,7 +305,6 @@ class WarehouseIO(dg.IOManager):
                 partition,
                 rows if rows.num_rows else samples.get(partition.corpus, rows),
                 provenance,
-                provenance.rows if partition.bucket is None else n_rows[partition.corpus],
             )
             for partition, (rows, provenance) in written.items()
         }
@@ -318,20 +315,6 @@ class WarehouseIO(dg.IOManager):
         for key in context.asset_partition_keys:
             if metadata := shown.get(partition_of(key)):
                 context.step_context.add_asset_metadata(metadata, context.asset_key, key)
-
-    def _rows_by_corpus(
-        self,
-        table: Table,
-        others: Mapping[Partition, object],
-        written: Mapping[Partition, Provenance],
-    ) -> Counter[str]:
-        """Return the number of rows in all partitions of the corpora just written."""
-        present = {partition.corpus for partition in written}
-        before = {p: s for p, s in others.items() if p.corpus in present and p not in written}
-        counts: Counter[str] = Counter()
-        for partition, footer in (self.store.footers(table, before) | dict(written)).items():
-            counts[partition.corpus] += footer.rows
-        return counts
 
     def _number_in(self, partition: Partition, documents: Sequence[str]) -> int:
         """Return the number of a step's requests for a partition; for a bucket, on its documents.
