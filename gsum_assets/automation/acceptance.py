@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from gsum_assets.automation.jobs import ACCEPT_MODELS
 from gsum_assets.automation.staleness import Node, Snapshot
 from gsum_assets.pipeline.finding import count
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import AutomationSettings
 from gsum_resources.state.database import ACCEPTED, CALLS, State, state_of
@@ -167,6 +168,7 @@ def acceptance_job(
     """Return the job that lets a daemon compute with another model or prompt."""
 
     @dg.op(out=dg.Out(dg.Nothing), description="Accept the changed models and prompts of a corpus.")
+    @explained()
     def accept(context: dg.OpExecutionContext, config: AcceptedCorpus) -> None:
         accepted = changes.accept(new_snapshot(context.instance), config.corpus)
         if accepted:
