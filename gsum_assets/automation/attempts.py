@@ -5,7 +5,8 @@ repeated until a retry is requested by a run with the tag `TRY_AGAIN`: `gsum run
 its corpus, the job `reindex_everything` for all. Its schedule does so for what failed only. Only
 what ended so since the latest of these runs counts, so that each partition is retried once after
 it, and never in a loop. What was over budget is repeated by itself the next day, or when the
-limits have changed. What was interrupted, as by a restart of the daemon, counts as neither.
+limits have changed; what found no server, once as much time has passed as the server was away for.
+What was interrupted, as by a restart of the daemon, counts as neither.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -42,7 +43,8 @@ class Attempts:
 
     Parameters
     ----------
-    repeatable : returns which of some failed runs were over a budget and need not be any more.
+    repeatable : returns which of some failed runs are repeated by themselves now: they were over a
+        budget, or found no server.
     """
 
     def __init__(
