@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 import sqlalchemy as sa
+from pydantic import Field
 
 from gsum_assets.automation.jobs import ACCEPT_MODELS
 from gsum_assets.automation.staleness import Node, Snapshot
@@ -159,7 +160,10 @@ class ModelChanges:
 class AcceptedCorpus(dg.Config):
     """Run configuration of `accept_models`."""
 
-    corpus: str
+    corpus: str = Field(
+        description="The corpus; what it would request is in the ticks of the sensor "
+        "confirm_results."
+    )
 
 
 def acceptance_job(
@@ -190,7 +194,8 @@ def acceptance_job(
 def waiting_lines(
     changes: ModelChanges, instance: dg.DagsterInstance, snapshot: Snapshot
 ) -> list[str]:
-    """Return a line for each corpus with changes that wait."""
+    """Return a line for each server that is away, and for each corpus with changes that wait."""
     corpora = instance.get_dynamic_partitions("corpora")
     waiting = ((corpus, changes.waiting(snapshot, corpus)) for corpus in corpora)
-    return [changes.description(corpus, of_corpus) for corpus, of_corpus in waiting if of_corpus]
+    lines = [changes.description(corpus, of_corpus) for corpus, of_corpus in waiting if of_corpus]
+    return [*changes.models.outages(), *lines]

@@ -86,8 +86,7 @@ class Endpoint:
         state = (lambda: state_of(store)) if store else None
         limits = settings.requests_per_minute, settings.tokens_per_minute
         self._limiter = RateLimiter(*limits, state, account)
-        server = settings.base_url, settings.api_key_env, settings.model
-        self._outages = Outages(state, hash_texts(server, 8))
+        self._outages = Outages(state, settings)
         self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)

@@ -167,6 +167,8 @@ def test_what_found_no_server_is_tried_again_after_a_pause(tmp_path: Path) -> No
     ):
         served_by(house, server)
         assert run(house).errors
+        (away,) = pipeline_for(house.home).models.outages()  # both models are on this server
+        assert server.base_url in away
         assert waits(house, pause_s=0)
         assert not waits(house, pause_s=3600)
 
