@@ -32,21 +32,19 @@ from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.dagster_assets.partitions import method_key, partitions_of
 from gsum_assets.dagster_assets.presentation import presented
 from gsum_assets.dagster_assets.project import of_project
+from gsum_assets.dagster_assets.run_config import ALL, QUESTIONS
+from gsum_assets.dagster_assets.run_resources import run_resources
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.columns import RESULT
-from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import AnswerSettings, CorpusError, load_settings
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
-from gsum_resources.dagster_io.instance import (
-    refuse_run_in_temporary_instance,
-    refuse_temporary_instance,
-)
-from gsum_resources.dagster_io.models_io import ModelsIO
-from gsum_resources.dagster_io.resources import MODELS, SETTINGS, WAREHOUSE
-from gsum_resources.dagster_io.settings_io import SettingsIO
+from gsum_resources.dagster_io.home_resource import home_resource
+from gsum_resources.dagster_io.instance import refuse_temporary_instance
+from gsum_resources.dagster_io.resources import WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
@@ -62,6 +60,8 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
     **{family.name: family.settings for family in FAMILIES if family.settings},
 }
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
+REPLACEABLE = {"answer": AnswerSettings, **SETTINGS_TABLES}
+"""The tables of `corpus.toml` that the configuration of a run may replace."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,8 @@ def pipeline_for(
 
     def present_version(key: InputKey) -> str | None:
         name, corpus = key.name, key.corpus or ""
+        if key == QUESTIONS:
+            return ALL
         if key.kind == "model":
             return models.version(work_of(key.asset) if name == "language_model" else name)
         if key.kind in ("rows", "size"):
@@ -228,9 +230,8 @@ def pipeline_for(
         if executor is dg.in_process_executor
         else executor,
         resources={
-            WAREHOUSE: _at_start(warehouse),
-            MODELS: ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
-            SETTINGS: SettingsIO(section, warehouse.reads),
+            WAREHOUSE: home_resource(warehouse),
+            **run_resources(models, section, REPLACEABLE, warehouse.reads),
         },
     )
     pipeline = Pipeline(
@@ -253,18 +254,6 @@ def pipeline_for(
 def _runner() -> ModuleType:
     """Return the module that continues a run of the daemon: it is above this one."""
     return import_module("gsum_assets.runner.continuation")
-
-
-def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:
-    """Return the resource that gives each run the warehouse, except in a temporary instance."""
-
-    @dg.io_manager
-    def io_manager(context: dg.InitResourceContext) -> WarehouseIO:
-        if context.instance is not None:
-            refuse_run_in_temporary_instance(context.instance, warehouse.home)
-        return warehouse
-
-    return io_manager
 
 
 @cache

@@ -1,13 +1,19 @@
 """An opened home: store, models, settings and prompts of its corpora, without Dagster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
 
-from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section, load_settings
+from gsum_assets.pipeline.corpus_settings import (
+    CorpusSettings,
+    checked_section,
+    load_settings,
+    with_tables,
+)
 from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, overrides, prompt_text
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, PROMPTS
@@ -27,10 +33,19 @@ class Workspace:
     store: ParquetStore
     models: Models
 
-    def section(self, corpus: str, name: str) -> Any:
+    def section(
+        self,
+        corpus: str,
+        name: str,
+        replaced: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> Any:
         """Return a section of a corpus's `corpus.toml`, "answer" or "gor.training", as JSON.
 
         The section "prompts.gor.response" is a prompt, of a file or built in.
+
+        Parameters
+        ----------
+        replaced : keys that replace those of the file, by table.
 
         Raises
         ------
@@ -38,6 +53,8 @@ class Workspace:
             If a file cannot be read or gives a bad value.
         """
         settings = load_settings(self.home.corpora / corpus)
+        if replaced:
+            settings = with_tables(settings, replaced)
         return section_of(settings, name, self.prompt_folders(corpus))
 
     def prompt_folders(self, corpus: str) -> tuple[Path, Path]:

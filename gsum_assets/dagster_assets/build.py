@@ -16,6 +16,8 @@ from gsum_assets.dagster_assets.partitions import (
     to_corpus,
 )
 from gsum_assets.dagster_assets.presentation import as_metadata
+from gsum_assets.dagster_assets.run_config import chosen_questions, config_of
+from gsum_assets.dagster_assets.run_resources import refuse_uniting
 from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.family import Family
@@ -26,6 +28,7 @@ from gsum_assets.registry.declared import Declared, index_of
 from gsum_resources.dagster_io import resources
 from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.overrides import Overrides
 from gsum_resources.dagster_io.resources import WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import (
     LAZY,
@@ -78,6 +81,8 @@ def asset_of(
     elif declared.level == RESULT:
         partitions = corpus_methods(declared.methods)
 
+    config = config_of(declared)
+
     @dg.multi_asset(
         name=declared.name.replace("/", "__"),
         outs=outs,
@@ -90,7 +95,8 @@ def asset_of(
             else None
         ),
         pool=step.pool,
-        required_resource_keys={WAREHOUSE, resources.MODELS},
+        required_resource_keys={WAREHOUSE, resources.MODELS, resources.SETTINGS},
+        config_schema=config.to_fields_dict() if config else None,
         can_subset=step.apart,
     )
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
@@ -102,6 +108,10 @@ def asset_of(
             read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
         results = []
         with explained(context.log.debug):
+            refuse_uniting(declared, context.resources.gsum_models, context.resources.gsum_settings)
+            chosen = context.op_execution_context.op_config or {}
+            overrides = Overrides(warehouse.reads)
+            read |= chosen_questions(declared, chosen, read, step_of(context), overrides)
             for inputs, result in declared.make(read, existing, _around(context)):
                 _report(context, declared, inputs, result)
                 results.append((inputs, result._replace(shown=dict)))  # frees what `shown` has
