@@ -1,16 +1,14 @@
 """The Definitions object of a home."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
 
-from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.answering.workspace import open_workspace
 from gsum_assets.automation.acceptance import ModelChanges, acceptance_job, waiting_lines
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
@@ -42,6 +40,8 @@ from gsum_assets.pipeline.corpus_settings import AnswerSettings, CorpusError, lo
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
+from gsum_assets.runner.continuation import proceed
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_resources.dagster_io.home_resource import home_resource
 from gsum_resources.dagster_io.instance import refuse_temporary_instance
 from gsum_resources.dagster_io.resources import WAREHOUSE
@@ -62,26 +62,6 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
 REPLACEABLE = {"answer": AnswerSettings, **SETTINGS_TABLES}
 """The tables of `corpus.toml` that the configuration of a run may replace."""
-
-
-@dataclass(frozen=True)
-class Pipeline(Workspace):
-    """Everything that belongs to one home.
-
-    `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
-    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora,
-    `withdrawal` methods that are no longer wanted, `model_changes` those that wait to be accepted.
-    """
-
-    warehouse: WarehouseIO
-    requests: Requests
-    buckets: Buckets
-    new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
-    forgetting: Forgetting
-    reconciler: Reconciler
-    withdrawal: Withdrawal
-    model_changes: ModelChanges
-    definitions: dg.Definitions
 
 
 def _trained(store: ParquetStore, declared: Declared) -> list[str]:
@@ -226,7 +206,7 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
-        executor=continued_executor(lambda *run: _runner().proceed(pipeline, *run))
+        executor=continued_executor(lambda *run: proceed(pipeline, *run))
         if executor is dg.in_process_executor
         else executor,
         resources={
@@ -249,11 +229,6 @@ def pipeline_for(
         definitions,
     )
     return pipeline
-
-
-def _runner() -> ModuleType:
-    """Return the module that continues a run of the daemon: it is above this one."""
-    return import_module("gsum_assets.runner.continuation")
 
 
 @cache

@@ -12,8 +12,15 @@ import dagster as dg
 from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.automation.processes import CONTINUES, CORPUS, FENCE, described, others_at_work
 from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.definitions import Pipeline
-from gsum_assets.runner.execute import EMBEDDING_MODEL, RunResult, execute
+from gsum_assets.runner.execute import (
+    EMBEDDING_MODEL,
+    RunResult,
+    execute,
+    partition_tags,
+    targets,
+)
+from gsum_assets.runner.followers import followers
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import Left, RefreshError, RunReport, Watch
 from gsum_resources.dagster_io.dagster_private import AssetGraph
 from gsum_resources.protocols.models import ModelUnavailableError
@@ -81,6 +88,9 @@ class Loop:
             keys = _possible(graph, request, self.report)
             if not keys:
                 continue
+            chosen = partition_tags(self.pipeline, self.instance, request, keys)
+            _, partitions = targets(self.pipeline, self.instance, keys, chosen)
+            later = followers(graph, snapshot, keys, partitions)
             if self.check_models and not self.report.results:
                 try:
                     self.pipeline.models.check()
@@ -90,9 +100,9 @@ class Loop:
             yield execute(
                 self.pipeline,
                 self.instance,
-                tags,
-                request,
+                tags | chosen,
                 keys,
+                later,
                 self.watch.on_start,
                 self._step,
             )

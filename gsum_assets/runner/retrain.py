@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.registry.families import trained_tables
+from gsum_assets.registry.families import METHODS, trained_tables
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_resources.store.parquet_store import Partition
 from gsum_resources.store.table import Table
 

@@ -291,6 +291,18 @@ class WarehouseIO(dg.IOManager):
                     f"gsum run {partition.corpus}"
                 )
 
+    def is_current(
+        self, table: Table, partitions: Collection[Partition], code_version: str | None
+    ) -> bool:
+        """Return whether all of some partitions exist, and none of their inputs has changed."""
+        if self._new_lineage is None:
+            return False
+        lineage = self._new_lineage()
+        return all(
+            lineage.exists(table.name, p) and not lineage.changes(table.name, p, code_version)
+            for p in partitions
+        )
+
     def _describe(
         self,
         context: dg.OutputContext,
