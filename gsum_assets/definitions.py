@@ -42,6 +42,7 @@ from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
 from gsum_assets.runner.continuation import proceed
 from gsum_assets.runner.pipeline import Pipeline
+from gsum_assets.runner.retrain import retraining_job
 from gsum_resources.dagster_io.home_resource import home_resource
 from gsum_resources.dagster_io.instance import refuse_temporary_instance
 from gsum_resources.dagster_io.resources import WAREHOUSE
@@ -190,6 +191,7 @@ def pipeline_for(
         *reconciling_jobs(reconciler),
         withdrawing_job(withdrawal),
         acceptance_job(model_changes, snapshot),
+        retraining_job(lambda: pipeline),
     ]
     definitions = dg.Definitions(
         assets=assets,

@@ -280,6 +280,7 @@ mutation($params: ExecutionParams!) {
 RESOURCE = """
 query($selector: ResourceSelector!) {
   topLevelResourceDetailsOrError(resourceSelector: $selector) {
+    __typename
     ... on ResourceDetails {
       description
       configFields { name description defaultValueAsJson }
@@ -315,8 +316,14 @@ def test_launchpad_replaces_the_model_of_one_run(house: House, server: ScriptedS
         "executionMetadata": {"tags": [partition]},
     }
     with served(house.home.root) as address:
-        selector = {**LOCATION, "resourceName": "gsum_llm"}
-        page = graphql(address, RESOURCE, selector=selector)
+        log = house.home.root / "printed.log"
+
+        def resource() -> Any:
+            selector = {**LOCATION, "resourceName": "gsum_llm"}
+            return graphql(address, RESOURCE, selector=selector)
+
+        eventually(lambda: "configFields" in resource(), "the location is loaded", log)
+        page = resource()
         assert {field["name"] for field in page["configFields"]} == set(LlmSettings.model_fields)
         assert "Table `[llm]`" in page["description"]
         assert {"key": "model", "value": '"scripted"'} in page["configuredValues"]
@@ -332,7 +339,6 @@ def test_launchpad_replaces_the_model_of_one_run(house: House, server: ScriptedS
             def is_as_before() -> bool:
                 return not pipeline.new_snapshot(instance).left(CORPUS)
 
-            log = house.home.root / "printed.log"
             eventually(has_ended, "the launched run", log)
             assert instance.get_run_by_id(run_id).is_success  # type: ignore[union-attr]
             assert len(chats(server)) - n == N_QUESTIONS
