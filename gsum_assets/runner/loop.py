@@ -91,6 +91,10 @@ class Loop:
             chosen = partition_tags(self.pipeline, self.instance, request, keys)
             _, partitions = targets(self.pipeline, self.instance, keys, chosen)
             later = followers(graph, snapshot, keys, partitions)
+            if unavailable := _unavailable(self.report):
+                chain = dg.RunRequest(asset_selection=[*keys, *later])
+                readable = without_readers_of(unavailable, graph, chain)
+                later = [key for key in later if key in readable]
             if self.check_models and not self.report.results:
                 try:
                     self.pipeline.models.check()
@@ -128,10 +132,14 @@ def _possible(
 ) -> Sequence[dg.AssetKey]:
     """Return the assets of a request that can be materialized with the available models."""
     wanted = without_readers_of((), graph, request)
-    unavailable = {result.unavailable for result in report.results if result.unavailable}
-    unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
-    if not unavailable:
+    if not (unavailable := _unavailable(report)):
         return wanted
     possible = without_readers_of(unavailable, graph, request)
     report.not_materialized |= {key.to_user_string() for key in wanted if key not in possible}
     return possible
+
+
+def _unavailable(report: RunReport) -> set[dg.AssetKey]:
+    """Return the models that were unavailable and that their readers cannot do without."""
+    unavailable = {result.unavailable for result in report.results if result.unavailable}
+    return unavailable - {EMBEDDING_MODEL}  # also an input of methods that need no vectors
