@@ -307,13 +307,14 @@ def test_launchpad_replaces_the_model_of_one_run(house: House, server: ScriptedS
     served_by(house, server)
     assert run(house).exit_code == 0
     pipeline, n = pipeline_for(house.home), len(chats(server))
-    partition = {"key": "dagster/partition", "value": KEY}
+    tags = {"dagster/partition": KEY, "dagster/partition/corpus": CORPUS}  # as the UI sends them
+    tags["dagster/partition/method"] = "bm25"
     params = {
         "selector": LOCATION
         | {"pipelineName": "__ASSET_JOB", "assetSelection": [{"path": ["retrieval", "summaries"]}]}
         | {"assetCheckSelection": []},
         "runConfigData": {"resources": {"gsum_llm": {"config": {"model": "launched"}}}},
-        "executionMetadata": {"tags": [partition]},
+        "executionMetadata": {"tags": [{"key": k, "value": v} for k, v in tags.items()]},
     }
     with served(house.home.root) as address:
         log = house.home.root / "printed.log"
