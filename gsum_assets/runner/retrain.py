@@ -78,7 +78,7 @@ def retraining_job(pipeline: Callable[[], Pipeline]) -> dg.JobDefinition:
 
     @dg.op(out=dg.Out(dg.Nothing), description="Delete the stored networks of a corpus.")
     def discard(context: dg.OpExecutionContext, config: RetrainedNetworks) -> None:
-        with explained(context.log.debug):
+        with explained():
             discarded = discard_networks(pipeline(), config.corpus, config.methods)
         context.log.info(f"{config.corpus}: networks to train again: {', '.join(discarded)}")
 
