@@ -25,6 +25,7 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "reconcile_corpora",
         "forget_corpus",
         "withdraw_methods",
+        "retrain_networks",
         "retrain_models",
         "retrain_gae",
         "retrain_evidence",
@@ -58,7 +59,7 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     running |= {s.default_status.value for s in definitions.sensors or ()}
     assert running == {"RUNNING"}
     names = {s.name for s in definitions.sensors or ()}
-    assert names == {"keep_current", "watch_corpora", "confirm_results"}
+    assert names == {"keep_current", "watch_corpora", "confirm_results", "show_waiting"}
 
 
 def requested_by(house: House, schedule: str) -> Sequence[dg.RunRequest]:
