@@ -9,6 +9,7 @@ from gsum_assets.dagster_assets.partitions import partitions_of
 from gsum_assets.pipeline.check_inputs import Subject
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.checks import checks_for
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.table_metadata import length_of
 from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.models.by_work import LANGUAGE_MODELS
@@ -62,7 +63,7 @@ def _checks_of(
         names = {key.name for key in context.selected_asset_check_keys}
         wanted = [check for check in checks if check.name in names]
         partitions = _partitions_of_run(context, spec.partitions_def)
-        with in_turn(subject, store):
+        with explained(), in_turn(subject, store):
             verdicts = evaluate(subject, wanted, store, new_lineage(), partitions)
             yield from (_result(spec.key, subject.table, verdict) for verdict in verdicts)
             _report_again(context, spec.key, subject.table, verdicts)

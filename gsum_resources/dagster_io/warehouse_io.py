@@ -8,6 +8,7 @@ import dagster as dg
 import numpy as np
 import pyarrow as pa
 
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.table_metadata import Headline, head, of_all_corpora, of_file
 from gsum_resources.settings.home import Home
 from gsum_resources.store.appended import APPENDED, read_appended
@@ -111,6 +112,7 @@ class WarehouseIO(dg.IOManager):
         self._has_new_table = False
         self._listed_tables: set[str] | None = None
 
+    @explained()
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """Return the rows of the requested partitions with their dimensions as columns."""
         partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
@@ -197,6 +199,7 @@ class WarehouseIO(dg.IOManager):
         self.reads.table(step, table, {p: f.content_hash for p, f in footers.items()})
         return footers
 
+    @explained()
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance.
 

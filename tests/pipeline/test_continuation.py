@@ -10,9 +10,10 @@ import sqlalchemy as sa
 
 from gsum_assets.automation.continued import continued_executor
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
-from gsum_assets.automation.processes import CONTINUES, SENSOR, WORK
 from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.automation.processes import SENSOR, WORK
 from gsum_assets.runner.continuation import proceed
+from gsum_resources.dagster_io.launcher import CONTINUES
 from gsum_resources.state.database import LEASES, state_of
 from gsum_resources.state.leases import Leases
 from tests.conftest import CORPUS, House
