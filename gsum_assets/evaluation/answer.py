@@ -1,9 +1,11 @@
 """Answers from contexts: the last step of all methods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from gsum_assets.evaluation.answer_sentences import without_citations
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -16,7 +18,6 @@ from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
@@ -31,6 +32,24 @@ _PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by for
 _MOST_WORDS = {"short": 20, "choice": 40}
 
 
+class Answered(NamedTuple):
+    """Answers to questions.
+
+    Attributes
+    ----------
+    rows : rows of `summaries`; texts are without the numbers of passages that a model wrote.
+    failures : a sentence for each question without an answer, or answered from less.
+    shown : the passages from which each answer was written, in the order in which the model read
+        them: rows of `contexts`.
+    cited : the numbers of passages that the model wrote, by number of the sentence.
+    """
+
+    rows: pa.Table
+    failures: Sequence[str]
+    shown: Mapping[Key, Sequence[Mapping[str, Any]]]
+    cited: Mapping[Key, Mapping[int, Sequence[int]]]
+
+
 class AnswerError(ValueError):
     """Error raised if no question could be answered; the message names the first cause."""
 
@@ -43,7 +62,7 @@ def answer_questions(
     prompts: Prompts = PROMPTS,
     weighted: bool = False,
     retrieved: pa.Table | None = None,
-) -> Result:
+) -> Answered:
     """Answer every question over its contexts with `model`.
 
     A question for which nothing was retrieved, or all of it was dropped as of no help, is answered
@@ -74,13 +93,16 @@ def answer_questions(
         _fitted(questions[key[0]], passages[key], max_words, model, prompts, weighted)
         for key in keys
     ]
-    replies = model.complete([request for request, _ in fitted])
+    replies = model.complete([request for request, _, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
-    rows = [
-        {"query_id": key[0], "sample": key[1], "text": reply.text, **spent(reply)}
-        for key, reply in answered
-        if isinstance(reply, Completion)
-    ]
+    rows: list[dict[str, Any]] = []
+    cited: dict[Key, Mapping[int, Sequence[int]]] = {}
+    quotes = getattr(model, "only_quotes", False)  # a number in brackets is then of the documents
+    for key, reply in answered:
+        if isinstance(reply, Completion):
+            is_cited = questions[key[0]]["form"] == "summary" and not quotes
+            text, cited[key] = without_citations(reply.text) if is_cited else (reply.text, {})
+            rows.append({"query_id": key[0], "sample": key[1], "text": text, **spent(reply)})
     rows += [
         {"query_id": key[0], "sample": key[1], "text": NOTHING_FOUND, **NO_USAGE}
         for key, read in passages.items()
@@ -95,13 +117,14 @@ def answer_questions(
     failures += [
         f"question '{key[0]}': {n} of {len(passages[key])} passages are not shown, or only the "
         f"beginning of the best: the context of model '{model.identity}' has no room for more"
-        for key, (_, n) in zip(keys, fitted, strict=True)
+        for key, (_, _, n) in zip(keys, fitted, strict=True)
         if n
     ]
     failures += [f"question '{q}' has no context" for q in questions if (q, 0) not in passages]
     if not rows and failures:
         raise AnswerError(f"none of {len(failures)} questions was answered; first: {failures[0]}")
-    return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures)
+    shown = {key: rows for key, (_, rows, _) in zip(keys, fitted, strict=True)}
+    return Answered(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures, shown, cited)
 
 
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
@@ -154,31 +177,36 @@ def _fitted(
     model: LanguageModel,
     prompts: Prompts,
     weighted: bool,
-) -> tuple[Request, int]:
+) -> tuple[Request, Sequence[dict], int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
     Returns
     -------
-    The request, and the number of passages that are omitted or cut.
+    The request, its passages in order, and the number of passages that are omitted or cut.
     """
 
-    def request_over(rows: Sequence[dict]) -> Request:
+    def request_over(rows: Sequence[dict]) -> tuple[Request, Sequence[dict]]:
         ordered = reading_order(rows)
         texts = tuple(row["text"] for row in ordered)
         weights = tuple(row["score"] for row in ordered) if weighted else ()
-        return answer_request(question, texts, max_words, prompts, weights)
+        return answer_request(question, texts, max_words, prompts, weights), ordered
 
-    window, whole = getattr(model, "window", None), request_over(passages)
+    window, (whole, ordered) = getattr(model, "window", None), request_over(passages)
     if not isinstance(window, Window) or not window.excess(whole):
-        return whole, 0
+        return whole, ordered, 0
     room = room_for(whole, len(passages), window.context or 0, window)
     n = n_fitting(window.count([row["text"] for row in passages]), room)
     if n:
-        return request_over(passages[:n]), len(passages) - n
+        return *request_over(passages[:n]), len(passages) - n
     if room.is_too_small:  # the model rejects the request with the reason
-        return whole, len(passages)
+        return whole, ordered, len(passages)
     best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
-    return request_over([{**passages[0], "text": best}]), len(passages)
+    return *request_over([{**passages[0], "text": best}]), len(passages)
+
+
+def is_refusal(answer: str) -> bool:
+    """Return whether an answer says that the documents do not answer the question."""
+    return answer.strip(" .").casefold() == NOTHING_FOUND.strip(" .").casefold()
 
 
 def answer_room(
@@ -219,7 +247,7 @@ def reading_order(passages: Sequence[dict]) -> list[dict]:
 def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
     """Return the rows of each context, best first, without passages that refinement left empty."""
     ordered = contexts.select(
-        ["query_id", "sample", "rank", "document_id", "position", "score", "text"]
+        [*("query_id", "sample", "rank", "node_id", "document_id", "position", "score", "text")]
     ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
     passages: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():

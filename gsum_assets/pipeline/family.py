@@ -87,10 +87,15 @@ class Family:
 
     @property
     def read_by_questions(self) -> Sequence[str]:
-        """Tables that question steps read, except those computed for questions; and `documents`."""
+        """Tables that question steps read, except those computed for questions.
+
+        `documents` and `chunks` are among them: sentences of answers are looked up there.
+        """
         named = [name for step in self.question for name in step.reads]
         excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
-        return list(dict.fromkeys(["documents", *(n for n in named if n not in excluded)]))
+        return list(
+            dict.fromkeys(["documents", "chunks", *(n for n in named if n not in excluded)])
+        )
 
     @property
     def preparations(self) -> Sequence[Step]:
