@@ -40,7 +40,7 @@ class Reading:
     Attributes
     ----------
     shown : rows of `contexts`, in the order in which the model read them: the first is [1].
-    behind : ids of the chunks that a passage was made of, by its node id.
+    behind : ids of the chunks that a passage is or was made of, by its node id.
     document_ids : documents in which the answer's sentences are looked up, the likeliest first.
     """
 
@@ -86,7 +86,8 @@ def _reading(
     everything = {node_id for node_id, _ in based_on}
     everything |= {c for node_id, _ in based_on for c, _ in held.get(node_id, ())}
     behind = {
-        row["node_id"]: {c for c, _ in held.get(row["node_id"], ())} or everything for row in shown
+        row["node_id"]: sorted({c for c, _ in held.get(row["node_id"], ())} or everything)
+        for row in shown
     }
     return Reading(shown, behind, list(document_ids))
 
@@ -213,7 +214,8 @@ class _Resolver:
         found = [quoted] if quoted else []
         for number in cited:
             if quoted and self._has(number, said, quoted):
-                quoted |= {"cited": quoted["cited"] or number, "passage": number}
+                if quoted["cited"] is None:
+                    quoted |= {"cited": number, "rank": self._reading.shown[number - 1]["rank"]}
                 continue
             row = self._cited(said, number)
             if not quoted or row["kind"] == UNSUPPORTED:
@@ -230,80 +232,69 @@ class _Resolver:
         ]
         if not places:
             return None
-        _, place, number, chunk_id = min(map(self._preferred, places))
-        number = number or next(
-            (n for n, row in enumerate(self._reading.shown, 1) if self._is_in(row["text"], said)), 0
-        )
-        return _row(QUOTED, number, chunk_id, place, 1.0)
+        _, place, rank, chunk_id = min(map(self._preferred, places))
+        holding = (row["rank"] for row in self._reading.shown if _words(row["text"]).hold(said))
+        return _row(QUOTED, rank or next(holding, None), chunk_id, place, 1.0)
 
     def _preferred(self, place: Place) -> tuple[tuple[int, int, int], Place, int, str]:
-        """Return a key by which a place is preferred, the passage that holds it, and its chunk.
+        """Return a place, before it a key to prefer it by, then its passage's rank and its chunk.
 
         Passages that were read come first, then chunks that others of them were made of.
         """
         within = [
-            (_n_shared((chunk["start"], chunk["end"]), place[1:]), -number, row["node_id"])
-            for number, row in enumerate(self._reading.shown, 1)
+            (_n_shared((chunk["start"], chunk["end"]), place[1:]), -i, row)
+            for i, row in enumerate(self._reading.shown)
             if (chunk := self._texts.chunks.get(row["node_id"]))
             and chunk["document_id"] == place.document_id
         ]
-        shared, number, chunk_id = max(within, default=(0, 0, ""))
+        shared, number, row = max(within, default=(0, 0, {}), key=lambda item: item[:2])
         if shared:
-            return (0, place.end - place.start - shared, -number), place, -number, chunk_id
+            key = 0, place.end - place.start - shared, -number
+            return key, place, row["rank"], row["node_id"]
         chunk_id = self._texts.chunk_at(place)
-        rank = 1 if chunk_id in self._behind else 2
-        return (rank, self._rank_of[place.document_id], 0), place, 0, chunk_id
-
-    def _is_in(self, text: str, said: str) -> bool:
-        return _words(text).hold(said)
+        key = 1 if chunk_id in self._behind else 2, self._rank_of[place.document_id], 0
+        return key, place, 0, chunk_id
 
     def _has(self, number: int, said: str, quoted: Mapping[str, Any]) -> bool:
         """Return whether the passage of a number is the one quoted, or has the sentence too."""
-        shown = self._reading.shown
-        return quoted["passage"] == number or (
-            number <= len(shown) and self._is_in(shown[number - 1]["text"], said)
-        )
+        if not 1 <= number <= len(self._reading.shown):
+            return False
+        row = self._reading.shown[number - 1]
+        return quoted["rank"] == row["rank"] or _words(row["text"]).hold(said)
 
     def _cited(self, said: str, number: int) -> dict[str, Any]:
         """Return the row of a sentence for which the model wrote the number of a passage."""
         if not 1 <= number <= len(self._reading.shown):
-            return _row(UNSUPPORTED, None, support=0.0)
+            return _row(UNSUPPORTED, support=0.0)
         row = self._reading.shown[number - 1]
-        value, span = self._support.of(said, row["text"])
+        value, *_ = self._support.of(said, [row["text"]])
         if not self._support.suffices(value):
-            return _row(UNSUPPORTED, number, support=value)
-        chunk = self._texts.chunks.get(row["node_id"])
-        if chunk:
-            place = Place(chunk["document_id"], *(chunk["start"] + at for at in span))
-            return _row(CITED, number, row["node_id"], place, value)
-        return _row(CITED, number, *self._best_behind(said, row), support=value)
-
-    def _best_behind(self, said: str, row: Mapping[str, Any]) -> tuple[str | None, Place | None]:
-        """Return the chunk that supports a sentence best among those a passage was made of."""
+            return _row(UNSUPPORTED, row["rank"], support=value)
         chunks = [
             chunk
-            for chunk_id in self._reading.behind.get(row["node_id"], ())
+            for chunk_id in (row["node_id"], *self._reading.behind[row["node_id"]])
             if (chunk := self._texts.chunks.get(chunk_id))
         ]
-        found = [(*self._support.of(said, chunk["text"]), chunk) for chunk in chunks]
-        best = max(found, key=lambda item: item[0], default=None)
-        if best is None or not self._support.suffices(best[0]):
-            return None, None
-        _, span, chunk = best
+        if row["node_id"] in self._texts.chunks:
+            chunks = chunks[:1]
+        of_chunk, i, span = self._support.of(said, [chunk["text"] for chunk in chunks])
+        if not self._support.suffices(of_chunk):
+            return _row(CITED, row["rank"], support=value)
+        chunk = chunks[i]
         place = Place(chunk["document_id"], *(chunk["start"] + at for at in span))
-        return chunk["chunk_id"], place
+        return _row(CITED, row["rank"], chunk["chunk_id"], place, of_chunk)
 
 
 def _row(
     kind: str,
-    passage: int | None = None,
+    rank: int | None = None,
     chunk_id: str | None = None,
     place: Place | None = None,
     support: float | None = None,
 ) -> dict[str, Any]:
     return {
         "kind": kind,
-        "passage": passage or None,
+        "rank": rank,
         "cited": None,
         "chunk_id": chunk_id,
         "document_id": place.document_id if place else None,

@@ -6,7 +6,7 @@ cosine of the best run.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -46,24 +46,30 @@ class Support:
         self._embedder = lru_cache(maxsize=1)(embedder)
         self._vectors: dict[str, np.ndarray] = {}
 
-    def of(self, sentence: str, text: str) -> tuple[float, Span]:
-        """Return the support of a sentence by a text, 0 to 2, and the characters of the best run.
+    def of(self, sentence: str, texts: Sequence[str]) -> tuple[float, int, Span]:
+        """Return the support of a sentence by the best run of some texts.
 
-        A text without words supports nothing.
+        Returns
+        -------
+        The support, 0 to 2; the index of the text, and the characters of the run in it. Texts
+        without words support nothing.
         """
         stems = frozenset(content_stems(sentence))
-        shares = [(len(stems & run.stems) / max(1, len(stems)), run) for run in runs_of(text)]
+        shares = [
+            (len(stems & run.stems) / max(1, len(stems)), i, run)
+            for i, text in enumerate(texts)
+            for run in runs_of(text)
+        ]
         best = sorted(shares, key=lambda item: -item[0])[:_N_EMBEDDED]
         if not best:
-            return 0.0, (0, len(text))
-        vectors = self._embedded([sentence, *(run.text for _, run in best)])
-        cosines = vectors[1:] @ vectors[0]
+            return 0.0, 0, (0, 0)
+        vectors = self._embedded([sentence, *(run.text for *_, run in best)])
+        cosines = (vectors[1:] @ vectors[0]).clip(min=0).tolist()
         supports = [
-            (share + max(0.0, float(cosine)), run)
-            for (share, run), cosine in zip(best, cosines, strict=True)
+            (share + cosine, i, run) for (share, i, run), cosine in zip(best, cosines, strict=True)
         ]
-        value, run = max(supports, key=lambda item: item[0])
-        return value, run.span
+        value, i, run = max(supports, key=lambda item: item[0])
+        return value, i, run.span
 
     def suffices(self, value: float) -> bool:
         """Return whether a support is that of a passage from which a sentence was written."""

@@ -251,8 +251,8 @@ TABLES: Mapping[str, Table] = {
                 "supports it; 'unsupported': one that does not; 'none': no source",
             ),
             integer(
-                "passage",
-                "number of the passage read, from 1 in the order in which the model read them; "
+                "rank",
+                "rank of the passage that has it, among those that the answer was written from; "
                 "null: none of them",
                 nullable=True,
             ),

@@ -66,6 +66,7 @@ def sources(
     quotes_only: bool = False,
 ) -> list[dict]:
     key = ("q", 0)
+    shown = [{**row, "rank": rank} for rank, row in enumerate(shown, 1)]
     table = as_table("contexts", shown)
     found = answer_sources(
         [{"query_id": "q", "sample": 0, "text": answer}],
@@ -79,16 +80,14 @@ def sources(
 
 
 def briefly(rows: list[dict]) -> list[tuple]:
-    """Sentence, kind, passage, number written, chunk and the characters of each source."""
-    return [
-        (row["sentence"], row["kind"], row["passage"], row["cited"], row["chunk_id"])
-        + (
-            (TEXTS[row["document_id"]][row["start_char"] : row["end_char"]],)
-            if row["document_id"]
-            else ()
-        )
-        for row in rows
-    ]
+    """Sentence, kind, rank, number written, chunk, and the characters of each source."""
+    found = []
+    for row in rows:
+        start, end = row["start_char"], row["end_char"]
+        shown = [TEXTS[row["document_id"]][start:end]] if row["document_id"] else []
+        names = ("sentence", "kind", "rank", "cited", "chunk_id")
+        found.append((*(row[name] for name in names), *shown))
+    return found
 
 
 READ = [passage("report0"), passage("meeting0"), passage("meeting1")]
