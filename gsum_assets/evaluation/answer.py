@@ -1,10 +1,12 @@
 """Answers from contexts: the last step of all methods."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer_sentences import without_citations
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
@@ -14,6 +16,7 @@ from gsum_assets.evaluation.budget import (
     n_fitting,
     room_for,
 )
+from gsum_assets.evaluation.passage_labels import LabelOf
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
@@ -25,6 +28,8 @@ from gsum_resources.store.arrow import pc
 
 NOTHING_FOUND = "The documents do not say."
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
+_READ = ["query_id", "sample", "rank", "node_id", "node_kind", "document_id", "position", "score"]
+_READ += ["text"]
 Key = tuple[str, int]  # query id, sample
 _PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
 # A model that cannot follow instructions quotes sentences instead: with this many words the option
@@ -62,6 +67,8 @@ def answer_questions(
     prompts: Prompts = PROMPTS,
     weighted: bool = False,
     retrieved: pa.Table | None = None,
+    label_of: LabelOf | None = None,
+    prompt_tokens: int | None = None,
 ) -> Answered:
     """Answer every question over its contexts with `model`.
 
@@ -75,6 +82,9 @@ def answer_questions(
         `reads_weights` prefer passages.
     retrieved : rows of `contexts` before they were refined; a question that has some there and none
         in the refined ones has no answer, because its refinement failed. None: not refined.
+    label_of : returns where a passage comes from, which stands behind its number; None: not shown.
+    prompt_tokens : word pieces of the longest prompt; one that is longer with labels has none.
+        None: of any length.
 
     Raises
     ------
@@ -90,7 +100,16 @@ def answer_questions(
     weighted = weighted and getattr(model, "reads_weights", False)
     keys = sorted(key for key, rows in passages.items() if rows and key[0] in questions)
     fitted = [
-        _fitted(questions[key[0]], passages[key], max_words, model, prompts, weighted)
+        _fitted(
+            questions[key[0]],
+            passages[key],
+            max_words,
+            model,
+            prompts,
+            weighted,
+            label_of,
+            prompt_tokens,
+        )
         for key in keys
     ]
     replies = model.complete([request for request, _, _ in fitted])
@@ -155,6 +174,7 @@ def answer_request(
     max_words: int,
     prompts: Prompts = PROMPTS,
     weights: tuple[float, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> Request:
     """Return the request for a row of `queries`, over passages in reading order."""
     form = question["form"]
@@ -167,6 +187,7 @@ def answer_request(
         max_words=words,
         document_id=question["document_id"] or "",
         weights=weights,
+        labels=labels,
     )
 
 
@@ -177,6 +198,8 @@ def _fitted(
     model: LanguageModel,
     prompts: Prompts,
     weighted: bool,
+    label_of: LabelOf | None,
+    prompt_tokens: int | None,
 ) -> tuple[Request, Sequence[dict], int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
@@ -184,14 +207,20 @@ def _fitted(
     -------
     The request, its passages in order, and the number of passages that are omitted or cut.
     """
+    window = getattr(model, "window", None)
 
     def request_over(rows: Sequence[dict]) -> tuple[Request, Sequence[dict]]:
         ordered = reading_order(rows)
         texts = tuple(row["text"] for row in ordered)
         weights = tuple(row["score"] for row in ordered) if weighted else ()
-        return answer_request(question, texts, max_words, prompts, weights), ordered
+        request = answer_request(question, texts, max_words, prompts, weights)
+        labelled = replace(request, labels=tuple(map(label_of, ordered))) if label_of else request
+        is_short = _is_within(labelled, prompt_tokens) and not (
+            isinstance(window, Window) and window.excess(labelled)
+        )
+        return labelled if is_short else request, ordered
 
-    window, (whole, ordered) = getattr(model, "window", None), request_over(passages)
+    whole, ordered = request_over(passages)
     if not isinstance(window, Window) or not window.excess(whole):
         return whole, ordered, 0
     room = room_for(whole, len(passages), window.context or 0, window)
@@ -202,6 +231,13 @@ def _fitted(
         return whole, ordered, len(passages)
     best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
     return *request_over([{**passages[0], "text": best}]), len(passages)
+
+
+def _is_within(request: Request, prompt_tokens: int | None) -> bool:
+    """Return whether a prompt is no longer than this, in word pieces."""
+    if prompt_tokens is None:
+        return True
+    return sum(n_word_pieces([request.instructions, request.render()])) <= prompt_tokens
 
 
 def is_refusal(answer: str) -> bool:
@@ -246,9 +282,9 @@ def reading_order(passages: Sequence[dict]) -> list[dict]:
 
 def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
     """Return the rows of each context, best first, without passages that refinement left empty."""
-    ordered = contexts.select(
-        [*("query_id", "sample", "rank", "node_id", "document_id", "position", "score", "text")]
-    ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
+    ordered = contexts.select(_READ).sort_by(
+        [("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")]
+    )
     passages: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():
         rows = passages.setdefault((row["query_id"], row["sample"]), [])

@@ -145,6 +145,10 @@ class Texts:
             for start, end in self._documents[document_id].find(sentence, speaker)
         ]
 
+    def speaker_at(self, document_id: str, position: int) -> str:
+        """Return who is speaking at a character of a document, "" if nobody or not known."""
+        return self._documents[document_id].speaker_at(position)
+
     def chunk_at(self, place: Place) -> str:
         """Return the id of the chunk that holds most of a place, the first of equals."""
         rows = self._chunks_of[place.document_id]

@@ -8,12 +8,15 @@ import pyarrow as pa
 
 from gsum_assets.evaluation.answer import Answered, answer_questions, is_refusal, with_spent
 from gsum_assets.evaluation.answer_sources import Texts, answer_sources, readings_of
+from gsum_assets.evaluation.passage_labels import LabelOf, label_by
 from gsum_assets.evaluation.result_checks import CITATIONS_SUPPORT, answer_checks
 from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step, run
 from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.models import LanguageModel
+from gsum_resources.store.arrow import pc
 
 
 def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
@@ -53,14 +56,18 @@ def with_k(family: Family, inputs: Inputs, k: int) -> Inputs:
 
 def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
     """Return the rows of `summaries`, each with the cost of the earlier steps added."""
+    section, _, key = family.prompt_tokens.rpartition(".")
+    model, passages = inputs.model("language_model"), inputs.table(family.answered_from)
     answers = answer_questions(
         inputs.table("queries"),
-        inputs.table(family.answered_from),
-        inputs.model("language_model"),
+        passages,
+        model,
         inputs.settings("answer")["max_words"],
         inputs.prompts("answers"),
         family.weighted,
         inputs.table("contexts"),
+        None if _only_quotes(model) else _labels(inputs, passages),
+        inputs.settings(section)[key] if key else None,
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
     beside = {"answer_sources": _sources(inputs, family, answers)} if with_sources else {}
@@ -88,5 +95,22 @@ def _sources(inputs: Inputs, family: Family, answers: Answered) -> pa.Table:
         readings,
         texts,
         Support(lambda: inputs.model("embedding_model")),
-        getattr(inputs.model("language_model"), "only_quotes", False),
+        _only_quotes(inputs.model("language_model")),
     )
+
+
+def _labels(inputs: Inputs, passages: pa.Table) -> LabelOf:
+    """Return the function that labels passages by where they come from."""
+    ids = pc.unique(passages["document_id"]).drop_null().to_pylist()
+    documents = inputs.tables["documents"].columns(["document_id", "title"]).to_pylist()
+    titles = {row["document_id"]: row["title"] for row in documents}
+    sections, chunks = (
+        inputs.tables[name].rows_with("document_id", ids)
+        for name in ("document_sections", "chunks")
+    )
+    return label_by(titles, sections, Texts(chunks))
+
+
+def _only_quotes(model: LanguageModel) -> bool:
+    """Return whether a model puts sentences of passages together, and reads no instructions."""
+    return getattr(model, "only_quotes", False)

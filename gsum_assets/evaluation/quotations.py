@@ -163,6 +163,17 @@ class DocumentWords:
             self._of[name] = Words(self._text, self._spans.get(name, ()))
         return self._of[name]
 
+    def speaker_at(self, position: int) -> str:
+        """Return who has begun to speak before a character, and speaks on; "" for nobody."""
+        return next(
+            (
+                name
+                for name, spans in self._spans.items()
+                if any(start < position < end for start, end in spans)
+            ),
+            "",
+        )
+
     def find(self, sentence: str, speaker: str = "") -> list[Span]:
         """Return the characters of each occurrence of a sentence.
 
