@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gsum_assets.evaluation.answer_sentences import lines_of
+from gsum_assets.evaluation.answer_sentences import Sentence, lines_of
 from gsum_assets.evaluation.answer_sources import NONE, UNSUPPORTED
 
 NumberOf = Callable[[Mapping[str, Any]], int]
@@ -19,12 +19,14 @@ class ShownSentence:
     Attributes
     ----------
     text : the sentence, with the name of its speaker.
+    number : its number in the answer, 0 for a heading.
     numbers : numbers under which its sources are listed.
     unsupported : numbers that the model wrote although the passages do not support the sentence.
     needs_source : whether it has no source, but is neither a heading nor without words.
     """
 
     text: str
+    number: int
     numbers: Sequence[int] = ()
     unsupported: Sequence[int] = ()
     needs_source: bool = False
@@ -57,15 +59,18 @@ def shown_lines(
     for row in sorted(rows, key=lambda row: (row["sentence"], row["source"])):
         rows_of[row["sentence"]].append(row)
     return [
-        ShownLine(line.mark, [_shown(s.text, rows_of[s.number], number_of) for s in line.sentences])
+        ShownLine(line.mark, [_shown(s, rows_of[s.number], number_of) for s in line.sentences])
         for line in lines_of(answer)
     ]
 
 
-def _shown(text: str, rows: Sequence[Mapping[str, Any]], number_of: NumberOf) -> ShownSentence:
+def _shown(
+    sentence: Sentence, rows: Sequence[Mapping[str, Any]], number_of: NumberOf
+) -> ShownSentence:
     sourced = [row for row in rows if row["kind"] not in (NONE, UNSUPPORTED)]
     return ShownSentence(
-        text,
+        sentence.text,
+        sentence.number,
         list(dict.fromkeys(map(number_of, sourced))),
         [row["cited"] for row in rows if row["kind"] == UNSUPPORTED],
         bool(rows) and not sourced,
