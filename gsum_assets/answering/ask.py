@@ -7,13 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.answering.sources import Source, sources_of
+from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
+from gsum_assets.evaluation.shown_sentences import ShownLine
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs, run
@@ -41,9 +42,11 @@ class Answer:
     text : the answer.
     passages : rows of `contexts`, best first.
     explanation : how the passages were found; "" unless requested.
-    sources : titles and positions of the passages, in the order in which the model read them.
+    sources : what the answer was written from; the first ones are the passages in the order in
+        which the model read them.
     model : the model that wrote the answer; "" if no passage was found.
     method : the method that found the passages.
+    lines : the lines of the text, with the numbers of the sources of each sentence.
     """
 
     text: str
@@ -52,6 +55,7 @@ class Answer:
     sources: Sequence[Source] = field(default=())
     model: str = ""
     method: str = ""
+    lines: Sequence[ShownLine] = field(default=())
 
 
 class Sections:
@@ -145,19 +149,26 @@ def answer(
     explanation = ""
     if explain and family.explain:
         explanation = family.explain(inputs.with_tables(results))
-    return Answer(
-        answers["text"][0].as_py().strip() or NOTHING_FOUND,
+    text = answers["text"][0].as_py().strip() or NOTHING_FOUND
+    rows = results["answer_sources"].filter(pc.equal(results["answer_sources"]["sample"], 0))
+    sentences = rows.to_pylist()
+
+    def texts_of(chunk_ids: Sequence[str]) -> dict[str, str]:
+        chunks = inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
+        return dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+
+    shown = [*passages, *sentences]
+    sources = Sources(
         passages,
-        explanation,
-        sources_of(
-            passages,
-            titles,
-            _of_documents(read("chunks", _WITHOUT_TEXT), passages).to_pylist(),
-            partial(location_of, _of_documents(read("document_sections", None), passages)),
-        ),
-        answers["model"][0].as_py(),
-        method,
+        titles,
+        _of_documents(read("chunks", _WITHOUT_TEXT), shown).to_pylist(),
+        partial(location_of, _of_documents(read("document_sections", None), shown)),
+        sentences,
+        texts_of,
     )
+    model = answers["model"][0].as_py()
+    listed, lines = sources.listed(), sources.lines(text)
+    return Answer(text, passages, explanation, listed, model, method, lines)
 
 
 def _question_tables(

@@ -160,11 +160,12 @@ FAMILY = Family(
             },
             (*TEXTS, *_CLUSTERS, "language_model"),
             pool="llm",
-            code_version="3",
+            code_version="4",
             checks={"refined_contexts": [PUBLISHED_CLUSTERS_PART]},
         ),
     ),
     settings=GaeSettings,
     prompts=PROMPTS,
+    prompt_tokens="gae.refine.prompt_tokens",
     k="gae.contexts.k",
 )

@@ -14,6 +14,7 @@ from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.table import Macro, Table, View
 
+_OF_DOCUMENTS = ("documents", "document_sections", "chunks")
 _FOR_QUESTIONS = ("queries", SETTINGS)  # every question step may read these
 
 
@@ -51,6 +52,8 @@ class Family:
         None: there is nothing to explain beyond the passages.
     k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
         if there is none.
+    prompt_tokens : section and key of the setting for the longest prompt, in word pieces, as
+        "graphrag.answers.prompt_tokens"; empty if there is none.
     without_k : methods that do not use that setting.
     weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
         model with `reads_weights` then prefers sentences of likely passages.
@@ -69,6 +72,7 @@ class Family:
     prompts: Prompts | None = None
     explain: Callable[[Inputs], str] | None = None
     k: str = ""
+    prompt_tokens: str = ""
     without_k: Collection[str] = ()
     weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
@@ -87,10 +91,15 @@ class Family:
 
     @property
     def read_by_questions(self) -> Sequence[str]:
-        """Tables that question steps read, except those computed for questions; and `documents`."""
+        """Tables that question steps read, except those computed for questions.
+
+        The documents with their sections and chunks are among them: passages are shown with where
+        they come from, and sentences of answers are looked up there.
+        """
         named = [name for step in self.question for name in step.reads]
         excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
-        return list(dict.fromkeys(["documents", *(n for n in named if n not in excluded)]))
+        read = (name for name in named if name not in excluded)
+        return list(dict.fromkeys([*_OF_DOCUMENTS, *read]))
 
     @property
     def preparations(self) -> Sequence[Step]:
