@@ -262,7 +262,7 @@ class Home:
         Parameters
         ----------
         method : that finds the passages.
-        document_id : asks one document alone.
+        document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about, where the method can.
 
         Raises

@@ -182,7 +182,7 @@ class Result:
 
         Parameters
         ----------
-        document_id : asks one document alone.
+        document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about, where the method can.
 
         Raises

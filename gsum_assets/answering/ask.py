@@ -1,6 +1,6 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,11 +24,12 @@ from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.lazy import Lazy
 
 _QUERY_ID = "ask"
 ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
 """Table and columns, None: all of them, to rows."""
+_MOST_NAMED = 5
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
 
@@ -44,6 +45,9 @@ class Answer:
     sources : titles and positions of the passages, in the order in which the model read them.
     model : the model that wrote the answer; "" if no passage was found.
     method : the method that found the passages.
+    question : the question as it was asked.
+    understood : the question that was searched for and answered, if a follow-up was completed; else
+        "".
     """
 
     text: str
@@ -52,6 +56,8 @@ class Answer:
     sources: Sequence[Source] = field(default=())
     model: str = ""
     method: str = ""
+    question: str = ""
+    understood: str = ""
 
 
 class Sections:
@@ -75,10 +81,10 @@ def ask(
     corpus: str,
     question: str,
     method: str = DEFAULT_METHOD,
-    document_id: str | None = None,
+    document: str | None = None,
     explain: bool = False,
 ) -> Answer:
-    """Answer `question` over a corpus or one of its documents.
+    """Answer `question` over a corpus or one of its documents, by id or title.
 
     A question over the corpus that names documents by their titles is answered from these
     documents, and one that compares documents from a passage of each (`retrieval/focus.py`). This
@@ -92,6 +98,7 @@ def ask(
     """
     family = METHODS.family_of(method)
     _check_question(family, method, question, explain)
+    require_method(workspace, corpus, method)
     tables = _stored(workspace, corpus, family, method)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
@@ -100,10 +107,10 @@ def ask(
     )
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:
-        partitions = workspace.store.partitions(TABLES[table], corpus)
-        return workspace.store.read(TABLES[table], partitions, columns)[0]
+        rows = workspace.rows(table, corpus)
+        return rows.get() if columns is None else rows.columns(columns)
 
-    return answer(family, inputs, question, read, document_id, explain)
+    return answer(family, inputs, question, read, document, explain)
 
 
 def answer(
@@ -111,7 +118,7 @@ def answer(
     inputs: Inputs,
     question: str,
     read: ReadTable,
-    document_id: str | None = None,
+    document: str | None = None,
     explain: bool = False,
 ) -> Answer:
     """Answer `question` from the tables of `inputs`, see `ask`.
@@ -122,23 +129,14 @@ def answer(
     """
     method = inputs.method
     _check_question(family, method, question, explain)
-    documents = inputs.tables["documents"].columns(["document_id", "title"])
-    if document_id is not None:
-        known = documents["document_id"].to_pylist()
-        if document_id not in known:
-            raise CorpusError(
-                f"corpus '{inputs.corpus}' has no document '{document_id}'"
-                f"{did_you_mean(document_id, sorted(known))}"
-            )
-    titles = dict(
-        zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
-    )
+    titles = titles_in(inputs.tables["documents"])
+    document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
     passages = _shown(results["contexts"])
     if not passages:
-        return Answer(NOTHING_FOUND, [], method=method)
+        return Answer(NOTHING_FOUND, [], method=method, question=question)
     inputs = inputs.with_questions(results["queries"])
     results |= run(answer_steps(family), inputs.with_tables(results))
     answers, passages = results["summaries"], _shown(results[family.answered_from])
@@ -157,7 +155,37 @@ def answer(
         ),
         answers["model"][0].as_py(),
         method,
+        question,
     )
+
+
+def titles_in(documents: Lazy) -> dict[str, str]:
+    """Return the titles of the table `documents` by id."""
+    rows = documents.columns(["document_id", "title"])
+    return dict(zip(rows["document_id"].to_pylist(), rows["title"].to_pylist(), strict=True))
+
+
+def find_document(name: str, titles: Mapping[str, str], corpus: str) -> str:
+    """Return the id of the document that an id or a title names.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such document, or several have the title.
+    """
+    if name in titles:
+        return name
+    ids = [i for i, title in titles.items() if title.casefold() == name.strip().casefold()]
+    if len(ids) == 1:
+        return ids[0]
+    if ids:
+        shown = ", ".join(f"'{document_id}'" for document_id in sorted(ids)[:_MOST_NAMED])
+        raise CorpusError(
+            f"corpus '{corpus}' has {len(ids)} documents with the title '{name}'; name one by its "
+            f"id: {shown}{', …' if len(ids) > _MOST_NAMED else ''}"
+        )
+    known = sorted({*titles, *titles.values()})
+    raise CorpusError(f"corpus '{corpus}' has no document '{name}'{did_you_mean(name, known)}")
 
 
 def _question_tables(
@@ -240,10 +268,16 @@ def _check_question(family: Family, method: str, question: str, explain: bool) -
         raise CorpusError("the question is empty; write one")
 
 
-def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
-    """Return the stored tables and the models that the family reads, by name."""
+def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
+    """Return the family of a method that can answer over a corpus.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such corpus or method, or a table that the method reads is missing.
+    """
+    family = METHODS.family_of(method)
     find_corpus(workspace.home.corpora, corpus)
-    store, wanted = workspace.store, {}
     if missing := _missing(workspace, corpus, family, method):
         ready = [
             name
@@ -256,10 +290,17 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
             f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
             f"`gsum run {corpus} --methods {method}` first{others}"
         )
+    return family
+
+
+def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
+    """Return the stored tables and the models that the family reads, by name."""
+    store = workspace.store
+    wanted: dict[str, Lazy] = {}
     for name in family.read_by_questions:
         table = family.table(name)
         partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
-        wanted[name] = lazy_rows(store, table, partitions)
+        wanted[name] = workspace.kept_rows(table, partitions)
     models = workspace.models
     reserve = models.reserve("embedding_model", corpus)
     wanted["embedding_model"] = Lazy(

@@ -1,17 +1,24 @@
 """One question over stored tables: only the call log and memos are written."""
 
 import os
+import readline
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from gsum_assets.answering.ask import Answer, ask
+from gsum_assets.answering.ask import Answer, ask, find_document
+from gsum_assets.answering.conversation import Conversation
+from gsum_assets.cli.main import main
+from gsum_assets.cli.prompt import typed_lines
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.oracles import ORACLES
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
@@ -77,7 +84,7 @@ def test_every_method_answers_within_the_scope(indexed: House, method: str) -> N
     ranks = [p["rank"] for p in whole.passages]
     assert ranks == list(range(1, len(ranks) + 1))
     assert whole.text
-    one = answer(indexed, method=method, document_id="birch")
+    one = answer(indexed, method=method, document="birch")
     assert {p["document_id"] for p in one.passages} == {"birch"}
     chunks = {c["chunk_id"]: c["text"] for c in indexed.table("chunks").to_pylist()}
     for passage in (*whole.passages, *one.passages):
@@ -95,7 +102,7 @@ def test_corpus_is_searched_as_a_whole(indexed: House) -> None:
 @pytest.mark.parametrize(
     ("wrong", "fragments"),
     [
-        ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
+        ({"document": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
         ({"method": "bm52"}, ["unknown method 'bm52'; did you mean 'bm25'"]),
         ({"corpus": "nowhere"}, ["'nowhere' does not exist", f"known: {CORPUS}"]),
         (
@@ -130,6 +137,116 @@ def test_named_document_only_is_read(indexed: House, method: str) -> None:
     assert all(" of " in source.location for source in found.sources)
     both = answer(indexed, "What met the boat in Cedar and in Ash?", method)
     assert {p["document_id"] for p in both.passages} == {"cedar", "ash"}
+
+
+def test_document_is_named_by_its_title(indexed: House) -> None:
+    titles = {"a1": "The Mill", "a2": "The mill", "b": "Ferry"}
+    assert find_document("ferry ", titles, "c") == "b"
+    assert find_document("a1", titles, "c") == "a1"
+    with pytest.raises(CorpusError, match=r"2 documents with the title 'the mill'.*'a1', 'a2'"):
+        find_document("the mill", titles, "c")
+    with pytest.raises(CorpusError, match=r"no document 'Fery'; did you mean 'Ferry'"):
+        find_document("Fery", titles, "c")
+    assert {p["document_id"] for p in answer(indexed, document="BIRCH").passages} == {"birch"}
+
+
+def test_language_model_completes_a_follow_up(indexed: House) -> None:
+    conversation = Conversation(indexed.pipeline(), CORPUS, "bm25")
+    first = conversation.ask("What about cedar?")
+    assert (first.question, first.understood) == ("What about cedar?", "")
+    second = conversation.ask("and why?")
+    assert second.question == "and why?"
+    assert second.understood.startswith("What about cedar?")  # by the model, which repeats passages
+
+
+def test_second_question_reads_no_table_again(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = indexed.pipeline()
+    ask(workspace, CORPUS, QUESTION, "dense")
+    read = []
+    of_store = ParquetStore.read
+
+    def noted(store, table, *arguments):
+        read.append(table.name)
+        return of_store(store, table, *arguments)
+
+    monkeypatch.setattr(ParquetStore, "read", noted)
+    ask(workspace, CORPUS, "Who met the clerk?", "dense")
+    assert "chunk_embeddings" not in read
+    assert "documents" not in read
+
+
+def test_rewritten_table_is_read_again(indexed: House) -> None:
+    workspace, table = indexed.pipeline(), TABLES["documents"]
+    partition = Partition(CORPUS, "00")
+    rows, _ = workspace.store.read(table, [partition])
+    kept = workspace.kept_rows(table, [partition])
+    assert workspace.kept_rows(table, [partition]) is kept
+    footer = workspace.store.provenance(table, partition)
+    assert footer is not None
+    changed = rows.slice(0, 0) if rows.num_rows else workspace.rows("documents", CORPUS).get()
+    own = [column for column in changed.column_names if column in table.schema.names]
+    try:
+        workspace.store.write(table, partition, changed.select(own), footer)
+        assert workspace.kept_rows(table, [partition]).get().num_rows == changed.num_rows
+    finally:
+        workspace.store.write(table, partition, rows.select(own), footer)
+
+
+LINES = """\
+What met the boat?
+and why?
+/method
+/metod bm25
+/document Birhc
+/document birch
+What met the boat?
+
+/new
+and why?
+/method hybird
+/quit
+Not asked?
+"""
+
+
+def test_prompt_reads_piped_lines(indexed: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+    result = CliRunner().invoke(main, ["ask", CORPUS, "--method", "bm25"], input=LINES)
+    assert result.exit_code == 1  # three lines were wrong
+    answers = result.stdout.split("\n> ")
+    assert "understood as: why? (met, boat)" in answers[1]
+    assert answers[2] == "/method\nmethod: bm25"
+    assert answers[5] == "/document birch\ndocument: birch"
+    assert "  1. birch, passage " in answers[6]
+    assert "ash" not in answers[6].split("sources:")[1].split("found by")[0]
+    assert "understood as" not in answers[8]  # the conversation began anew
+    assert "Not asked?" not in result.stdout
+    for error in (
+        "unknown command '/metod'; did you mean '/method'?",
+        "no document 'Birhc'; did you mean 'birch'?",
+        "unknown method 'hybird'; did you mean 'hybrid'",
+    ):
+        assert f"Error: {error}" in " ".join(result.stderr.split()) or error in result.stderr
+
+
+def test_typed_lines_keep_a_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = iter(["What?", KeyboardInterrupt(), "Who?", EOFError()])
+
+    def type_line(mark: str) -> str:
+        line = next(typed)
+        if isinstance(line, BaseException):
+            raise line
+        readline.add_history(line)
+        return line
+
+    readline.clear_history()
+    monkeypatch.setattr("builtins.input", type_line)
+    history = tmp_path / "history"
+    assert list(typed_lines("tales> ", history)) == ["What?", "Who?"]
+    assert [line for line in history.read_text().splitlines() if "?" in line] == ["What?", "Who?"]
+    assert history.stat().st_mode & 0o077 == 0
 
 
 def test_ask_command_runs_without_dagster_and_torch(indexed: House) -> None:

@@ -1,0 +1,63 @@
+"""The command `gsum ask`."""
+
+import sys
+
+import click
+
+from gsum_resources.settings.home import Home
+
+
+@click.command()
+@click.argument("corpus")
+@click.argument("question", required=False)
+@click.option("--method", help="Method that finds the passages.  [default: hybrid]")
+@click.option("--document", help="Ask one document of the corpus, by its title or id.")
+@click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
+@click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
+def ask(
+    corpus: str,
+    question: str | None,
+    method: str | None,
+    document: str | None,
+    explain: bool,
+    ids: bool,
+) -> None:
+    """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer.
+
+    Without a QUESTION questions are read from a prompt, or from the lines of the input. A question
+    may refer to the one before. Lines that begin with "/" are commands; /help lists them.
+    """
+    from gsum_assets.cli.interrupts import REPLIES_KEPT, ended_by_signals
+
+    with ended_by_signals(REPLIES_KEPT):
+        from gsum_assets.answering.answer_lines import answer_lines
+        from gsum_assets.answering.conversation import Conversation
+        from gsum_assets.answering.workspace import open_workspace
+        from gsum_assets.cli.prompt import Prompt, piped_lines, typed_lines
+        from gsum_assets.retrieval.methods import DEFAULT_METHOD
+
+        home = Home.from_environment()
+        workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
+        conversation = Conversation(workspace, corpus, explain=explain)
+        conversation.use_method(method or DEFAULT_METHOD)
+        conversation.use_document(document or "")
+
+    def show(question: str) -> None:
+        with ended_by_signals(REPLIES_KEPT):
+            answer = conversation.ask(question)
+        for line in answer_lines(answer, home.settings_file, ids):
+            click.echo(line)
+
+    if question is not None:
+        show(question)
+        return
+    prompt, is_typed = Prompt(conversation, show), sys.stdin.isatty()
+    if is_typed:
+        click.echo(f"{corpus}, by {conversation.method}; /help lists commands, Ctrl-D ends")
+    for line in typed_lines(f"{corpus}> ", home.root / "history") if is_typed else piped_lines():
+        if not is_typed and line.strip():
+            click.echo(f"> {line.strip()}")
+        if not prompt.read(line):
+            break
+    if prompt.n_failed and not is_typed:
+        sys.exit(1)
