@@ -29,6 +29,7 @@ from gsum_resources.store.lazy import Lazy
 _QUERY_ID = "ask"
 ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
 """Table and columns, None: all of them, to rows."""
+_USAGE = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 _MOST_NAMED = 5
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
@@ -48,6 +49,8 @@ class Answer:
     question : the question as it was asked.
     understood : the question that was searched for and answered, if a follow-up was completed; else
         "".
+    usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
+        in `summaries`; a reply that is stored counts as when it was requested.
     """
 
     text: str
@@ -58,6 +61,7 @@ class Answer:
     method: str = ""
     question: str = ""
     understood: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Sections:
@@ -156,6 +160,7 @@ def answer(
         answers["model"][0].as_py(),
         method,
         question,
+        usage={name: answers[name][0].as_py() for name in _USAGE},
     )
 
 

@@ -1,5 +1,6 @@
 """The command `gsum ask`."""
 
+import json
 import sys
 
 import click
@@ -14,6 +15,9 @@ from gsum_resources.settings.home import Home
 @click.option("--document", help="Ask one document of the corpus, by its title or id.")
 @click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
 @click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object a question, each on a line."
+)
 def ask(
     corpus: str,
     question: str | None,
@@ -21,6 +25,7 @@ def ask(
     document: str | None,
     explain: bool,
     ids: bool,
+    as_json: bool,
 ) -> None:
     """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer.
 
@@ -30,6 +35,7 @@ def ask(
     from gsum_assets.cli.interrupts import REPLIES_KEPT, ended_by_signals
 
     with ended_by_signals(REPLIES_KEPT):
+        from gsum_assets.answering.answer_json import answer_object
         from gsum_assets.answering.answer_lines import answer_lines
         from gsum_assets.answering.conversation import Conversation
         from gsum_assets.answering.workspace import open_workspace
@@ -45,17 +51,21 @@ def ask(
     def show(question: str) -> None:
         with ended_by_signals(REPLIES_KEPT):
             answer = conversation.ask(question)
+        if as_json:
+            click.echo(json.dumps(answer_object(answer), ensure_ascii=False))
+            return
         for line in answer_lines(answer, home.settings_file, ids):
             click.echo(line)
 
     if question is not None:
         show(question)
         return
-    prompt, is_typed = Prompt(conversation, show), sys.stdin.isatty()
+    prompt, is_typed = Prompt(conversation, show, as_json), sys.stdin.isatty()
     if is_typed:
-        click.echo(f"{corpus}, by {conversation.method}; /help lists commands, Ctrl-D ends")
+        about = f"{corpus}, by {conversation.method}; /help lists commands, Ctrl-D ends"
+        click.echo(about, err=as_json)
     for line in typed_lines(f"{corpus}> ", home.root / "history") if is_typed else piped_lines():
-        if not is_typed and line.strip():
+        if not (is_typed or as_json) and line.strip():
             click.echo(f"> {line.strip()}")
         if not prompt.read(line):
             break

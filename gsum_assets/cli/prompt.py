@@ -1,5 +1,6 @@
 """The prompt of `gsum ask CORPUS`: lines are questions, or commands that begin with "/"."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,14 +29,19 @@ class Prompt:
     Parameters
     ----------
     show : prints the answer of a question.
+    as_json : whether the output is JSON alone: errors of questions are objects, and what commands
+        say is printed to stderr.
 
     Attributes
     ----------
     n_failed : lines that ended with an error.
     """
 
-    def __init__(self, conversation: Conversation, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, conversation: Conversation, show: Callable[[str], None], as_json: bool = False
+    ) -> None:
         self._conversation = conversation
+        self._as_json = as_json
         self._show = show
         self.n_failed = 0
 
@@ -46,12 +52,16 @@ class Prompt:
             return False
         try:
             if line.startswith("/"):
-                click.echo(self._obey(line))
+                click.echo(self._obey(line), err=self._as_json)
             elif line:
                 self._show(line)
         except (ValueError, ModelUnavailableError) as error:
             self.n_failed += 1
-            click.echo(f"Error: {error}", err=True)
+            if self._as_json and not line.startswith("/"):
+                failure = {"question": line, "error": str(error)}
+                click.echo(json.dumps(failure, ensure_ascii=False))
+            else:
+                click.echo(f"Error: {error}", err=True)
         return True
 
     def _obey(self, line: str) -> str:

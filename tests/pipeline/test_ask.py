@@ -1,5 +1,6 @@
 """One question over stored tables: only the call log and memos are written."""
 
+import json
 import os
 import readline
 import subprocess
@@ -229,6 +230,42 @@ def test_prompt_reads_piped_lines(indexed: House, monkeypatch: pytest.MonkeyPatc
         "unknown method 'hybird'; did you mean 'hybrid'",
     ):
         assert f"Error: {error}" in " ".join(result.stderr.split()) or error in result.stderr
+
+
+def test_answers_are_json_objects(indexed: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+    arguments = ["ask", CORPUS, "--method", "bm25", "--json"]
+    lines = "What met the boat?\nand why?\n/method gor\n/method\n\n"
+    result = CliRunner().invoke(main, arguments, input=lines)
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert list(first) == [
+        *("question", "understood", "answer", "passages", "explanation", "method", "model"),
+        "usage",
+    ]
+    assert (first["question"], first["understood"]) == ("What met the boat?", None)
+    assert second["understood"] == "why? (met, boat)"
+    assert (first["method"], first["model"]) == ("bm25", "extractive")
+    assert first["usage"]["calls"] == 1
+    assert [p["number"] for p in first["passages"]] == list(range(1, len(first["passages"]) + 1))
+    assert sorted(p["rank"] for p in first["passages"]) == [p["number"] for p in first["passages"]]
+    assert {p["document_id"] for p in first["passages"]} <= DOCUMENTS
+    assert "gor.record_nodes" in result.stderr
+    single = CliRunner().invoke(main, [*arguments, "What met the boat?"])
+    assert json.loads(single.stdout)["answer"] == first["answer"]
+
+
+def test_question_that_fails_is_a_json_object_too(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+
+    def fail(*_: object) -> Answer:
+        raise CorpusError("no such thing")
+
+    monkeypatch.setattr(Conversation, "ask", fail)
+    result = CliRunner().invoke(main, ["ask", CORPUS, "--json"], input="Who?\n")
+    assert json.loads(result.stdout) == {"question": "Who?", "error": "no such thing"}
+    assert result.exit_code == 1
 
 
 def test_typed_lines_keep_a_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
