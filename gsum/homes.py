@@ -256,6 +256,7 @@ class Home:
         method: str = DEFAULT_METHOD,
         document_id: str | None = None,
         explain: bool = False,
+        where: str = "",
     ) -> Answer:
         """Answer a question from the stored tables, as `gsum ask` does.
 
@@ -264,6 +265,8 @@ class Home:
         method : that finds the passages.
         document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about, where the method can.
+        where : condition in SQL on the documents that are asked, over their columns and metadata:
+            "date >= '2024-01-01' and kind = 'minutes'"; "": all documents.
 
         Raises
         ------
@@ -278,7 +281,7 @@ class Home:
           title         location
         0  mill  passage 1 of 2
         """
-        answer = ask(self._workspace, corpus, question, method, document_id, explain)
+        answer = ask(self._workspace, corpus, question, method, document_id, explain, where)
         return Answer.of(answer, str(self._folders.settings_file))
 
     def compare(

@@ -1,7 +1,7 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
+from gsum_assets.corpus.where import COLUMNS, documents_where
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -24,7 +25,7 @@ from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.lazy import Lazy, restricted_to
 
 _QUERY_ID = "ask"
 ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
@@ -87,6 +88,7 @@ def ask(
     method: str = DEFAULT_METHOD,
     document: str | None = None,
     explain: bool = False,
+    where: str = "",
 ) -> Answer:
     """Answer `question` over a corpus or one of its documents, by id or title.
 
@@ -94,11 +96,16 @@ def ask(
     documents, and one that compares documents from a passage of each (`retrieval/focus.py`). This
     holds for all methods except those that read reports over several documents.
 
+    Parameters
+    ----------
+    where : condition on the documents that are searched, see `documents_where`; "": all.
+
     Raises
     ------
     CorpusError
-        If corpus, method or document is unknown, a table that the method reads is missing, or
-        the method has no explanation beyond its passages.
+        If corpus, method or document is unknown, a table that the method reads is missing, the
+        method has no explanation beyond its passages or cannot be restricted to some documents, or
+        no document fulfils the condition.
     """
     family = METHODS.family_of(method)
     _check_question(family, method, question, explain)
@@ -114,7 +121,7 @@ def ask(
         rows = workspace.rows(table, corpus)
         return rows.get() if columns is None else rows.columns(columns)
 
-    return answer(family, inputs, question, read, document, explain)
+    return answer(family, inputs, question, read, document, explain, where)
 
 
 def answer(
@@ -124,6 +131,7 @@ def answer(
     read: ReadTable,
     document: str | None = None,
     explain: bool = False,
+    where: str = "",
 ) -> Answer:
     """Answer `question` from the tables of `inputs`, see `ask`.
 
@@ -133,6 +141,8 @@ def answer(
     """
     method = inputs.method
     _check_question(family, method, question, explain)
+    if where:
+        inputs = _restricted(family, inputs, where)
     titles = titles_in(inputs.tables["documents"])
     document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
@@ -162,6 +172,33 @@ def answer(
         question,
         usage={name: answers[name][0].as_py() for name in _USAGE},
     )
+
+
+def _restricted(family: Family, inputs: Inputs, where: str) -> Inputs:
+    """Return inputs whose tables have rows of the documents alone that fulfil a condition.
+
+    They have no store: indexes of some documents do not replace those that are kept of all.
+    """
+    require_filter(family, inputs.method)
+    ids = documents_where(inputs.tables["documents"].columns(COLUMNS), where)
+    if not ids:
+        raise CorpusError(f"no document of corpus '{inputs.corpus}' fulfils: {where}")
+    restricted = {
+        name: restricted_to(inputs.tables[name], "document_id", ids)
+        for name in family.read_by_questions
+        if "document_id" in family.table(name).schema.names
+    }
+    return replace(inputs, tables={**inputs.tables, **restricted}, store=None)
+
+
+def require_filter(family: Family, method: str) -> None:
+    """Raise `CorpusError` unless a method can answer from some documents of a corpus."""
+    if method not in family.filtered:
+        able = ", ".join(name for other in FAMILIES for name in other.filtered)
+        raise CorpusError(
+            f"method '{method}' reads what was written from all documents, and cannot be "
+            f"restricted to some; leave the condition out, or use one of: {able}"
+        )
 
 
 def titles_in(documents: Lazy) -> dict[str, str]:

@@ -7,10 +7,12 @@ from gsum_assets.answering.ask import (
     Sections,
     ask,
     find_document,
+    require_filter,
     require_method,
     titles_in,
 )
 from gsum_assets.answering.workspace import Workspace
+from gsum_assets.corpus.where import COLUMNS, documents_where
 from gsum_assets.pipeline.prompts import prompts_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.follow_up import Turn, completed, rewritten
@@ -26,7 +28,7 @@ class Conversation:
 
     Attributes
     ----------
-    method, document, explain : as in `ask`; they may be changed between two questions.
+    method, document, explain, where : as in `ask`; they may be changed between two questions.
     turns : the questions so far, as they were understood, and their answers.
     """
 
@@ -35,6 +37,7 @@ class Conversation:
     method: str = DEFAULT_METHOD
     document: str | None = None
     explain: bool = False
+    where: str = ""
     turns: list[Turn] = field(default_factory=list)
 
     def use_method(self, method: str) -> None:
@@ -45,8 +48,30 @@ class Conversation:
         CorpusError
             If there is no such method, or a table that it reads is missing.
         """
-        require_method(self.workspace, self.corpus, method)
+        family = require_method(self.workspace, self.corpus, method)
+        if self.where:
+            require_filter(family, method)
         self.method = method
+
+    def use_where(self, condition: str) -> int:
+        """Ask only documents that fulfil a condition from now on; "": all documents again.
+
+        Returns
+        -------
+        The number of these documents.
+
+        Raises
+        ------
+        CorpusError
+            If the method cannot be restricted to some documents, or the condition is wrong.
+        """
+        documents = self.workspace.rows("documents", self.corpus).columns(COLUMNS)
+        n_documents = documents.num_rows
+        if condition:
+            require_filter(require_method(self.workspace, self.corpus, self.method), self.method)
+            n_documents = len(documents_where(documents, condition))
+        self.where = condition
+        return n_documents
 
     def use_document(self, name: str) -> None:
         """Ask one document alone from now on, by its title or id; "": all documents again.
@@ -67,7 +92,13 @@ class Conversation:
         """
         understood = self._understood(question) if self.turns else question
         answer = ask(
-            self.workspace, self.corpus, understood, self.method, self.document, self.explain
+            self.workspace,
+            self.corpus,
+            understood,
+            self.method,
+            self.document,
+            self.explain,
+            self.where,
         )
         self.turns.append(Turn(understood, answer.text))
         is_changed = understood != question

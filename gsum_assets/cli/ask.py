@@ -13,6 +13,13 @@ from gsum_resources.settings.home import Home
 @click.argument("question", required=False)
 @click.option("--method", help="Method that finds the passages.  [default: hybrid]")
 @click.option("--document", help="Ask one document of the corpus, by its title or id.")
+@click.option(
+    "--where",
+    default="",
+    metavar="CONDITION",
+    help="Ask the documents alone that fulfil a condition on their columns and metadata, in SQL: "
+    "\"date >= '2024-01-01' and kind = 'minutes'\".",
+)
 @click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
 @click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
 @click.option(
@@ -23,6 +30,7 @@ def ask(
     question: str | None,
     method: str | None,
     document: str | None,
+    where: str,
     explain: bool,
     ids: bool,
     as_json: bool,
@@ -47,6 +55,7 @@ def ask(
         conversation = Conversation(workspace, corpus, explain=explain)
         conversation.use_method(method or DEFAULT_METHOD)
         conversation.use_document(document or "")
+        conversation.use_where(where)
 
     def show(question: str) -> None:
         with ended_by_signals(REPLIES_KEPT):

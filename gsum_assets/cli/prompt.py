@@ -17,6 +17,7 @@ HELP = """\
 A line is a question. It may refer to the one before: "and who paid?", "what about the boat?"
   /method NAME      find passages by another method
   /document NAME    ask one document alone, by its title or id; without NAME: all again
+  /where CONDITION  ask documents alone that fulfil it, such as: date >= '2024-01-01'
   /new              forget the questions so far
   /help             show this
   /quit             end, as Ctrl-D does"""
@@ -79,6 +80,9 @@ class Prompt:
         if name == "/document":
             conversation.use_document(value)
             return f"document: {conversation.document or 'all'}"
+        if name == "/where":
+            n_documents = conversation.use_where(value)
+            return f"where: {value or 'no condition'}; documents: {n_documents:,}"
         known = [line.split()[0] for line in HELP.splitlines() if line.startswith("  /")]
         raise CorpusError(f"unknown command '{name}'{did_you_mean(name, known)}")
 

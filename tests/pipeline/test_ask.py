@@ -206,6 +206,9 @@ What met the boat?
 
 /new
 and why?
+/where n_words > 1000
+/where
+/where titel = 'Ash'
 /method hybird
 /quit
 Not asked?
@@ -215,7 +218,7 @@ Not asked?
 def test_prompt_reads_piped_lines(indexed: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
     result = CliRunner().invoke(main, ["ask", CORPUS, "--method", "bm25"], input=LINES)
-    assert result.exit_code == 1  # three lines were wrong
+    assert result.exit_code == 1  # four lines were wrong
     answers = result.stdout.split("\n> ")
     assert "understood as: why? (met, boat)" in answers[1]
     assert answers[2] == "/method\nmethod: bm25"
@@ -223,13 +226,33 @@ def test_prompt_reads_piped_lines(indexed: House, monkeypatch: pytest.MonkeyPatc
     assert "  1. birch, passage " in answers[6]
     assert "ash" not in answers[6].split("sources:")[1].split("found by")[0]
     assert "understood as" not in answers[8]  # the conversation began anew
+    assert answers[9] == "/where n_words > 1000\nwhere: n_words > 1000; documents: 0"
+    assert answers[10] == "/where\nwhere: no condition; documents: 3"
     assert "Not asked?" not in result.stdout
     for error in (
         "unknown command '/metod'; did you mean '/method'?",
         "no document 'Birhc'; did you mean 'birch'?",
         "unknown method 'hybird'; did you mean 'hybrid'",
+        'where: Binder Error: Referenced column "titel" not found',
     ):
         assert f"Error: {error}" in " ".join(result.stderr.split()) or error in result.stderr
+
+
+def test_condition_restricts_the_command_and_keeps_no_index(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+    arguments = ["ask", CORPUS, QUESTION, "--method", "bm25", "--json", "--where"]
+    CliRunner().invoke(main, [*arguments, "true"])
+    before = files(indexed)
+    result = CliRunner().invoke(main, [*arguments, "title in ('ash', 'birch')"])
+    assert {p["document_id"] for p in json.loads(result.stdout)["passages"]} == {"ash", "birch"}
+    new = files(indexed).keys() - before.keys()
+    assert {"/".join(Path(path).parts[:2]) for path in new} <= {
+        *("warehouse/_memo", "warehouse/llm_calls"),
+    }
+    wrong = CliRunner().invoke(main, [*arguments, "title = (select 'ash')"])
+    assert "without subqueries" in wrong.stderr
 
 
 def test_answers_are_json_objects(indexed: House, monkeypatch: pytest.MonkeyPatch) -> None:
