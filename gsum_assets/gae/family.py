@@ -167,4 +167,5 @@ FAMILY = Family(
     settings=GaeSettings,
     prompts=PROMPTS,
     k="gae.contexts.k",
+    filtered=tuple(METHODS),
 )

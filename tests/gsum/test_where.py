@@ -22,7 +22,7 @@ TEXTS = pd.DataFrame(
     columns=["document_id", "text", "kind", "date"],
 )
 METHODS = ["bm25", "dense", "hybrid", "rrf", "tfidf", "random", "full_context", "dense-smoothed"]
-METHODS += ["evidence", "passage_walk", "lightpal"]
+METHODS += ["evidence", "passage_walk", "lightpal", "gor", "gae"]
 
 
 @pytest.mark.parametrize("method", METHODS)
