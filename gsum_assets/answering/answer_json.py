@@ -15,6 +15,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "passages": [
             {
                 "number": number,
+                "corpus": rows[source.node_id].get("corpus", answer.corpus),
                 "document_id": source.document_id,
                 "title": source.title,
                 "location": source.location,

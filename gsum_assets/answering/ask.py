@@ -63,6 +63,11 @@ class Answer:
     question: str = ""
     understood: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    corpus: str = ""
+
+
+class NoDocumentError(CorpusError):
+    """Error for a condition that no document of a corpus fulfils."""
 
 
 class Sections:
@@ -108,8 +113,19 @@ def ask(
         no document fulfils the condition.
     """
     family = METHODS.family_of(method)
-    _check_question(family, method, question, explain)
-    require_method(workspace, corpus, method)
+    inputs, read = inputs_of(workspace, corpus, method)
+    return answer(family, inputs, question, read, document, explain, where)
+
+
+def inputs_of(workspace: Workspace, corpus: str, method: str) -> tuple[Inputs, ReadTable]:
+    """Return the stored inputs of a method's question steps, and what reads the corpus's tables.
+
+    Raises
+    ------
+    CorpusError
+        If corpus or method is unknown, or a table that the method reads is missing.
+    """
+    family = require_method(workspace, corpus, method)
     tables = _stored(workspace, corpus, family, method)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
@@ -121,7 +137,7 @@ def ask(
         rows = workspace.rows(table, corpus)
         return rows.get() if columns is None else rows.columns(columns)
 
-    return answer(family, inputs, question, read, document, explain, where)
+    return inputs, read
 
 
 def answer(
@@ -139,8 +155,43 @@ def answer(
     ----------
     read : returns the rows of a table of the corpus, or some of its columns.
     """
-    method = inputs.method
-    _check_question(family, method, question, explain)
+    _check_question(family, inputs.method, question, explain)
+    found = find(family, inputs, question, document, where)
+    if not found.passages:
+        return Answer(NOTHING_FOUND, [], method=inputs.method, question=question)
+    written = write(family, found)
+    passages = _shown(written.tables[family.answered_from])
+    explanation = ""
+    if explain and family.explain:
+        explanation = family.explain(written.inputs.with_tables(written.tables))
+    sources = sources_in(passages, found.titles, read)
+    return answer_of(question, written, passages, sources, explanation)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the steps of a question have computed so far.
+
+    Attributes
+    ----------
+    tables : by name, from `queries` on.
+    titles : of the documents by id.
+    """
+
+    inputs: Inputs
+    tables: Mapping[str, pa.Table]
+    titles: Mapping[str, str]
+
+    @property
+    def passages(self) -> list[dict]:
+        """Rows of `contexts` that have a text, best first."""
+        return _shown(self.tables["contexts"])
+
+
+def find(
+    family: Family, inputs: Inputs, question: str, document: str | None = None, where: str = ""
+) -> Found:
+    """Run the steps up to `contexts` for a question; parameters as in `ask`."""
     if where:
         inputs = _restricted(family, inputs, where)
     titles = titles_in(inputs.tables["documents"])
@@ -148,29 +199,46 @@ def answer(
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
-    passages = _shown(results["contexts"])
-    if not passages:
-        return Answer(NOTHING_FOUND, [], method=method, question=question)
-    inputs = inputs.with_questions(results["queries"])
-    results |= run(answer_steps(family), inputs.with_tables(results))
-    answers, passages = results["summaries"], _shown(results[family.answered_from])
-    explanation = ""
-    if explain and family.explain:
-        explanation = family.explain(inputs.with_tables(results))
+    return Found(inputs.with_questions(results["queries"]), results, titles)
+
+
+def write(family: Family, found: Found) -> Found:
+    """Run the steps from `contexts` to the answer in `summaries`."""
+    written = run(answer_steps(family), found.inputs.with_tables(found.tables))
+    return replace(found, tables={**found.tables, **written})
+
+
+def sources_in(
+    passages: Sequence[dict], titles: Mapping[str, str], read: ReadTable
+) -> list[Source]:
+    """Return the sources of passages of one corpus, in the order in which they are read."""
+    return sources_of(
+        passages,
+        titles,
+        _of_documents(read("chunks", _WITHOUT_TEXT), passages).to_pylist(),
+        partial(location_of, _of_documents(read("document_sections", None), passages)),
+    )
+
+
+def answer_of(
+    question: str,
+    written: Found,
+    passages: Sequence[dict],
+    sources: Sequence[Source],
+    explanation: str = "",
+) -> Answer:
+    """Return the answer in `summaries`."""
+    row = written.tables["summaries"].slice(0, 1).to_pylist()[0]
     return Answer(
-        answers["text"][0].as_py().strip() or NOTHING_FOUND,
+        row["text"].strip() or NOTHING_FOUND,
         passages,
         explanation,
-        sources_of(
-            passages,
-            titles,
-            _of_documents(read("chunks", _WITHOUT_TEXT), passages).to_pylist(),
-            partial(location_of, _of_documents(read("document_sections", None), passages)),
-        ),
-        answers["model"][0].as_py(),
-        method,
+        sources,
+        row["model"],
+        written.inputs.method,
         question,
-        usage={name: answers[name][0].as_py() for name in _USAGE},
+        usage={name: row[name] for name in _USAGE},
+        corpus=written.inputs.corpus,
     )
 
 
@@ -182,7 +250,7 @@ def _restricted(family: Family, inputs: Inputs, where: str) -> Inputs:
     require_filter(family, inputs.method)
     ids = documents_where(inputs.tables["documents"].columns(COLUMNS), where)
     if not ids:
-        raise CorpusError(f"no document of corpus '{inputs.corpus}' fulfils: {where}")
+        raise NoDocumentError(f"no document of corpus '{inputs.corpus}' fulfils: {where}")
     restricted = {
         name: restricted_to(inputs.tables[name], "document_id", ids)
         for name in family.read_by_questions
@@ -306,6 +374,11 @@ def _check_question(family: Family, method: str, question: str, explain: bool) -
             f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
             f"use one of: {able}"
         )
+    require_question(question)
+
+
+def require_question(question: str) -> None:
+    """Raise `CorpusError` for a question without a word."""
     if is_blank(question):
         raise CorpusError("the question is empty; write one")
 

@@ -1,5 +1,6 @@
 """Questions one after the other, of which each may refer to the one before."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gsum_assets.answering.ask import (
@@ -11,8 +12,10 @@ from gsum_assets.answering.ask import (
     require_method,
     titles_in,
 )
+from gsum_assets.answering.several import ask_several
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.where import COLUMNS, documents_where
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.prompts import prompts_of
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.follow_up import Turn, completed, rewritten
@@ -24,16 +27,17 @@ from gsum_resources.llm.ledger import Ledger
 
 @dataclass
 class Conversation:
-    """A conversation over one corpus; tables and models that a question used stay in memory.
+    """A conversation over one or more corpora; tables and models that were used stay in memory.
 
     Attributes
     ----------
+    corpora : at least one; settings and prompts are those of the first.
     method, document, explain, where : as in `ask`; they may be changed between two questions.
     turns : the questions so far, as they were understood, and their answers.
     """
 
     workspace: Workspace
-    corpus: str
+    corpora: Sequence[str]
     method: str = DEFAULT_METHOD
     document: str | None = None
     explain: bool = False
@@ -48,9 +52,9 @@ class Conversation:
         CorpusError
             If there is no such method, or a table that it reads is missing.
         """
-        family = require_method(self.workspace, self.corpus, method)
+        families = [require_method(self.workspace, corpus, method) for corpus in self.corpora]
         if self.where:
-            require_filter(family, method)
+            require_filter(families[0], method)
         self.method = method
 
     def use_where(self, condition: str) -> int:
@@ -65,11 +69,14 @@ class Conversation:
         CorpusError
             If the method cannot be restricted to some documents, or the condition is wrong.
         """
-        documents = self.workspace.rows("documents", self.corpus).columns(COLUMNS)
-        n_documents = documents.num_rows
         if condition:
-            require_filter(require_method(self.workspace, self.corpus, self.method), self.method)
-            n_documents = len(documents_where(documents, condition))
+            family = require_method(self.workspace, self.corpora[0], self.method)
+            require_filter(family, self.method)
+        n_documents = 0
+        for corpus in self.corpora:
+            documents = self.workspace.rows("documents", corpus).columns(COLUMNS)
+            fulfil = documents_where(documents, condition) if condition else documents
+            n_documents += len(fulfil)
         self.where = condition
         return n_documents
 
@@ -79,10 +86,13 @@ class Conversation:
         Raises
         ------
         CorpusError
-            If there is no such document, or several have the title.
+            If there is no such document, several have the title, or there are several corpora.
         """
-        titles = titles_in(self.workspace.rows("documents", self.corpus))
-        self.document = find_document(name, titles, self.corpus) if name else None
+        self.document = None
+        if name:
+            self._require_one_corpus()
+            titles = titles_in(self.workspace.rows("documents", self.corpora[0]))
+            self.document = find_document(name, titles, self.corpora[0])
 
     def ask(self, question: str) -> Answer:
         """Answer a question, completed from those before it if it refers to them; see `ask`.
@@ -91,25 +101,32 @@ class Conversation:
         is unusable.
         """
         understood = self._understood(question) if self.turns else question
-        answer = ask(
-            self.workspace,
-            self.corpus,
-            understood,
-            self.method,
-            self.document,
-            self.explain,
-            self.where,
-        )
+        answer = self._answered(understood)
         self.turns.append(Turn(understood, answer.text))
         is_changed = understood != question
         return replace(answer, question=question, understood=understood if is_changed else "")
 
+    def _require_one_corpus(self) -> None:
+        if len(self.corpora) > 1:
+            raise CorpusError("a document is asked in one corpus; name that corpus alone")
+
+    def _answered(self, question: str) -> Answer:
+        if len(self.corpora) == 1:
+            (corpus,) = self.corpora
+            asked = self.method, self.document, self.explain, self.where
+            return ask(self.workspace, corpus, question, *asked)
+        if self.document is not None:
+            self._require_one_corpus()
+        if self.explain:
+            raise CorpusError("an explanation is of one corpus; ask one, or leave --explain out")
+        return ask_several(self.workspace, self.corpora, question, self.method, self.where)
+
     def _understood(self, question: str) -> str:
-        models, text = self.workspace.models, ""
+        models, text, corpus = self.workspace.models, "", self.corpora[0]
         if not models.identity("answers").startswith(EXTRACTIVE):
-            ledger = Ledger(self.workspace.store, TABLES["llm_calls"], self.corpus, "ask")
-            prompts = prompts_of(Sections(self.workspace.section), self.corpus, "conversation")
+            ledger = Ledger(self.workspace.store, TABLES["llm_calls"], corpus, "ask")
+            prompts = prompts_of(Sections(self.workspace.section), corpus, "conversation")
             model = models.language_model(ledger, name="answers")
             text = rewritten(question, self.turns, model, prompts)
-        words = Words(self.workspace.section(self.corpus, "language"))
+        words = Words(self.workspace.section(corpus, "language"))
         return text or completed(question, self.turns, words)

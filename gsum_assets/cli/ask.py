@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from gsum_assets.cli.arguments import listed
 from gsum_resources.settings.home import Home
 
 
@@ -37,6 +38,7 @@ def ask(
 ) -> None:
     """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer.
 
+    CORPUS may be several, separated by commas: the best passages of all of them are read.
     Without a QUESTION questions are read from a prompt, or from the lines of the input. A question
     may refer to the one before. Lines that begin with "/" are commands; /help lists them.
     """
@@ -52,7 +54,7 @@ def ask(
 
         home = Home.from_environment()
         workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
-        conversation = Conversation(workspace, corpus, explain=explain)
+        conversation = Conversation(workspace, listed(corpus) or [corpus], explain=explain)
         conversation.use_method(method or DEFAULT_METHOD)
         conversation.use_document(document or "")
         conversation.use_where(where)

@@ -152,7 +152,7 @@ def test_document_is_named_by_its_title(indexed: House) -> None:
 
 
 def test_language_model_completes_a_follow_up(indexed: House) -> None:
-    conversation = Conversation(indexed.pipeline(), CORPUS, "bm25")
+    conversation = Conversation(indexed.pipeline(), [CORPUS], "bm25")
     first = conversation.ask("What about cedar?")
     assert (first.question, first.understood) == ("What about cedar?", "")
     second = conversation.ask("and why?")
