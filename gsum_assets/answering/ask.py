@@ -248,7 +248,7 @@ def _restricted(family: Family, inputs: Inputs, where: str) -> Inputs:
     They have no store: indexes of some documents do not replace those that are kept of all.
     """
     require_filter(family, inputs.method)
-    ids = documents_where(inputs.tables["documents"].columns(COLUMNS), where)
+    ids = matching(inputs.tables["documents"], where, inputs.corpus)
     if not ids:
         raise NoDocumentError(f"no document of corpus '{inputs.corpus}' fulfils: {where}")
     restricted = {
@@ -257,6 +257,18 @@ def _restricted(family: Family, inputs: Inputs, where: str) -> Inputs:
         if "document_id" in family.table(name).schema.names
     }
     return replace(inputs, tables={**inputs.tables, **restricted}, store=None)
+
+
+def matching(documents: Lazy, where: str, corpus: str) -> list[str]:
+    """Return the ids of the documents that fulfil a condition, see `documents_where`."""
+    try:
+        rows = documents.columns(COLUMNS)
+    except KeyError as error:
+        raise CorpusError(
+            f"corpus '{corpus}' was indexed before documents had metadata; run `gsum run {corpus}` "
+            "first"
+        ) from error
+    return documents_where(rows, where)
 
 
 def require_filter(family: Family, method: str) -> None:

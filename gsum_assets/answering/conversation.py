@@ -8,13 +8,13 @@ from gsum_assets.answering.ask import (
     Sections,
     ask,
     find_document,
+    matching,
     require_filter,
     require_method,
     titles_in,
 )
 from gsum_assets.answering.several import ask_several
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.corpus.where import COLUMNS, documents_where
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.prompts import prompts_of
 from gsum_assets.pipeline.tables import TABLES
@@ -74,9 +74,11 @@ class Conversation:
             require_filter(family, self.method)
         n_documents = 0
         for corpus in self.corpora:
-            documents = self.workspace.rows("documents", corpus).columns(COLUMNS)
-            fulfil = documents_where(documents, condition) if condition else documents
-            n_documents += len(fulfil)
+            documents = self.workspace.rows("documents", corpus)
+            if condition:
+                n_documents += len(matching(documents, condition, corpus))
+            else:
+                n_documents += documents.columns(["document_id"]).num_rows
         self.where = condition
         return n_documents
 

@@ -13,6 +13,7 @@ from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, overrides, prompt_text
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
 from gsum_resources.store.lazy import Lazy, lazy_rows
@@ -105,6 +106,7 @@ def open_workspace(
     models: Models | None = None,
     quick: bool = False,
     store: ParquetStore | None = None,
+    on_words: OnWords | None = None,
 ) -> Workspace:
     """Open `home` with the models of its `gsum.toml`, or with those given.
 
@@ -112,7 +114,10 @@ def open_workspace(
     ----------
     quick : for a process that answers one question and ends, see `Models`.
     store : store of the tables; None: that of the home.
+    on_words : called with the pieces of an answer as they arrive, see `Models`.
     """
     store = store or home.open_store()
-    models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
+    models = models or Models(
+        home.settings(), store, TABLES["llm_calls"], quick=quick, on_words=on_words
+    )
     return Workspace(home, store, models)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from shutil import get_terminal_size
 
 import click
 
@@ -49,19 +50,29 @@ def ask(
         from gsum_assets.answering.answer_lines import answer_lines
         from gsum_assets.answering.conversation import Conversation
         from gsum_assets.answering.workspace import open_workspace
+        from gsum_assets.cli.preview import Preview
         from gsum_assets.cli.prompt import Prompt, piped_lines, typed_lines
         from gsum_assets.retrieval.methods import DEFAULT_METHOD
 
         home = Home.from_environment()
-        workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
+        preview = None
+        if sys.stdout.isatty() and not as_json:
+            preview = Preview(sys.stdout, get_terminal_size((96, 24)).columns)
+        # without torch and Dagster where possible
+        workspace = open_workspace(home, quick=True, on_words=preview)
         conversation = Conversation(workspace, listed(corpus) or [corpus], explain=explain)
         conversation.use_method(method or DEFAULT_METHOD)
         conversation.use_document(document or "")
-        conversation.use_where(where)
+        if where:
+            conversation.use_where(where)
 
     def show(question: str) -> None:
         with ended_by_signals(REPLIES_KEPT):
-            answer = conversation.ask(question)
+            try:
+                answer = conversation.ask(question)
+            finally:
+                if preview:
+                    preview.clear()
         if as_json:
             click.echo(json.dumps(answer_object(answer), ensure_ascii=False))
             return

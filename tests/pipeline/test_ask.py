@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.answering.ask import Answer, ask, find_document
+from gsum_assets.answering.ask import Answer, ask, find_document, matching
 from gsum_assets.answering.conversation import Conversation
 from gsum_assets.cli.main import main
 from gsum_assets.cli.prompt import typed_lines
@@ -19,6 +20,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.oracles import ORACLES
+from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
@@ -236,6 +238,12 @@ def test_prompt_reads_piped_lines(indexed: House, monkeypatch: pytest.MonkeyPatc
         'where: Binder Error: Referenced column "titel" not found',
     ):
         assert f"Error: {error}" in " ".join(result.stderr.split()) or error in result.stderr
+
+
+def test_home_from_before_metadata_can_be_asked_without_a_condition() -> None:
+    rows = pa.table({"document_id": ["a"], "title": ["A"], "n_words": [1]})
+    with pytest.raises(CorpusError, match=r"indexed before .*`gsum run tales` first"):
+        matching(Lazy.of(rows), "n_words = 1", "tales")
 
 
 def test_condition_restricts_the_command_and_keeps_no_index(
