@@ -13,13 +13,18 @@ _WIDTH = 96
 
 
 def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
-    """Yield the answer, its explanation if there is one, its sources, and the model that wrote it.
+    """Yield an answer as it is printed: its text, its sources, and the model that wrote it.
+
+    Before it stands the question as it was understood, if it was completed, and after it the
+    explanation, if there is one.
 
     Parameters
     ----------
     settings_file : the file in which models are set.
     ids : whether to show the ids of documents and passages.
     """
+    if answer.understood:
+        yield from (f"understood as: {answer.understood}", "")
     text = with_numbers(answer.lines) if answer.lines else answer.text
     for line in text.splitlines():  # one speaker's turn each
         yield from textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -29,7 +29,9 @@ from gsum_resources.text.vocabulary import content_stems, stem, words
 
 _WORD = re.compile(r"[^\W_]+")
 _SMOOTHING = 0.3  # of a count
-_FIRST_WORD = 1996  # id of the packaged tokenizer's most frequent word; the ids are ordered by frequency
+_FIRST_WORD = (
+    1996  # id of the packaged tokenizer's most frequent word; the ids are ordered by frequency
+)
 _RAREST = 2e-6  # frequency of a word that this vocabulary lacks
 _LEAST_SHARED = 0.25  # of a question's words, else it is in another language
 MIN_WORDS = 5_000  # of other documents, to be a background

@@ -168,4 +168,5 @@ FAMILY = Family(
     prompts=PROMPTS,
     prompt_tokens="gae.refine.prompt_tokens",
     k="gae.contexts.k",
+    filtered=tuple(METHODS),
 )

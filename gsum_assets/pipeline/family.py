@@ -61,6 +61,8 @@ class Family:
         bound that reads the marked evidence has no answer where none is marked.
     read : returns the texts that answers are based on; None: rows of `answered_from`.
     views : returns views over its tables in the DuckDB file.
+    filtered : methods that can answer from some documents of a corpus, since all that they read of
+        the others are rows with a `document_id`.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Family:
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
     views: Callable[[], Sequence[View | Macro]] = tuple
+    filtered: Collection[str] = ()
 
     def path(self, table: str) -> list[str]:
         """Return the asset path of a table by the name that the family's steps use for it."""

@@ -58,6 +58,13 @@ TABLES: Mapping[str, Table] = {
             label("content_hash", "hash of the document's bytes and its settings"),
             Column("added", TIME, "when it was first observed", True, measured=True),
             Column("changed", TIME, "when its present content was first observed", True, True),
+            Column(
+                "modified",
+                TIME,
+                "when its file was last modified before that; null: a row of a table",
+                True,
+                True,
+            ),
         ),
         corpus_table(
             "source_queries",
@@ -86,6 +93,12 @@ TABLES: Mapping[str, Table] = {
                 "encoding",
                 "encoding of its text file, with the number of invalid bytes if there are any: "
                 "'utf-8', 'cp1252'; null: a record in UTF-8, or a converted file",
+                nullable=True,
+            ),
+            text(
+                "metadata",
+                "JSON object of front matter or further columns, and `modified`, the date of a "
+                "file: metadata->>'date'; null: none",
                 nullable=True,
             ),
             check(
