@@ -185,6 +185,11 @@ TABLES: Mapping[str, Table] = {
             label("form", "form of the answer: 'summary', 'short' or 'choice'"),
             texts("options", "options of a 'choice', in order; else empty"),
             label("split", "train, dev or test, as the source names it"),
+            flag(
+                "is_answerable",
+                "false: the source says that the documents do not answer it; null: it says nothing",
+                nullable=True,
+            ),
         ),
         corpus_table(
             "query_embeddings",
@@ -193,6 +198,19 @@ TABLES: Mapping[str, Table] = {
             QUERY_ID,
             vector("embedding", "unit-length vector of its retrieval_text"),
             has_rows("query_embeddings", "query_id", "queries", "query_id"),
+        ),
+        corpus_table(
+            "answerability",
+            "question",
+            "query_id",
+            QUERY_ID,
+            number(
+                "probability",
+                "that the documents answer it, 0 to 1; null: not judged, as a request for a summary",
+                nullable=True,
+            ),
+            flag("is_answered", "whether `gsum ask` answers it: the probability is large enough"),
+            label("chunk_id", "the most similar passage of its document, or of all"),
         ),
         result_table(
             "rankings",
