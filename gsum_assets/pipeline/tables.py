@@ -206,7 +206,7 @@ TABLES: Mapping[str, Table] = {
             QUERY_ID,
             number(
                 "probability",
-                "that the documents answer it, 0 to 1; null: not judged, as a request for a summary",
+                "that the documents answer it, 0 to 1; null: not judged, as 'Summarize …'",
                 nullable=True,
             ),
             flag("is_answered", "whether `gsum ask` answers it: the probability is large enough"),

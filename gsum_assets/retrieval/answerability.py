@@ -1,10 +1,10 @@
 """Whether the documents answer a question: a probability from what they hold.
 
-None of the features needs labels of the corpus at hand. For a question about one document of several:
+No feature needs labels of the corpus at hand. For a question about one document of several:
 
-- `surprise`: the sum over the question's words of ln((n + s) / (expected + s)), where n counts a word
-  in the document, and `expected` is its count in as much text of the other documents;
-- `gap`: by how much the most similar passage of another document is more similar than its own one.
+- `surprise`: the sum over the question's words of ln((n + s) / (expected + s)), where n counts a
+  word in the document, and `expected` is its count in as much text of the other documents;
+- `gap`: by how much the most similar passage of another document is more similar than its own.
 
 For a question about all documents, or about the only one:
 
