@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import pyarrow as pa
 
@@ -85,7 +85,7 @@ def _sources(inputs: Inputs, family: Family, answers: Answered) -> pa.Table:
             for row in rows
         },
         family.texts_read(inputs),
-        lambda: inputs.column("documents", "document_id"),
+        cache(lambda: inputs.column("documents", "document_id")),
     )
     document_ids = sorted({i for reading in readings.values() for i in reading.document_ids})
     texts = Texts(inputs.tables["chunks"].rows_with("document_id", document_ids))
