@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from gsum_assets.answering.ask import (
     Answer,
-    NoDocumentError,
     answer_of,
     find,
     inputs_of,
@@ -15,6 +14,7 @@ from gsum_assets.answering.ask import (
     sources_in,
     write,
 )
+from gsum_assets.answering.scope import NoDocumentError
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.evaluation.answer import NOTHING_FOUND, reading_order
 from gsum_assets.pipeline.corpus_settings import CorpusError
