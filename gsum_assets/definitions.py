@@ -22,11 +22,12 @@ from gsum_assets.automation.reconcile import Reconciler, reconciling_jobs
 from gsum_assets.automation.retrain import retraining
 from gsum_assets.automation.sensors import WATCHED, watch_corpora
 from gsum_assets.automation.staleness import Node, Requests, Snapshot
+from gsum_assets.automation.waiting import show_waiting
 from gsum_assets.automation.withdraw import Withdrawal, withdrawing_job
 from gsum_assets.corpus.buckets import Buckets
 from gsum_assets.corpus.load import bucket_of
 from gsum_assets.dagster_assets.build import asset_of, index_asset_of
-from gsum_assets.dagster_assets.check_assets import checks_of
+from gsum_assets.dagster_assets.check_assets import checks_of, subject_of
 from gsum_assets.dagster_assets.corpus_assets import corpus_assets
 from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.dagster_assets.partitions import method_key, partitions_of
@@ -36,7 +37,7 @@ from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.columns import RESULT
-from gsum_assets.pipeline.corpus_settings import CorpusError, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
@@ -121,18 +122,17 @@ def pipeline_for(
     buckets = Buckets(store)
     requests, leases = Requests(store), Leases(store)
 
-    def present_version(key: InputKey) -> str | None:
+    def present_version(
+        sections: Callable[[str], Callable[[str], Any]], key: InputKey
+    ) -> str | None:
         name, corpus = key.name, key.corpus or ""
         if key.kind == "model":
             return models.version(work_of(key.asset) if name == "language_model" else name)
-        if key.kind in ("rows", "size"):
-            n_rows = store.count(TABLES[name], corpus)
-            return str(n_rows if key.kind == "rows" else n_rows.bit_length())
         try:
-            return section_version(section(corpus, name))
+            return section_version(sections(corpus)(name))
         except CorpusError:
             try:
-                load_settings(home.corpora / corpus)
+                sections(corpus)
             except CorpusError:  # `gsum run` of that corpus reports it, others continue
                 return None
             return "wrong"  # so that the section's readers are due, and fail with the reason
@@ -146,7 +146,9 @@ def pipeline_for(
         return lambda corpus: partitions_of(definition, corpus, buckets.of(corpus))
 
     def new_lineage() -> Lineage:
-        return Lineage(store, TABLES, present_version, METHODS.families)
+        # a lineage is a snapshot: it reads the settings of a corpus once
+        other_version = partial(present_version, cache(workspace.sections))
+        return Lineage(store, TABLES, other_version, METHODS.families)
 
     headlines = {
         declared.table(declared.step.table).name: declared.step.headline
@@ -209,6 +211,12 @@ def pipeline_for(
         withdrawing_job(withdrawal),
         acceptance_job(model_changes, snapshot),
     ]
+    subjects = {
+        spec.key: subject_of(spec)
+        for asset in assets
+        if isinstance(asset, dg.AssetsDefinition)
+        for spec in asset.specs
+    }
     definitions = dg.Definitions(
         assets=assets,
         asset_checks=checks_of(assets, store, new_lineage) if presented else [],
@@ -221,6 +229,7 @@ def pipeline_for(
                 withdrawal.described,
             ),
             confirm_results(snapshot, partial(waiting_lines, model_changes)),
+            *([show_waiting(snapshot, store, subjects)] if presented else []),
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],

@@ -1,0 +1,1 @@
+"""Storage and models, independent of the methods."""

@@ -236,7 +236,9 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
     named = {
         kind: {one["name"] for one in listed[kind]} for kind in ("sensors", "schedules", "jobs")
     }
-    assert named["sensors"] == {"confirm_results", "keep_current", "watch_corpora"}
+    assert named["sensors"] == {
+        *("confirm_results", "keep_current", "show_waiting", "watch_corpora"),
+    }
     assert named["schedules"] == {
         *("observe_sources_hourly", "reconcile_corpora_hourly", "reindex_nightly"),
         "retrain_weekly",

@@ -17,6 +17,7 @@ from gsum_assets.definitions import defs
 from gsum_assets.evaluation.leaderboard import best_methods
 from gsum_assets.pipeline.columns import TEXT, TEXTS
 from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.registry.families import FAMILIES
 from gsum_assets.runner.execute import observe_sources
 from gsum_assets.runner.run import refresh, register
 from gsum_resources.dagster_io.table_metadata import of_all_corpora, of_file
@@ -153,8 +154,9 @@ def test_materialization_states_location_and_contents(
             found = materialized(instance, key.to_user_string())
             if not found:
                 # none of these methods was requested
-                assert key.path[0] in ("evidence", "gae", "gor", "graphrag", "jerr", "lightpal")
+                assert key.path[0] in {family.name for family in FAMILIES} - {"retrieval"}
                 continue
+            n_rows = sum(m["dagster/partition_row_count"] for m in found.values())
             for metadata in found.values():
                 file = Path(metadata["file"])
                 rows = pq.read_metadata(file).num_rows
@@ -162,8 +164,8 @@ def test_materialization_states_location_and_contents(
                 assert metadata["dagster/size_bytes"] == file.stat().st_size
                 assert "failed_requests" not in metadata
                 found = connection.sql(query_in(metadata["sql"])).fetchall()
-                assert len(found) == min(5, metadata["dagster/row_count"])
-                assert ("preview" in metadata) == (metadata["dagster/row_count"] > 0)  # any bucket
+                assert len(found) == min(5, n_rows)
+                assert ("preview" in metadata) == (n_rows > 0)  # any bucket
                 total += rows
             assert metadata["dagster/row_count"] == total, table.name
 
@@ -178,8 +180,9 @@ def test_overview_names_all_corpora(tmp_path: Path) -> None:
     others = store.stamped(table)
     last = Partition("minutes", "01")
     written = store.write(table, last, nothing, Provenance("", "1", asset="a", time="2026-01-02T"))
-    assert "preview" not in of_file(store, table, last, nothing, written, 1)
-    (shown,) = of_all_corpora(store, table, {last: written}, others).values()
+    assert "preview" not in of_file(store, table, last, nothing, written)
+    shown, n_rows = of_all_corpora(store, table, {last: written}, others).values()
+    assert n_rows == 2
     assert [record.data for record in shown.records] == [
         {
             "corpus": corpus,
@@ -273,7 +276,10 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
     assert {key.split("|")[1] for key in entries} == {CORPUS, "other"}
     assert len(entries) == 16
     small = [metadata for key, metadata in entries.items() if key.endswith("|other")]
-    assert {m["dagster/row_count"] for m in small} == {1}
+    assert sum(m["dagster/partition_row_count"] for m in small) == 1
+    # the page shows the row count of the last event: that of the table, and not of a corpus
+    (n_rows,) = (m["dagster/row_count"] for m in entries.values() if "dagster/row_count" in m)
+    assert n_rows == sum(m["dagster/partition_row_count"] for m in entries.values())
     assert all("corpus = 'other'" in m["sql"] for m in small)
     assert all(f"{len('The clerk met the winter.')} characters" in m["preview"] for m in small)
     plots = {key.split("|")[1]: metadata["plot"] for key, metadata in entries.items()}
@@ -281,7 +287,7 @@ def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
     (edited,) = (key for key in entries if after[key] != entries[key])
     assert edited == f"03|{CORPUS}"
     assert after[edited]["dagster/partition_row_count"] == 1
-    assert after[edited]["dagster/row_count"] == house.table("chunks").num_rows
+    assert after[edited]["dagster/row_count"] == house.table("chunks").num_rows + 1
 
 
 def rejected(reason: str) -> pa.Table:
@@ -294,7 +300,7 @@ def test_file_with_failed_requests_counts_them(root: str, tmp_path: Path) -> Non
     store = ParquetStore(root.format(tmp_path=tmp_path))
     table, partition, rows = TABLES["rejected_documents"], Partition("tales", "03"), rejected("bad")
     written = store.write(table, partition, rows, Provenance("", "1", failed=2))
-    metadata = of_file(store, table, partition, rows, written, rows.num_rows)
+    metadata = of_file(store, table, partition, rows, written)
     assert metadata["failed_requests"] == 2
     assert metadata["dagster/size_bytes"] > 0
     assert metadata["file"].value.endswith("corpus=tales/bucket=03/data.parquet")
@@ -311,7 +317,7 @@ def test_preview_shows_labels_and_lengths_of_texts(tmp_path: Path) -> None:
     store, table = ParquetStore(str(tmp_path)), TABLES["queries"]
     rows = pa.Table.from_pylist([row], table.schema)
     written = store.write(table, Partition("tales"), rows, Provenance("", "1"))
-    preview = of_file(store, table, Partition("tales"), rows, written, 1)["preview"].value
+    preview = of_file(store, table, Partition("tales"), rows, written)["preview"].value
     assert preview.count("\n") == 2  # header, rule, one row
     assert r"\!\[x\]\(http://a.b/c.png\) &lt;script\> \`a\|b\` \# head long" in preview
     cells = preview.splitlines()[2].split(" | ")

@@ -1,15 +1,14 @@
 """An opened home: store, models, settings and prompts of its corpora, without Dagster."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
 from pydantic import BaseModel
 
 from gsum_assets.pipeline.corpus_settings import CorpusSettings, checked_section, load_settings
-from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, overrides, prompt_text
+from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, PromptFolder, overrides, prompt_text
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
@@ -68,15 +67,24 @@ class Workspace:
         CorpusError
             If a file cannot be read or gives a bad value.
         """
-        settings = load_settings(self.home.corpora / corpus)
-        return section_of(settings, name, self.prompt_folders(corpus))
+        return self.sections(corpus)(name)
 
-    def prompt_folders(self, corpus: str) -> tuple[Path, Path]:
-        """Return the folders that override prompts: of the corpus, and of all corpora."""
-        return self.home.corpora / corpus, self.home.prompts
+    def sections(self, corpus: str) -> Callable[[str], Any]:
+        """Return `section` for a corpus at this moment: its `corpus.toml` is read once.
+
+        Raises
+        ------
+        CorpusError
+            If `corpus.toml` cannot be read or gives a bad value.
+        """
+        folder = self.home.corpora / corpus
+        prompt_folders = PromptFolder(folder), PromptFolder(self.home.prompts)
+        return partial(section_of, load_settings(folder), prompt_folders=prompt_folders)
 
 
-def section_of(settings: CorpusSettings, name: str, prompt_folders: Sequence[Path] = ()) -> Any:
+def section_of(
+    settings: CorpusSettings, name: str, prompt_folders: Sequence[PromptFolder] = ()
+) -> Any:
     """Return a section of a corpus's settings as JSON, see `Workspace.section`.
 
     Parameters

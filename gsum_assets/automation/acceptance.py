@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import dagster as dg
 import sqlalchemy as sa
+from pydantic import Field
 
 from gsum_assets.automation.jobs import ACCEPT_MODELS
 from gsum_assets.automation.staleness import Node, Snapshot
 from gsum_assets.pipeline.finding import count
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.schema import AutomationSettings
 from gsum_resources.state.database import ACCEPTED, CALLS, State, state_of
@@ -158,7 +160,10 @@ class ModelChanges:
 class AcceptedCorpus(dg.Config):
     """Run configuration of `accept_models`."""
 
-    corpus: str
+    corpus: str = Field(
+        description="The corpus; what it would request is in the ticks of the sensor "
+        "confirm_results."
+    )
 
 
 def acceptance_job(
@@ -167,6 +172,7 @@ def acceptance_job(
     """Return the job that lets a daemon compute with another model or prompt."""
 
     @dg.op(out=dg.Out(dg.Nothing), description="Accept the changed models and prompts of a corpus.")
+    @explained()
     def accept(context: dg.OpExecutionContext, config: AcceptedCorpus) -> None:
         accepted = changes.accept(new_snapshot(context.instance), config.corpus)
         if accepted:
@@ -188,7 +194,8 @@ def acceptance_job(
 def waiting_lines(
     changes: ModelChanges, instance: dg.DagsterInstance, snapshot: Snapshot
 ) -> list[str]:
-    """Return a line for each corpus with changes that wait."""
+    """Return a line for each server that is away, and for each corpus with changes that wait."""
     corpora = instance.get_dynamic_partitions("corpora")
     waiting = ((corpus, changes.waiting(snapshot, corpus)) for corpus in corpora)
-    return [changes.description(corpus, of_corpus) for corpus, of_corpus in waiting if of_corpus]
+    lines = [changes.description(corpus, of_corpus) for corpus, of_corpus in waiting if of_corpus]
+    return [*changes.models.outages(), *lines]

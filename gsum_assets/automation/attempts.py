@@ -5,7 +5,8 @@ repeated until a retry is requested by a run with the tag `TRY_AGAIN`: `gsum run
 its corpus, the job `reindex_everything` for all. Its schedule does so for what failed only. Only
 what ended so since the latest of these runs counts, so that each partition is retried once after
 it, and never in a loop. What was over budget is repeated by itself the next day, or when the
-limits have changed. What was interrupted, as by a restart of the daemon, counts as neither.
+limits have changed; what found no server, once as much time has passed as the server was away for.
+What was interrupted, as by a restart of the daemon, counts as neither.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,6 +17,7 @@ import dagster as dg
 
 from gsum_assets.automation.processes import ORPHANED
 from gsum_assets.dagster_assets.partitions import has_buckets
+from gsum_resources.dagster_io.launcher import CONTINUES
 from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.state.leases import Leases
 from gsum_resources.store.parquet_store import Partition
@@ -25,6 +27,7 @@ EVERY_CORPUS = "*"  # no corpus is called so
 _BY_SCHEDULE = "dagster/schedule_name"
 _MOST_REQUESTS = 30  # of a schedule, a month of nights
 _FAILED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+_CANCELLED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED)
 _REASON = "dagster/failure_reason"
 _INTERRUPTED = "UNEXPECTED_TERMINATION"  # by a signal that no person sent through Dagster
 _RETRIED = "dagster/will_retry"  # the daemon starts the run again
@@ -42,7 +45,8 @@ class Attempts:
 
     Parameters
     ----------
-    repeatable : returns which of some failed runs were over a budget and need not be any more.
+    repeatable : returns which of some failed runs are repeated by themselves now: they were over a
+        budget, or found no server.
     """
 
     def __init__(
@@ -132,22 +136,29 @@ class Attempts:
         if unknown:
             self._ended |= dict.fromkeys(unknown)  # deleted runs do not count
             for record in self._instance.get_run_records(dg.RunsFilter(run_ids=unknown)):
-                self._ended[record.dagster_run.run_id] = _unsuccessful(record)
+                self._ended[record.dagster_run.run_id] = self._unsuccessful(record)
             self._ended |= dict.fromkeys(self._repeatable(unknown))
 
+    def _unsuccessful(self, record: dg.RunRecord) -> _Ended | None:
+        """Return how a run ended that failed or that a person cancelled, also before it began.
 
-def _unsuccessful(record: dg.RunRecord) -> _Ended | None:
-    """Return how a run ended that failed or that a person cancelled, also before it began.
+        None for others: a run that was interrupted, or that `gsum run` cancelled, says nothing
+        about the tables that it should have written.
+        """
+        run = record.dagster_run
+        if run.status not in _FAILED or ORPHANED in run.tags:
+            return None
+        created = record.create_timestamp.timestamp()
+        is_interrupted = run.tags.get(_REASON) == _INTERRUPTED
+        if run.status == dg.DagsterRunStatus.CANCELED or (
+            is_interrupted and self._within_cancelled(run)
+        ):
+            return _Ended(record.end_time or created, is_cancelled=True)
+        if is_interrupted and run.tags.get(_RETRIED) != "true":
+            return None
+        return _Ended(record.start_time or created, is_cancelled=False)
 
-    None for others: a run that was interrupted, or that `gsum run` cancelled, says nothing about
-    the tables that it should have written.
-    """
-    run = record.dagster_run
-    if run.status not in _FAILED or ORPHANED in run.tags:
-        return None
-    created = record.create_timestamp.timestamp()
-    if run.status == dg.DagsterRunStatus.CANCELED:
-        return _Ended(record.end_time or created, is_cancelled=True)
-    if run.tags.get(_REASON) == _INTERRUPTED and run.tags.get(_RETRIED) != "true":
-        return None
-    return _Ended(record.start_time or created, is_cancelled=False)
+    def _within_cancelled(self, run: dg.DagsterRun) -> bool:
+        """Return whether a person cancelled the run in whose process another one was computed."""
+        outer = self._instance.get_run_by_id(run.tags.get(CONTINUES, ""))
+        return outer is not None and outer.status in _CANCELLED

@@ -120,7 +120,8 @@ def keep_current(staleness: Staleness, of: dg.AssetKey) -> dg.AutomationConditio
     failed = StoreCondition(
         staleness,
         "failed",
-        f"The last attempt failed; {again_by}, and the next day what was over budget",
+        f"The last attempt failed; {again_by}; by itself it is tried again the next day if it was "
+        "over budget, and after a pause if a model's server was away",
         Snapshot.has_failed,
     )
     cancelled = StoreCondition(

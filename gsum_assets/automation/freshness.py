@@ -74,7 +74,7 @@ def confirm_results(
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Confirms results that did not change for 12 hours and are up to date; a "
         "result that could not be updated is not confirmed, and so becomes late. Says which change "
-        "of a model or prompt waits to be accepted.",
+        "of a model or prompt waits to be accepted, and which model's server is away.",
     )
     def confirm(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         snapshot = new_snapshot(context.instance)

@@ -16,8 +16,6 @@ from gsum_resources.state.leases import HeldLease, Leases, held
 CORPUS = "gsum/corpus"
 FENCE = "gsum/fence"
 """Tag of a run in the process of a `gsum run`: the fence of its lease."""
-CONTINUES = "gsum/continues"
-"""Tag of a run in the process of a run that the daemon has started: the id of that run."""
 SENSOR = "dagster/sensor_name"
 """Dagster's tag of a run that a sensor requested."""
 ORPHANED = "gsum/orphaned"

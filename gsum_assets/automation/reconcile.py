@@ -29,6 +29,7 @@ from gsum_assets.corpus.folder import is_removed
 from gsum_assets.corpus.methods import Methods
 from gsum_assets.dagster_assets.partitions import without_surplus_buckets
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.settings.paths import folders_in
 from gsum_resources.state.leases import Leases
@@ -185,10 +186,11 @@ class Reconciler:
     def _removed(self, instance: dg.DagsterInstance) -> set[str]:
         """Return the known corpora whose folder is missing; none while all folders are."""
         root = self.warehouse.home.corpora
-        if not root.is_dir():  # perhaps not mounted
+        present = set(folders_in(root))
+        if not present and not root.is_dir():  # perhaps not mounted
             return set()
         known = {*instance.get_dynamic_partitions("corpora"), *self.requests.corpora()}
-        return {corpus for corpus in known - set(folders_in(root)) if is_removed(root / corpus)}
+        return {corpus for corpus in known - present if is_removed(root / corpus)}
 
     def _unregistered(self, instance: dg.DagsterInstance) -> set[str]:
         """Return the corpora with a readable folder for which nothing is requested."""
@@ -218,6 +220,7 @@ def reconciling_jobs(reconciler: Reconciler) -> list[dg.JobDefinition]:
         out=dg.Out(dg.Nothing),
         description="Agree requests, partitions and Dagster's record with the folders.",
     )
+    @explained()
     def reconcile(context: dg.OpExecutionContext) -> None:
         for line in reconciler.reconcile(context.instance, time.time(), context.run_id):
             context.log.info(line)
@@ -226,6 +229,7 @@ def reconciling_jobs(reconciler: Reconciler) -> list[dg.JobDefinition]:
         out=dg.Out(dg.Nothing),
         description="Remove everything that was computed for the corpus of the run.",
     )
+    @explained()
     def remove_tables(context: dg.OpExecutionContext) -> None:
         corpus = context.run.tags.get(CORPUS)
         if not corpus:

@@ -78,7 +78,7 @@ def _events(
             description="Reported from the file in the warehouse, which was written with another "
             "instance of Dagster.",
             metadata={
-                "dagster/row_count": footer.rows,
+                "dagster/partition_row_count": footer.rows,
                 "written": footer.time,
                 "run": footer.run_id,
             },

@@ -16,6 +16,7 @@ from gsum_assets.automation.staleness import Node
 from gsum_assets.dagster_assets.partitions import key_of
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.store.parquet_store import Partition
 
 WITHDRAW_METHODS = "withdraw_methods"
@@ -146,12 +147,10 @@ def withdrawing_job(withdrawal: Withdrawal) -> dg.JobDefinition:
         out=dg.Out(dg.Nothing),
         description="End the requests of methods, and remove their tables.",
     )
+    @explained()
     def withdraw(context: dg.OpExecutionContext) -> None:
         corpus, methods = context.op_config["corpus"], context.op_config["methods"]
-        try:
-            done = withdrawal.withdraw(context.instance, corpus, methods, context.run_id)
-        except CorpusError as error:
-            raise dg.Failure(str(error), allow_retries=False) from error
+        done = withdrawal.withdraw(context.instance, corpus, methods, context.run_id)
         context.log.info(f"{corpus}: {done}")
 
     @dg.job(

@@ -327,7 +327,7 @@ def prompts(corpus: str | None, write: bool) -> None:
     in GSUM_HOME, to which --write writes if no CORPUS is given. Existing files are kept.
     """
     from gsum_assets.corpus.find import find_corpus
-    from gsum_assets.pipeline.prompts import names_of, overrides, write_prompts
+    from gsum_assets.pipeline.prompts import PromptFolder, names_of, overrides, write_prompts
     from gsum_assets.registry.families import PROMPTS
 
     home = Home.from_environment()
@@ -336,7 +336,7 @@ def prompts(corpus: str | None, write: bool) -> None:
     folders = [home.corpora / corpus, home.prompts] if corpus else [home.prompts]
     for file in write_prompts(PROMPTS, folders[0]) if write else ():
         click.echo(f"{file}: written")
-    files = overrides(PROMPTS, folders)
+    files = overrides(PROMPTS, [PromptFolder(folder) for folder in folders])
     for name in map(".".join, names_of(PROMPTS)):
         click.echo(f"{name:<22} {files.get(name, 'built in')}")
 

@@ -1,0 +1,1 @@
+"""Documents: found, read, put into buckets, cut into passages, with their questions."""

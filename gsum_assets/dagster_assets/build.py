@@ -97,16 +97,16 @@ def asset_of(
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
         warehouse: WarehouseIO = context.resources.gsum_warehouse
-        existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
-        for name in step.optional:
-            read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
         results = []
-        with explained(context.log.debug):
+        with explained():
+            existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
+            for name in step.optional:
+                read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
             for inputs, result in declared.make(read, existing, _around(context)):
                 _report(context, declared, inputs, result)
                 results.append((inputs, result._replace(shown=dict)))  # frees what `shown` has
             tables = declared.joined(results)
-        _report_usage(context, declared)
+            _report_usage(context, declared)
         for name in sorted(context.op_execution_context.selected_output_names):
             yield dg.Output(tables[name], name)
 
@@ -223,6 +223,7 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
         description="Represents all tables that questions are answered from; each method reads "
         "some of them.",
     )
+    @explained()
     def index(context: dg.AssetExecutionContext) -> pa.Table:
         warehouse: WarehouseIO = context.resources.gsum_warehouse
         rows = []

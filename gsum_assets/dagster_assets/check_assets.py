@@ -9,6 +9,7 @@ from gsum_assets.dagster_assets.partitions import partitions_of
 from gsum_assets.pipeline.check_inputs import Subject
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.checks import checks_for
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.table_metadata import length_of
 from gsum_resources.dagster_io.warehouse_io import partition_of
 from gsum_resources.models.by_work import LANGUAGE_MODELS
@@ -62,7 +63,7 @@ def _checks_of(
         names = {key.name for key in context.selected_asset_check_keys}
         wanted = [check for check in checks if check.name in names]
         partitions = _partitions_of_run(context, spec.partitions_def)
-        with in_turn(subject, store):
+        with explained(), in_turn(subject, store):
             verdicts = evaluate(subject, wanted, store, new_lineage(), partitions)
             yield from (_result(spec.key, subject.table, verdict) for verdict in verdicts)
             _report_again(context, spec.key, subject.table, verdicts)
@@ -122,16 +123,19 @@ def _report_again(
     for verdict in verdicts:
         contrary = "FAILED" if verdict.passed else "SUCCEEDED"
         if shown[dg.AssetCheckKey(asset, verdict.check.name)].status.value == contrary:
-            context.instance.report_runless_asset_event(
-                dg.AssetCheckEvaluation(
-                    asset,
-                    verdict.check.name,
-                    verdict.passed,
-                    _metadata(verdict, table),
-                    severity=_severity(verdict),
-                    description=verdict.description,
-                )
-            )
+            context.instance.report_runless_asset_event(reported(asset, table, verdict))
+
+
+def reported(asset: dg.AssetKey, table: Table, verdict: Verdict) -> dg.AssetCheckEvaluation:
+    """Return a verdict as the event that reports it outside a run."""
+    return dg.AssetCheckEvaluation(
+        asset,
+        verdict.check.name,
+        verdict.passed,
+        _metadata(verdict, table),
+        severity=_severity(verdict),
+        description=verdict.description,
+    )
 
 
 def _severity(verdict: Verdict) -> dg.AssetCheckSeverity:

@@ -10,6 +10,7 @@ from gsum_assets.corpus.folder import stamp_of
 from gsum_assets.dagster_assets.partitions import corpora, corpus_buckets
 from gsum_assets.dagster_assets.presentation import kind_tags, observed_table
 from gsum_assets.forgetting.deletions import Deletions
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.resources import SETTINGS, WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 
@@ -40,6 +41,7 @@ def _watched(context: dg.OpExecutionContext) -> list[str]:
         "change how they are read.",
     ),
 )
+@explained()
 def source_documents(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     warehouse: WarehouseIO = context.resources.gsum_warehouse
     versions = {}
@@ -64,6 +66,7 @@ def _files(
         required_resource_keys={WAREHOUSE},
         **observed_table(name, purpose),
     )
+    @explained()
     def observed(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
         warehouse: WarehouseIO = context.resources.gsum_warehouse
         return dg.DataVersionsByPartition(
@@ -82,6 +85,7 @@ def _files(
     metadata={"file": "corpora/<corpus>/corpus.toml"},
     tags=kind_tags("file"),
 )
+@explained()
 def corpus_settings(context: dg.OpExecutionContext) -> dg.DataVersionsByPartition:
     return dg.DataVersionsByPartition(
         {corpus: context.resources.gsum_settings.version(corpus) for corpus in _watched(context)}

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from gsum_assets.dagster_assets.presentation import kind_tags
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.models_io import ModelsIO
 from gsum_resources.dagster_io.resources import MODELS
 from gsum_resources.models.by_work import WORK
@@ -36,6 +37,7 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
         tags=kind_tags("source"),
         required_resource_keys={MODELS},
     )
+    @explained()
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
         models: ModelsIO = context.resources.gsum_models
         versions = {name: models.models.version(name)}

@@ -1,0 +1,1 @@
+"""From contexts to answers, scores, judgements and the leaderboard: the same for all methods."""

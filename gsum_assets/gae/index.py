@@ -21,6 +21,7 @@ from gsum_assets.retrieval.collection import Collection
 from gsum_resources.messages.progress import Report
 
 _LOG_EVERY = 50  # epochs
+_PASSAGES = {"document": "documents", "node": "chunks"}
 TEXTS = ("documents", "chunks")
 _NUMBERS = ("weight", "agreement", "stability", "silhouette", "pair_precision", "pair_recall")
 
@@ -72,7 +73,8 @@ def _model(inputs: Inputs) -> Result:
 
     def shown() -> Mapping[str, Any]:
         learnt = f"learnt from {len(collection.document_ids)} documents"
-        png = loss_picture(losses, inputs.title)
+        by_passages = {_PASSAGES[level]: of_level for level, of_level in losses.items()}
+        png = loss_picture(by_passages, inputs.title)
         plot = {"plot": Picture(png, "loss of the auto-encoder")}
         return {"model": {"documents": learnt}, "training_log": plot if losses else {}}
 
@@ -167,7 +169,7 @@ def _chosen(
         return shown
     for level, row in zip(levels(collection), rows, strict=True):
         labels = labels_of(clusters, level)[row["clustering"]]
-        what = "documents" if level.name == "document" else "chunks"
+        what = _PASSAGES[level.name]
         sizes, counts = np.unique(np.bincount(labels), return_counts=True)
         by_size = zip(sizes[::-1], counts[::-1].tolist(), strict=True)
         png = clusters_picture(

@@ -85,8 +85,8 @@ def clusters_picture(
     ----------
     silhouette : silhouette of the clustering, -1 to 1, or None.
     """
-    if not len(clusters):
-        return empty_figure(f"{title}: no {what}")
+    if len(clusters) < 2:
+        return empty_figure(f"{title}: fewer than two {what}")
     passages = _Clustered(_directions(embeddings), clusters, names, what)
     shown = _sample(passages)
     sample = f", a sample of {len(shown):,}" if len(shown) < len(clusters) else ""

@@ -1,0 +1,1 @@
+"""What several methods do with graphs: building, PageRank, communities."""

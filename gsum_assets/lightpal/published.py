@@ -21,8 +21,8 @@ ContextScores = Callable[[int, np.ndarray], np.ndarray]
 """Function from a question's number and its initial order to a score for every passage."""
 
 
-class Published:
-    """Retriever of initial passages, and of context passages by Personalized PageRank.
+class LightPal:
+    """Retriever of `lightpal` and its variants: initial passages, and context by random walks.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from gsum_assets.lightpal.methods import METHODS, PASSAGE_WALK, PROMPTRANK
 from gsum_assets.lightpal.passage_graph import PassageGraphs
 from gsum_assets.lightpal.passage_walk import PassageWalk
 from gsum_assets.lightpal.promptrank import PromptRank
-from gsum_assets.lightpal.published import Published, n_starts
+from gsum_assets.lightpal.published import LightPal, n_starts
 from gsum_assets.lightpal.settings import LightpalSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.methods import RETRIEVERS
@@ -100,7 +100,7 @@ class PassageSearch:
             share, chosen = settings.retrieval.initial_share, settings.promptrank
             n_first = n_starts(chosen.n_first, share, self._k)
             return PromptRank(scope, first, graphs, self._reader, share, chosen, n_first)
-        return Published(first, graphs, settings.retrieval, self._k)
+        return LightPal(first, graphs, settings.retrieval, self._k)
 
     def _trusted(self, level: str, scope: str) -> float:
         rows = self._trust.filter(

@@ -1,6 +1,6 @@
 """Views with a row for each passage that a row of LightPAL's tables lists, with its id."""
 
-from gsum_resources.store.table import View
+from gsum_resources.store.table import Macro, View
 
 _PAIRS = """
 WITH pairs AS (
@@ -27,6 +27,11 @@ FROM edges JOIN lightpal.candidates AS target USING (corpus, level)
 WHERE target.passage_number = number
 """
 
+_ONE_GRAPH = """
+SELECT source_id, target_id, rank, weight FROM lightpal.edges
+WHERE corpus = in_corpus AND graph = of_graph AND level = of_level AND scope = of_scope
+"""
+
 VIEWS = (
     View(
         "lightpal.pairs",
@@ -41,12 +46,20 @@ VIEWS = (
     ),
     View(
         "lightpal.edges",
-        "edge of a passage graph; `graph`, `level` and `scope` say of which one",
+        "edge of one of nine passage graphs: choose by `graph` (walk, context, embedding), `level` "
+        "(node: chunks, document) and `scope` (corpus, document: of chunks within a document), or "
+        "by the macro passage_graph",
         _EDGES,
         {
             "target_id": "the passage that the edge leads to",
             "rank": "rank of the edge among those of its source, from 1",
             "weight": "weight of the edge",
         },
+    ),
+    Macro(
+        "passage_graph",
+        ("in_corpus", "of_graph := 'walk'", "of_level := 'node'", "of_scope := 'corpus'"),
+        "edge of one passage graph, by default that of passage_walk between chunks of a corpus",
+        _ONE_GRAPH,
     ),
 )

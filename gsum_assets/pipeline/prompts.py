@@ -6,16 +6,18 @@ the home, overrides the built-in `response` of `gor`.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from typing import Any, Protocol
 
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.messages.suggest import did_you_mean
-from gsum_resources.settings.paths import is_remote, remote_names
+from gsum_resources.settings.paths import is_remote, remote_files
 
 PROMPTS_FOLDER = "prompts"
 _SUFFIX = ".md"
+_HIDDEN = (".", "~")
 _LANGUAGES = {
     "ar": "Arabic",
     "bg": "Bulgarian",
@@ -126,15 +128,67 @@ def prompts_of(reader: SectionReader, corpus: str, family: str) -> Prompts:
     return Prompts({}, lambda name: reader.section(corpus, f"{PROMPTS_FOLDER}.{family}.{name}"))
 
 
+class PromptFolder:
+    """The folder `prompts` of a corpus or of the home, listed once, on its first use.
+
+    Parameters
+    ----------
+    parent : the folder in which it is.
+    """
+
+    def __init__(self, parent: Path) -> None:
+        self.path = parent / PROMPTS_FOLDER
+
+    @cached_property
+    def _names(self) -> dict[str, list[str]]:
+        """What is in the folder, and in each folder in it, except hidden files, in order."""
+        names: dict[str, set[str]] = {}
+        if not self.path.is_dir():
+            return {}
+        if is_remote(self.path):
+            for path in remote_files(self.path):
+                family, *below = path.split("/")
+                names.setdefault(family, set()).update(below[:1])
+        else:
+            for child in self.path.iterdir():
+                below = child.iterdir() if child.is_dir() else ()
+                names[child.name] = {file.name for file in below}
+        return {
+            family: sorted(name for name in names[family] if not name.startswith(_HIDDEN))
+            for family in sorted(names)
+            if not family.startswith(_HIDDEN)
+        }
+
+    def override(self, family: str, name: str) -> Path | None:
+        """Return the file that overrides a prompt, or None if there is none."""
+        file = self.path / family / f"{name}{_SUFFIX}"
+        is_listed = file.name in self._names.get(family, ())
+        return file if is_listed and (is_remote(file) or file.is_file()) else None
+
+    def check_names(self, known: Mapping[str, Prompts], family: str) -> None:
+        """Raise `CorpusError` for a file that overrides no prompt: its name may be misspelled."""
+        for child in self._names:
+            if child not in known:
+                raise CorpusError(_unknown(self.path / child, "family of prompts", list(known)))
+        files = [f"{name}{_SUFFIX}" for name in known[family].built_in]
+        for file in self._names.get(family, ()):
+            if file not in files:
+                raise CorpusError(_unknown(self.path / family / file, f"prompt of {family}", files))
+
+
 def prompt_text(
-    known: Mapping[str, Prompts], family: str, name: str, folders: Sequence[Path], language: str
+    known: Mapping[str, Prompts],
+    family: str,
+    name: str,
+    folders: Sequence[PromptFolder],
+    language: str,
 ) -> str:
     """Return a prompt with placeholders, and with the language of the reply if it is prose.
 
     Parameters
     ----------
     known : all prompts, by family.
-    folders : folders of the corpus and of the home; the first with an override in `prompts` counts.
+    folders : of the corpus and of the home; the first with an override counts.
     language : BCP 47 code of the corpus. English is not named: models write it by default.
 
     Raises
@@ -145,8 +199,8 @@ def prompt_text(
     """
     prompt, text = known[family].built_in[name], ""
     for folder in folders:
-        _check_names(folder / PROMPTS_FOLDER, known, family)
-        file = _override(folder, family, name)
+        folder.check_names(known, family)
+        file = folder.override(family, name)
         if not text and file:
             text = _checked(file, prompt)
     code = language.replace("_", "-").partition("-")[0].lower()
@@ -156,21 +210,13 @@ def prompt_text(
     return f"{text or prompt.text} Write in {in_language}."
 
 
-def overrides(known: Mapping[str, Prompts], folders: Sequence[Path]) -> dict[str, Path]:
+def overrides(known: Mapping[str, Prompts], folders: Sequence[PromptFolder]) -> dict[str, Path]:
     """Return the files that override a prompt, by family and name: "gor.response"."""
     file_of = {}
     for family, name in names_of(known):
-        files = [_override(folder, family, name) for folder in folders]
+        files = [folder.override(family, name) for folder in folders]
         file_of |= {f"{family}.{name}": file for file in files[::-1] if file}
     return file_of
-
-
-def _override(folder: Path, family: str, name: str) -> Path | None:
-    """Return the file in a folder that overrides a prompt, or None if there is none."""
-    prompts, relative = folder / PROMPTS_FOLDER, f"{family}/{name}{_SUFFIX}"
-    if is_remote(folder):
-        return prompts / relative if relative in remote_names(prompts) else None
-    return prompts / relative if (prompts / relative).is_file() else None
 
 
 def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
@@ -193,31 +239,6 @@ def write_prompts(known: Mapping[str, Prompts], folder: Path) -> list[Path]:
 def names_of(known: Mapping[str, Prompts]) -> Iterator[tuple[str, str]]:
     """Yield family and name of each prompt."""
     return ((family, name) for family in known for name in known[family].built_in)
-
-
-def _check_names(folder: Path, known: Mapping[str, Prompts], family: str) -> None:
-    """Raise `CorpusError` for a file that overrides no prompt: its name may be misspelled."""
-    families = _visible(folder)
-    for child in families:
-        if child.name not in known:
-            raise CorpusError(_unknown(child, "family of prompts", list(known)))
-    names = known[family].built_in
-    for file in _visible(folder, family):
-        if file.suffix != _SUFFIX or file.stem not in names:
-            raise CorpusError(_unknown(file, f"prompt of {family}", [n + _SUFFIX for n in names]))
-
-
-def _visible(prompts: Path, family: str = "") -> list[Path]:
-    """Return the files and folders in the folder `prompts`, or in that of a family."""
-    folder = prompts / family if family else prompts
-    if is_remote(prompts):
-        prefix = f"{family}/" if family else ""
-        below = (name for name in remote_names(prompts) if name.startswith(prefix))
-        names = {name.removeprefix(prefix).partition("/")[0] for name in below}
-        children = [folder / name for name in names]
-    else:
-        children = folder.iterdir() if folder.is_dir() else ()
-    return sorted(child for child in children if not child.name.startswith((".", "~")))
 
 
 def _unknown(path: Path, kind: str, known: Sequence[str]) -> str:

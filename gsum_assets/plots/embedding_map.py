@@ -84,8 +84,9 @@ def _scatter(axes: Axes, points: np.ndarray, documents: list[str]) -> None:
     size = 26 if len(points) < 300 else 12
     if (which < 0).any():
         rest = points[which < 0]
-        others = f" {len(counts) - len(largest):,} others"
-        axes.scatter(*rest.T, s=size, color=OTHERS, label=others, linewidths=0, alpha=0.7)
+        others = sorted(counts.keys() - colour_of.keys())
+        name = label(others[0]) if len(others) == 1 else f"{len(others):,} others"
+        axes.scatter(*rest.T, s=size, color=OTHERS, label=f" {name}", linewidths=0, alpha=0.7)
     for i, name in enumerate(largest):
         mine = points[which == i]
         axes.scatter(

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +32,7 @@ OTHERS = "#a9a9a9"  # what has no colour of its own
 STYLES = tuple((colour, marker) for marker in "oD" for colour in COLOURS)
 _PALETTE = 48  # colours of a PNG: a third of the bytes, without a visible difference
 _MAX_LABEL = 28  # characters
+_MAX_MESSAGE = 110  # characters
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -201,7 +202,9 @@ def label(name: str) -> str:
 
 def empty_figure(what: str) -> Figure:
     """Return a figure with a message instead of a plot."""
-    figure = new_figure(5, 0.8)
+    if cell_len(what) > _MAX_MESSAGE:
+        what = set_cell_size(what, _MAX_MESSAGE - 1) + "…"
+    figure = new_figure(max(5, 0.5 + 0.085 * cell_len(what)), 0.8)
     figure.text(0.5, 0.5, what, ha="center", va="center", color=FAINT, parse_math=False)
     return figure
 

@@ -88,7 +88,9 @@ def _panels(figure: Figure, top: float, title: str, methods: Ranked) -> None:
     given = main_metrics(metric for _, rows in methods for metric in rows)
     metrics = [metric for metric in given if has_best(metric)][:_MAX_PANELS] or given
     unit = "percent" if any(scale_of(metric) == 100 for metric in metrics) else "1 to 5"
-    heading(figure, f"{title}; {unit}, line: 95% interval of the mean over n questions", top)
+    has_lines = any(can_differ(rows[m]["n"]) for _, rows in methods for m in metrics if m in rows)
+    meaning = f"mean over n questions{', line: its 95% interval' * has_lines}"
+    heading(figure, f"{title}; {unit}, {meaning}", top)
     drawn = set[str]()
     margin = room_for(names)
     width = (_WIDTH - margin - 0.1) / len(metrics)

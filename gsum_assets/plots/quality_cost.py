@@ -25,6 +25,7 @@ from gsum_assets.plots.figure import (
 )
 from gsum_assets.plots.main_metrics import CONTEXT_TOKENS, is_upper_bound, main_metrics, scale_of
 from gsum_assets.plots.method_ranking import Ranked
+from gsum_assets.statistics.comparisons import can_differ
 
 _INTERVAL = "#bccad6"
 _WIDTH, _HEIGHT, _LINE_BELOW = 6.4, 4.4, 0.22  # inches
@@ -48,8 +49,7 @@ def quality_cost_figure(methods: Ranked, costs: Sequence[Mapping], title: str) -
     if not shown:
         return empty_figure(f"{title}: no costs")
     unit, price = _price([paid[name] for name, _ in shown])
-    note = "line: 95% interval"
-    return _scattered(shown, price, unit, (title, note), {})
+    return _scattered(shown, price, unit, title, {})
 
 
 def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> Figure:
@@ -71,10 +71,9 @@ def quality_read_figure(methods: Ranked, curves: pa.Table, title: str) -> Figure
     read = {name: rows[CONTEXT_TOKENS]["mean"] for name, rows in methods if CONTEXT_TOKENS in rows}
     names = {name for name, _ in shown}
     points = {m: own for m, own in _points(curves, metric).items() if m in names}
-    note = "line: 95% interval" + ("; thin: other numbers of passages" if points else "")
     tokens = np.array([read[name] for name, _ in shown])
     unit = "tokens read for an answer"
-    return _scattered(shown, tokens, unit, (title, note), points)
+    return _scattered(shown, tokens, unit, title, points)
 
 
 quality_cost = as_png(quality_cost_figure)
@@ -105,10 +104,13 @@ def _scattered(
     shown: Sequence[tuple[str, Mapping]],
     price: np.ndarray,
     unit: str,
-    headings: tuple[str, str],
+    title: str,
     curves: Curves,
 ) -> Figure:
-    """Plot rows of `leaderboard` of one metric by method against their prices, `(n_methods,)`."""
+    """Plot rows of `leaderboard` of one metric by method against their prices, `(n_methods,)`.
+
+    A line shows the interval of a mean, unless there are too few questions for one to count.
+    """
     metric = shown[0][1]["metric"]
     scale = scale_of(metric)
     mean, low, high = (
@@ -117,8 +119,11 @@ def _scattered(
     names = [label(name) for name, _ in shown]
     room = room_for(names)
     height = max(_HEIGHT, _ROW * len(names) + 1.6)
-    figure = new_figure(_WIDTH + room, height, headings[0])
-    heading(figure, headings[1], _LINE_BELOW)
+    figure = new_figure(_WIDTH + room, height, title)
+    certain = np.array([can_differ(row["n"]) for _, row in shown])
+    notes = ["line: 95% interval" if certain.any() else "too few questions for intervals"]
+    notes += ["thin: other numbers of passages"] * bool(curves)
+    heading(figure, "; ".join(notes), _LINE_BELOW)
     quality = f"{metric}, {'percent' if scale == 100 else '1 to 5'}"
     axes = axes_at(figure, (0.7, 0.95, _WIDTH - 1.0, height - 1.55), "", unit, quality)
     of_curves = [x for points in curves.values() for x, _ in points]
@@ -129,7 +134,7 @@ def _scattered(
         axes.plot(x, scale * y, color=colour, linewidth=1, marker=".", markersize=4, alpha=0.7)
     on_front = frontier(price, mean)
     axes.step(price[on_front], mean[on_front], where="post", color=BEST, linewidth=1, alpha=0.6)
-    axes.vlines(price, low, high, color=_INTERVAL, linewidth=1)
+    axes.vlines(price[certain], low[certain], high[certain], color=_INTERVAL, linewidth=1)
     colours = [
         BOUND if is_upper_bound(name) else BEST if i in on_front else COLOURS[0]
         for i, (name, _) in enumerate(shown)

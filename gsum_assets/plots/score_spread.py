@@ -39,7 +39,9 @@ def score_spread(scores: pa.Table, title: str) -> Figure:
     height, margin = 0.36 * len(metrics), room_for(metrics)
     figure = new_figure(8, height + 0.95)
     box = (margin, 0.35, 6.6 - margin, height)
-    axes = axes_at(figure, box, title, "score of a question; box: the middle half; line: mean")
+    has_boxes = any(len(v) > 1 for v in found)
+    meaning = "score of a question; box: the middle half; line: mean"
+    axes = axes_at(figure, box, title, meaning if has_boxes else "score of the only question")
     quarters = np.array([np.percentile(v, (25, 75)) for v in found])
     axes.barh(rows, quarters[:, 1] - quarters[:, 0], 0.62, quarters[:, 0], color=PALE)
     shown = [np.sort(v)[:: -(-len(v) // _MAX_DOTS)] for v in found]

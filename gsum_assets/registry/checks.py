@@ -31,7 +31,7 @@ _IDS_UNIQUE = Check(
         inputs.keys(), inputs.subject.table.key, len(inputs.whole)
     ),
 )
-_LINEAGE_IS_CURRENT = Check(
+LINEAGE_IS_CURRENT = Check(
     "lineage_is_current",
     "Inputs, settings, models and code have not changed since each partition was written.",
     lambda inputs: every_table.lineage_is_current(inputs.changes(), inputs.corpus),
@@ -50,7 +50,7 @@ _REQUESTS_ANSWERED = Check(
 def checks_for(subject: Subject) -> list[Check]:
     """Return the checks of an asset's table: of every table, of the table, of the step."""
     general = [_SCHEMA, _IDS_UNIQUE] if subject.table.key else [_SCHEMA]
-    general.append(_LINEAGE_IS_CURRENT)
+    general.append(LINEAGE_IS_CURRENT)
     if subject.asks_model:
         general.append(_REQUESTS_ANSWERED)
     declared = [as_check(check) for check in subject.table.checks]

@@ -46,6 +46,12 @@ SELECT c.corpus, c.document_id, d.title, c.position, c.text, c.n_tokens,
 FROM chunks AS c JOIN documents AS d USING (corpus, document_id)
 """
 
+_QUESTIONS = """
+SELECT corpus, query_id, text AS question, "references" AS reference_answers, document_id, kind,
+       form, split, relevant_document_ids, relevant_chunk_ids
+FROM queries
+"""
+
 _ANSWERS = """
 SELECT s.corpus, s.method, s.query_id, q.text AS question, s.text AS answer,
        q.document_id, s.sample, s.tokens_in, s.tokens_out, s.cost_usd, s.latency_s
@@ -221,6 +227,12 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
                 "start_char": "its first character in the document's text",
                 "end_char": "one past its last character in the document's text",
             },
+        ),
+        View(
+            "questions",
+            "question, with its reference answers",
+            _QUESTIONS,
+            {"question": "the question", "reference_answers": "answers to compare with"},
         ),
         View(
             "answers",

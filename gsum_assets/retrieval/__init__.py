@@ -1,0 +1,1 @@
+"""Baselines, and what all methods retrieve with: collection, rankings, contexts."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import dagster as dg
 
-from gsum_assets.automation.daemon import evaluations_by_daemon
+from gsum_assets.automation.daemon import evaluations_by_daemon, other_launcher
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_assets.automation.processes import CORPUS, SENSOR, WORK, lease_on
 from gsum_assets.automation.staleness import Snapshot
@@ -48,9 +48,13 @@ def proceed(
 def _corpora(pipeline: Pipeline, instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[str]:
     """Yield the corpora that a run has changed or observed, if the conditions requested it.
 
-    None of what a person starts, such as a partial rebuild: it does what was selected.
+    None of what a person starts, such as a partial rebuild: it does what was selected. None where
+    `dagster.yaml` names a run launcher: run monitoring would find no worker of the runs that
+    continue this one, and fail them.
     """
     if SENSOR not in run.tags or evaluations_by_daemon(instance) is None:
+        return
+    if other_launcher(instance):
         return
     if run.job_name == OBSERVE_SOURCES and CORPUS in run.tags:
         yield run.tags[CORPUS]

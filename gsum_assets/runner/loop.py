@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import dagster as dg
 
 from gsum_assets.automation.due import due, without_readers_of
-from gsum_assets.automation.processes import CONTINUES, CORPUS, FENCE, described, others_at_work
+from gsum_assets.automation.processes import CORPUS, FENCE, described, others_at_work
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.definitions import Pipeline
 from gsum_assets.runner.execute import EMBEDDING_MODEL, RunResult, execute
 from gsum_assets.runner.report import Left, RefreshError, RunReport, Watch
 from gsum_resources.dagster_io.dagster_private import AssetGraph
+from gsum_resources.dagster_io.launcher import CONTINUES
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.leases import HeldLease
 

@@ -112,7 +112,8 @@ def refresh(
                 on_daemon(False)
         if not is_followed:
             refresh_.compute(check_models, on_lost)
-    unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
+    if refresh_.report.results:  # otherwise nothing was appended
+        unite_appended(pipeline.store, TABLES["embedding_calls"], corpus)
     pipeline.warehouse.complete_catalogue()
     return refresh_.report
 

@@ -1,7 +1,11 @@
-"""Errors of a step as Dagster's `Failure`, whose first line is the reason and not a stack."""
+"""Errors of gsum as Dagster's `Failure`, whose first line is the reason and not a stack.
+
+Whatever Dagster calls in a run, ops and IO managers, is wrapped by `explained`: only so every error
+page begins with the sentence of the error.
+"""
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
@@ -13,22 +17,19 @@ ERROR = "error"
 
 
 @contextmanager
-def explained(debug: Callable[[str], object]) -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Raise errors of gsum as `dg.Failure` without a chain of causes; others pass.
 
     Their messages name object, value and remedy. Dagster would show them below the stacks of its
-    own errors.
-
-    Parameters
-    ----------
-    debug : called with the stack, for the run's log.
+    own errors. The stack is in the run's log, at the level debug. Also a decorator, but not of
+    generators.
     """
     try:
         yield
     except Exception as error:
         if not type(error).__module__.startswith("gsum"):
             raise
-        debug("".join(traceback.format_exception(error)))
+        dg.get_dagster_logger().debug("".join(traceback.format_exception(error)))
         name = type(error).__name__
         # a model may answer later; all else fails again until somebody acts
         may_pass = isinstance(error, ModelUnavailableError)

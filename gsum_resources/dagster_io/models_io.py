@@ -6,6 +6,7 @@ from functools import partial
 
 import dagster as dg
 
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.usage import CountingLedger, Usage
 from gsum_resources.dagster_io.warehouse_io import partition_of, step_of
 from gsum_resources.embedding.embedding_ledger import Batch, EmbeddingLedger
@@ -45,6 +46,7 @@ class ModelsIO(dg.IOManager):
         self._reads = reads
         self._embedding_table = embedding_table
 
+    @explained()
     def load_input(self, context: dg.InputContext) -> Lazy:
         """Return a `Lazy` of a `LedgeredModel`, `MemoizedEmbedder` or `MemoizedScorer`."""
         asset = context.step_context.step.key.replace("__", "/")  # as on the command line
@@ -84,6 +86,7 @@ class ModelsIO(dg.IOManager):
 
         return Lazy(read)
 
+    @explained()
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
         """Raise an error: models are observed, never written."""
         raise NotImplementedError(f"{context.asset_key}: a model is observed, not materialized")

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.warehouse_io import step_of
 from gsum_resources.store.input_key import InputKey, section_version
 from gsum_resources.store.lineage import Reads, Step
@@ -39,10 +40,12 @@ class SettingsIO(dg.IOManager):
         """Return the version of all settings of a corpus together."""
         return section_version(self._read(corpus, ""))
 
+    @explained()
     def load_input(self, context: dg.InputContext) -> SettingsReader:
         """Return a reader for the running step."""
         return SettingsReader(self._read, self._reads, step_of(context))
 
+    @explained()
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
         """Raise an error: settings are observed, never written."""
         raise NotImplementedError(f"{context.asset_key}: settings are observed")

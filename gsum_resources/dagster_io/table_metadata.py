@@ -74,21 +74,16 @@ def of_file(
     partition: Partition,
     sample: pa.Table,
     written: Provenance,
-    n_rows: int,
 ) -> dict[str, Any]:
     """Return the metadata of a materialized partition: its rows, its file, a query.
 
-    A document-level table is counted as a whole: its buckets only concern storage.
-
     Parameters
     ----------
-    n_rows : number of rows, in all buckets of the corpus.
     sample : rows of the same corpus for the preview, which is left out if there are none.
     """
     path = store.path(table, partition)
     where = {"corpus": partition.corpus, "method": partition.method}
     metadata = {
-        "dagster/row_count": n_rows,
         "dagster/partition_row_count": written.rows,
         "dagster/size_bytes": store.size(table, partition),
         "sql": dg.MetadataValue.md(_command(table, where)),
@@ -116,7 +111,8 @@ def of_all_corpora(
     """Return a summary of a table, one row per corpus: rows, methods or buckets, main figure.
 
     Only footers are read, except for the main figure. Of many corpora the alphabetically first ones
-    are shown, and always those just written.
+    are shown, and always those just written. If all are shown, the number of rows of the whole
+    table is returned, too, which an asset's page shows as its row count.
 
     Parameters
     ----------
@@ -141,9 +137,11 @@ def of_all_corpora(
         # left of the other columns: the page cuts wide tables off
         figure = {"main figure": headline(store.read(table, list(found))[0])} if headline else {}
         records.append(dg.TableRecord({"corpus": corpus, **figure, **_extent(table, found)}))
-    is_cut = len(chosen) < len(corpora)
-    label = f"all_corpora (showing {len(chosen)} of {len(corpora)})" if is_cut else "all_corpora"
-    return {label: dg.MetadataValue.table(records)}
+    table_of_corpora = dg.MetadataValue.table(records)
+    if len(chosen) < len(corpora):
+        return {f"all_corpora (showing {len(chosen)} of {len(corpora)})": table_of_corpora}
+    n_rows = sum(footer.rows for found in of_corpora.values() for footer in found.values())
+    return {"all_corpora": table_of_corpora, "dagster/row_count": n_rows}
 
 
 def _extent(table: Table, found: Mapping[Partition, Provenance]) -> dict[str, int | str]:

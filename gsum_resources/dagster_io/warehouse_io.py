@@ -1,6 +1,5 @@
 """Dagster IO manager of the warehouse: assets get one table and never loop over partitions."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -9,6 +8,7 @@ import dagster as dg
 import numpy as np
 import pyarrow as pa
 
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.table_metadata import Headline, head, of_all_corpora, of_file
 from gsum_resources.settings.home import Home
 from gsum_resources.store.appended import APPENDED, read_appended
@@ -112,6 +112,7 @@ class WarehouseIO(dg.IOManager):
         self._has_new_table = False
         self._listed_tables: set[str] | None = None
 
+    @explained()
     def load_input(self, context: dg.InputContext) -> pa.Table | Lazy | dict[str, Lazy]:
         """Return the rows of the requested partitions with their dimensions as columns."""
         partitions = self.existing([partition_of(key) for key in context.asset_partition_keys])
@@ -198,6 +199,7 @@ class WarehouseIO(dg.IOManager):
         self.reads.table(step, table, {p: f.content_hash for p, f in footers.items()})
         return footers
 
+    @explained()
     def handle_output(self, context: dg.OutputContext, obj: pa.Table) -> None:
         """Store each partition's rows with their provenance.
 
@@ -299,7 +301,6 @@ class WarehouseIO(dg.IOManager):
         # the page shows one bucket of a corpus; if it is empty, show rows of another one
         samples = {p.corpus: rows for p, (rows, _) in written.items() if rows.num_rows}
         footers = {p: provenance for p, (_, provenance) in written.items()}
-        n_rows = self._rows_by_corpus(table, others, footers)
         shown = {
             partition: of_file(
                 self.store,
@@ -307,7 +308,6 @@ class WarehouseIO(dg.IOManager):
                 partition,
                 rows if rows.num_rows else samples.get(partition.corpus, rows),
                 provenance,
-                provenance.rows if partition.bucket is None else n_rows[partition.corpus],
             )
             for partition, (rows, provenance) in written.items()
         }
@@ -318,20 +318,6 @@ class WarehouseIO(dg.IOManager):
         for key in context.asset_partition_keys:
             if metadata := shown.get(partition_of(key)):
                 context.step_context.add_asset_metadata(metadata, context.asset_key, key)
-
-    def _rows_by_corpus(
-        self,
-        table: Table,
-        others: Mapping[Partition, object],
-        written: Mapping[Partition, Provenance],
-    ) -> Counter[str]:
-        """Return the number of rows in all partitions of the corpora just written."""
-        present = {partition.corpus for partition in written}
-        before = {p: s for p, s in others.items() if p.corpus in present and p not in written}
-        counts: Counter[str] = Counter()
-        for partition, footer in (self.store.footers(table, before) | dict(written)).items():
-            counts[partition.corpus] += footer.rows
-        return counts
 
     def _number_in(self, partition: Partition, documents: Sequence[str]) -> int:
         """Return the number of a step's requests for a partition; for a bucket, on its documents.

@@ -17,12 +17,14 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.settings.schema import BudgetSettings, Settings
 from gsum_resources.state.database import OVER_BUDGET, POSTPONED, SPENDING, State, insert_new
 from gsum_resources.state.leases import Holder
 from gsum_resources.store.content_hash import hash_texts
 
 _WRITE_EVERY_S = 1.0
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0  # until a run without a server is repeated
 _SPENT = ("calls", "tokens", "usd")
 
 
@@ -143,6 +145,8 @@ class Budget:
         most : what the batch costs at most.
         run_id : the run, which is repeated by itself once the budget allows it.
 
+        A run that finds the server away is repeated after as long as it has been away.
+
         Raises
         ------
         BudgetError
@@ -153,7 +157,7 @@ class Budget:
             return
         row_id = self._state().repeat(lambda c, _: self._reserve(c, corpus, most), SPENDING)
         if isinstance(row_id, list):
-            self._postpone(run_id)
+            self._postpone(run_id, self._midnight.timestamp())
             raise BudgetError(self._message(corpus, most, row_id))
         reserved = SPENDING.c.id == row_id
 
@@ -166,6 +170,10 @@ class Budget:
         spending = Spending(write)
         try:
             yield spending
+        except ModelUnavailableError as error:
+            pause_s = min(max(error.away_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
+            self._postpone(run_id, self._clock() + pause_s)
+            raise
         finally:
             spending.end()
 
@@ -175,7 +183,7 @@ class Budget:
             return self._exceeded(connection, corpus, most)
 
     def repeatable(self, run_ids: Collection[str]) -> set[str]:
-        """Return the runs that were over budget and need not be any more."""
+        """Return the runs that were over budget, or without a server, and may not be any more."""
         query = sa.select(POSTPONED).where(POSTPONED.c.run_id.in_(list(run_ids)))
         with self._state().reading() as connection:
             rows = connection.execute(query).all()
@@ -238,9 +246,9 @@ class Budget:
             add, (_of_open(row, me) for row in reserved), Amount(int(calls), int(tokens), usd)
         )
 
-    def _postpone(self, run_id: str) -> None:
+    def _postpone(self, run_id: str, until: float) -> None:
         if run_id:
-            row = {"run_id": run_id, "until": self._midnight.timestamp(), "terms": self.terms}
+            row = {"run_id": run_id, "until": until, "terms": self.terms}
             old = POSTPONED.c.until < self._clock() - timedelta(days=30).total_seconds()
 
             def note(connection: sa.Connection, _: bool) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import queue
+import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -28,9 +29,10 @@ from gsum_resources.endpoint.failures import (
     out_of_reach,
     unavailable,
 )
-from gsum_resources.endpoint.outages import Outages
+from gsum_resources.endpoint.outages import Outage, Outages
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
 from gsum_resources.endpoint.stream import OnWords
+from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
 from gsum_resources.store.content_hash import hash_texts
 from gsum_resources.store.parquet_store import ParquetStore
@@ -85,8 +87,7 @@ class Endpoint:
         state = (lambda: state_of(store)) if store else None
         limits = settings.requests_per_minute, settings.tokens_per_minute
         self._limiter = RateLimiter(*limits, state, account)
-        server = settings.base_url, settings.api_key_env, settings.model
-        self._outages = Outages(state, hash_texts(server, 8))
+        self._outages = Outages(state, settings)
         self._estimate = TokenEstimate()
         self._slots = asyncio.Semaphore(settings.max_concurrent)
         self._backoff = wait_random_exponential(multiplier=backoff_s, max=_LONGEST_BACKOFF_S)
@@ -94,6 +95,7 @@ class Endpoint:
         self._patient = True  # False after a request without any connection
         self._answered = False  # whether any request was ever answered
         self._on_trial = False  # during an outage: the first failure is final
+        self._has_noted = False  # whether a request without any connection was noted as an outage
 
     def check(self) -> None:
         """Request the list of models, so that a wrong key or address is reported early.
@@ -229,13 +231,18 @@ class Endpoint:
         outage = self._outages.current()
         self._on_trial = outage is not None
         if outage and not self._outages.may_probe():
-            raise error_of(self.settings, outage.reason)
+            raise self._error_of(outage)
+
+    def _error_of(self, outage: Outage) -> ModelUnavailableError:
+        error = error_of(self.settings, outage.reason)
+        error.away_s = max(0.0, time.time() - outage.since)
+        return error
 
     def _note_answer(self) -> None:
         """Note that the server has answered a request, which ends an outage."""
         self._answered = True
-        if self._on_trial:
-            self._on_trial = False
+        if self._on_trial or self._has_noted:
+            self._on_trial = self._has_noted = False
             self._outages.end()
 
     async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
@@ -344,7 +351,10 @@ class Endpoint:
             error = away(failure, self.settings, given_up)
             outage = self._outages.current() if self._on_trial else None
             self._outages.note(outage.reason if outage else str(error), failure.reached)
-            return error_of(self.settings, outage.reason) if outage else error
+            return self._error_of(outage) if outage else error
+        if not failure.reached:  # other processes need not find this out, one after the other
+            self._outages.note(str(away(failure, self.settings, self._given_up)), reached=False)
+            self._has_noted = True
         return _given_up(self.settings, failure, attempts)
 
     async def _check(self, n_attempts: int) -> None:

@@ -152,11 +152,12 @@ def unavailable(
 
 def away(failure: EndpointError, settings: Settings, n_requests: int) -> ModelUnavailableError:
     """Return the error to raise when a server has stopped answering."""
+    several = f"{n_requests} requests in a row failed, the last"
     return error_of(
         settings,
-        f"the server at {settings.base_url} is away: {n_requests} requests in a row failed, the "
-        f"last with '{failure}'; {_remedy(settings)}, then run again: replies received so far are "
-        "kept",
+        f"the server at {settings.base_url} is away: "
+        f"{several if n_requests > 1 else 'a request failed'} with '{failure}'; "
+        f"{_remedy(settings)}, then run again: replies received so far are kept",
     )
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from gsum_resources.endpoint.failures import Settings
 from gsum_resources.state.database import OUTAGES, State
+from gsum_resources.store.content_hash import hash_texts
 
 PROBE_EVERY_S = 30.0
 _LONG_AGO = -1e9  # before any time by `State.now`
@@ -41,9 +43,11 @@ class Outages:
     state : returns the database; None: outages are not noted.
     """
 
-    def __init__(self, state: Callable[[], State] | None, account: str) -> None:
-        self._state, self._account = state, account
-        self._is_account = OUTAGES.c.account == account
+    def __init__(self, state: Callable[[], State] | None, settings: Settings) -> None:
+        self._state = state
+        server = settings.base_url, settings.api_key_env, settings.model
+        self._account = hash_texts(server, 8)
+        self._is_account = OUTAGES.c.account == self._account
 
     def current(self) -> Outage | None:
         """Return the outage, or None if the server is not known to be away."""

@@ -1,0 +1,1 @@
+"""Language models behind one protocol: the embedded ones, and servers."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -116,6 +117,17 @@ class Models:
         for name, settings in self._served.items():
             if name not in self.overrides and (names is None or name in names):
                 self._endpoint(settings).check()
+
+    def outages(self) -> list[str]:
+        """Return a line for each server in use that is known to be away, with reason and remedy."""
+        from gsum_resources.endpoint.outages import Outages
+
+        known = [Outages(lambda: state_of(self.store), s).current() for s in self._served.values()]
+        since = {outage.reason: outage.since for outage in known if outage}
+        return [
+            f"since {datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M} UTC: {reason}"
+            for reason, time in since.items()
+        ]
 
     @property
     def _served(self) -> dict[str, ServerSettings]:

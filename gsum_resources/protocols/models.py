@@ -116,7 +116,13 @@ class ModelUnavailableError(RuntimeError):
 
     The message names the server and the remedy, and never contains a key. The subclasses exist
     because Dagster preserves only an error's class and message.
+
+    Attributes
+    ----------
+    away_s : for how long it has been unavailable, seconds.
     """
+
+    away_s = 0.0
 
 
 class JudgeUnavailableError(ModelUnavailableError):

@@ -4,7 +4,6 @@ A corpus folder may be at any fsspec URL. There it has no folders but only names
 method is a request, and a file cannot be renamed.
 """
 
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 _SMALL = 2**20  # bytes requested of a file whose size is unknown
-_MAX_AGE_S = 2.0
-_LISTED: dict[str, tuple[float, frozenset[str]]] = {}  # time and names, by folder
 
 
 def path_at(location: str) -> Path:
@@ -109,18 +106,6 @@ def remote_files(folder: Path) -> dict[str, RemoteFile]:
     return {
         name: RemoteFile(remote / name, info) for name, info in names if name[-1:] not in ("", "/")
     }
-
-
-def remote_names(folder: Path) -> frozenset[str]:
-    """Return the relative names of all files below a remote folder, at most two seconds old.
-
-    For what is looked up many times in a moment, such as prompts.
-    """
-    listed_at, names = _LISTED.get(str(folder), (-_MAX_AGE_S, frozenset()))
-    if time.monotonic() - listed_at >= _MAX_AGE_S:
-        names = frozenset(remote_files(folder))
-        _LISTED[str(folder)] = time.monotonic(), names
-    return names
 
 
 def read_if_exists(file: Path) -> bytes | None:

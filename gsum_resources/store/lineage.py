@@ -106,8 +106,8 @@ class Lineage:
     ----------
     store : the warehouse.
     tables : declared tables by name.
-    other_version : returns the present version of an input that is no table; None if it is
-        unknown, which counts as unchanged.
+    other_version : returns the present version of a setting or model; None if it is unknown, which
+        counts as unchanged.
     families : the methods of each family.
     """
 
@@ -153,14 +153,20 @@ class Lineage:
     def present_version(self, key: InputKey) -> str | None:
         """Return the present version of `key`; without files that of an empty set."""
         if key not in self._present:
-            is_table = key.kind == "table"
-            self._present[key] = self._table_version(key) if is_table else self._other_version(key)
+            is_of_table = key.kind in ("table", "rows", "size")
+            version_of_key = self._table_version if is_of_table else self._other_version
+            self._present[key] = version_of_key(key)
         return self._present[key]
 
     def _table_version(self, key: InputKey) -> str:
+        """Return the version of a table's rows, or their number where only that was read."""
         if key.name not in self._tables:
             return "gone"
-        return version_of({p: v.content_hash for p, v in self._files_of(key).items()})
+        footers = self._files_of(key)
+        if key.kind == "table":
+            return version_of({p: footer.content_hash for p, footer in footers.items()})
+        n_rows = sum(footer.rows for footer in footers.values())
+        return str(n_rows if key.kind == "rows" else n_rows.bit_length())
 
     def _files_of(self, key: InputKey) -> dict[Partition, Provenance]:
         """Return the footers of the files of a table that a key names."""

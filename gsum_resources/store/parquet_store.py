@@ -43,7 +43,6 @@ from gsum_resources.store.partition import (
 from gsum_resources.store.table import Table
 
 _TEMPORARY_SUFFIX = ".part"
-_OLDER_FILES = ("changes.parquet", "compared.json", "scored.json")
 _LOCKS = "_locks"
 _FILES_AT_ONCE = 4  # files read concurrently: hides an object store's latency, bounds memory
 _FOOTERS_AT_ONCE = 16  # footers are small
@@ -345,17 +344,9 @@ class ParquetStore:
         return int(self.fs.size(self.path(table, partition)))
 
     def sweep(self, older_than_s: float = 3600) -> None:
-        """Remove temporary files of killed writers; younger ones may still be in use.
-
-        Files that an older gsum stored beside tables are removed, too: changed rows, without which
-        a table counts as what it was before them, and notes, which name documents.
-        """
+        """Remove temporary files of killed writers; younger ones may still be in use."""
         if not self.is_local:
             return  # an object store's put leaves no temporary files
-        for name in _OLDER_FILES:
-            for path in self.fs.glob(f"{self.root}/*/corpus=*/{name}"):
-                with suppress(FileNotFoundError):  # another process removes it
-                    self.fs.rm_file(path)
         for path in self.fs.glob(f"{self.root}/**/*{_TEMPORARY_SUFFIX}"):
             with suppress(FileNotFoundError):
                 if time.time() - os.stat(path).st_mtime > older_than_s:  # noqa: PTH116

@@ -40,6 +40,7 @@ from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import EngineSettings, ScorerSettings, Settings
 from gsum_resources.store.parquet_store import ParquetStore
+from tests.cluster.hosts import eventually
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords, HashEmbedder
@@ -85,7 +86,7 @@ def equal(folder: Path) -> dict[str, Any]:
     """Compute the same on two nodes and in this process."""
     memoized._BATCH = BATCH
     nearest_module._CELLS_AT_ONCE = 4096
-    embedder = LocalEmbedder(threads=1)
+    embedder: Any = LocalEmbedder(threads=1)  # `identity` is a cached property
     settings = ScorerSettings(
         backend="transformers_local", model=str(write_model(folder / "causal"))
     )
@@ -173,7 +174,8 @@ def killed_node(folder: Path) -> dict[str, Any]:
         models = Models(settings, home.open_store(), TABLES["llm_calls"], overrides)
         house = House(home)
         with house.instance() as instance:
-            report = refresh(pipeline_for(home, models), instance, CORPUS, ["dense", "lightpal"])
+            pipeline = pipeline_for(home, models, presented=False)
+            report = refresh(pipeline, instance, CORPUS, ["dense", "lightpal"])
         killer.join()
     return {"errors": report.errors}
 
@@ -197,20 +199,23 @@ def launched(folder: Path) -> dict[str, Any]:
         patch.setenv("DAGSTER_POSTGRES_URL", url)
         patch.setenv("GSUM_STATE_URL", url)
         patch.setenv("GSUM_AUTOMATION_INTERVAL_S", "2")
-        with daemon(home), House(home).instance() as instance:
-            await_file(stalled(home.root, STEP))
-            [run] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+        with daemon(home) as process, House(home).instance() as instance:
+            eventually(stalled(home.root, STEP).exists, process)
+            started = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            key = dg.AssetKey(["retrieval", STEP])
+            [run] = [run for run in started if key in (run.asset_selection or ())]
             jobs = JobSubmissionClient(dashboard).list_jobs()
             [node] = {
-                job.driver_node_id for job in jobs if job.metadata["dagster/run-id"] == run.run_id
+                job.driver_node_id
+                for job in jobs
+                if (job.metadata or {}).get("dagster/run-id") == run.run_id
             }
             [victim] = [n for n in cluster.worker_nodes if n.node_id == node]
             cluster.remove_node(victim, allow_graceful=False)
             house = House(home)
-            while not house.store.partitions(TABLES["leaderboard"], CORPUS):
-                time.sleep(2)
-            while not instance.get_run_by_id(run.run_id).is_finished:  # type: ignore[union-attr]
-                time.sleep(2)
+            leaderboard = TABLES["leaderboard"]
+            eventually(lambda: house.store.partitions(leaderboard, CORPUS), process)
+            eventually(lambda: instance.get_run_by_id(run.run_id).is_finished, process)  # type: ignore[union-attr]
             status = instance.get_run_by_id(run.run_id).status.value  # type: ignore[union-attr]
             n_resumed = instance.count_resume_run_attempts(run.run_id)
     return {"status": status, "resumed": n_resumed}
@@ -226,7 +231,7 @@ def with_dagster(folder: Path) -> Path:
 
 
 @contextmanager
-def daemon(home: Home) -> Iterator[None]:
+def daemon(home: Home) -> Iterator[subprocess.Popen[str]]:
     """Run Dagster's daemon over `stalling_definitions`."""
     command = [sys.executable, "-m", "dagster._daemon", "run", "--module-name"]
     environment = {**os.environ, "DAGSTER_HOME": str(home.dagster)}
@@ -236,18 +241,13 @@ def daemon(home: Home) -> Iterator[None]:
             env=environment,
             stdout=log,
             stderr=log,
+            text=True,
         )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()
-
-
-def await_file(file: Path) -> None:
-    """Wait until a file exists."""
-    while not file.exists():
-        time.sleep(0.5)
 
 
 # --- what blocks run ------------------------------------------------------------------------------

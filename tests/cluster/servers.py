@@ -1,5 +1,6 @@
 """PostgreSQL and an S3 server on loopback, each with its own data folder."""
 
+import json
 import os
 import shutil
 import socket
@@ -16,6 +17,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 BUCKET = "gsum"
+PATIENT = {"config_kwargs": {"connect_timeout": 300, "read_timeout": 300}}
+"""Settings of S3 clients: a request that a busy machine answers late is not sent a second time."""
 
 
 @contextmanager
@@ -69,6 +72,7 @@ def object_store(served: Counter[str] | None = None) -> Iterator[str]:
     """
     # make test-cluster installs these
     import boto3  # pyright: ignore[reportMissingImports]
+    from fsspec.config import conf
     from moto.server import ThreadedMotoServer  # pyright: ignore[reportMissingImports]
     from s3fs import S3FileSystem  # pyright: ignore[reportMissingImports]
 
@@ -83,6 +87,8 @@ def object_store(served: Counter[str] | None = None) -> Iterator[str]:
             patch.setenv("AWS_ACCESS_KEY_ID", "test")
             patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
             patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+            patch.setenv("FSSPEC_S3", json.dumps(PATIENT))  # of processes that start meanwhile
+            patch.setitem(conf, "s3", PATIENT)
             # the objects of an earlier server of this process, and clients that point at it
             urlopen(Request(f"http://127.0.0.1:{port}/moto-api/reset", method="POST")).close()
             S3FileSystem.clear_instance_cache()

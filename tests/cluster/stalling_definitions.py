@@ -26,7 +26,7 @@ def definitions() -> object:
         "language_model": StallingModel(home.root / "asked.log", stall),
     }
     models = Models(home.settings(), home.open_store(), TABLES["llm_calls"], overrides)
-    return pipeline_for(home, models).definitions
+    return pipeline_for(home, models, presented=False).definitions
 
 
 defs = definitions()

@@ -35,6 +35,7 @@ SETTINGS = f"methods = ['bm25']\n{WITHOUT_BERTSCORE}"  # a daemon requests no ot
 LATENCY_S = 1.0
 N_AT_KILL = 4
 AT_ONCE = 2
+PATIENT = {"timeout_s": 120}  # a reply that is late on a busy machine is not requested again
 IMPATIENT = "from gsum_resources.state import database; database.RESTART_S = 2.0"
 SHORT_LEASES = (
     "from gsum_resources.state import leases; leases.RENEW_S, leases.EXPIRED_S = 0.5, 4.0"
@@ -50,7 +51,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         house_with_questions(folder / "home") as house,
     ):
         (house.folder / "corpus.toml").write_text(SETTINGS)
-        served_by(house, server)
+        served_by(house, server, PATIENT)
         assert run(house).exit_code == 0
         return contents(house)
 
@@ -71,7 +72,7 @@ def database(tmp_path: Path) -> Iterator[str]:
 def house(tmp_path: Path, database: str, server: ScriptedServer) -> Iterator[House]:
     with house_with_questions(tmp_path / "home") as made:
         use_database(made, database)
-        served_by(made, server, max_concurrent=AT_ONCE)
+        served_by(made, server, PATIENT, max_concurrent=AT_ONCE)
         with (made.home.root / "gsum.toml").open("a") as file:
             file.write(f"\n[state]\nurl = '{database}'\n")
         (made.folder / "corpus.toml").write_text(SETTINGS)

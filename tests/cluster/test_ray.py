@@ -23,6 +23,7 @@ from tests.pipeline.homes import contents, house_at
 from tests.pipeline.test_kill import furnish, logged
 
 pytest.importorskip("ray", reason="make test-cluster installs it")
+pytestmark = pytest.mark.usefixtures("only_tables")
 ROOT = Path(__file__).parents[2]
 ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 PATIENCE_S = 1500.0  # against hanging alone: a slow machine is no failure

@@ -1,5 +1,6 @@
 """A file overrides a prompt; a slip in it is an error that names file, placeholder and remedy."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from gsum_assets.corpus.folder import read_records
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.prompts import (
     Prompt,
+    PromptFolder,
     Prompts,
     names_of,
     overrides,
@@ -37,7 +39,13 @@ def folders(tmp_path: Path) -> list[Path]:
 
 
 def response(folders: list[Path], language: str = "en") -> str:
-    return prompt_text(KNOWN, "gor", "response", folders, language)
+    return prompt_in(folders, "gor", "response", language)
+
+
+def prompt_in(
+    folders: list[Path], family: str, name: str, language: str = "en", known: Mapping = KNOWN
+) -> str:
+    return prompt_text(known, family, name, [PromptFolder(folder) for folder in folders], language)
 
 
 def test_corpus_prompt_overrides_home_and_home_overrides_default(folders: list[Path]) -> None:
@@ -46,8 +54,10 @@ def test_corpus_prompt_overrides_home_and_home_overrides_default(folders: list[P
     assert response(folders) == "At home: {max_words}."
     put(folders[0], "gor/response.md", "In the corpus: {max_words}.")
     assert response(folders) == "In the corpus: {max_words}."
-    assert prompt_text(KNOWN, "gae", "topic", folders, "en") == "Name it."
-    assert overrides(KNOWN, folders) == {"gor.response": folders[0] / "prompts/gor/response.md"}
+    assert prompt_in(folders, "gae", "topic") == "Name it."
+    assert overrides(KNOWN, [PromptFolder(folder) for folder in folders]) == {
+        "gor.response": folders[0] / "prompts/gor/response.md"
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,7 +78,7 @@ def test_mistake_in_a_prompt_file_is_named(folders: list[Path], text: str, error
     put(folders[1], "gor/response.md", text)
     with pytest.raises(CorpusError, match=error):
         response(folders)
-    assert prompt_text(KNOWN, "gae", "topic", folders, "en") == "Name it."
+    assert prompt_in(folders, "gae", "topic") == "Name it."
 
 
 def test_non_utf8_prompt_file_is_named(folders: list[Path]) -> None:
@@ -108,7 +118,7 @@ def test_file_without_overrides_raises(folders: list[Path], name: str, error: st
 )
 def test_prose_language_is_named(folders: list[Path], language: str, end: str) -> None:
     assert response(folders, language).endswith(end)
-    assert prompt_text(KNOWN, "gae", "topic", folders, language) == "Name it."
+    assert prompt_in(folders, "gae", "topic", language) == "Name it."
     put(folders[0], "gor/response.md", "Antworte in {max_words} words.")
     assert response(folders, language).endswith(end)
 
@@ -134,8 +144,8 @@ def test_written_prompts_equal_the_defaults(folders: list[Path]) -> None:
     assert len(written) == len(list(names_of(PROMPTS))) - 1
     assert kept.read_text() == "Mine."
     for family, name in names_of(PROMPTS):
-        built_in = prompt_text(PROMPTS, family, name, [], "en")
-        text = prompt_text(PROMPTS, family, name, folders, "en")
+        built_in = prompt_in([], family, name, known=PROMPTS)
+        text = prompt_in(folders, family, name, known=PROMPTS)
         assert text == ("Mine." if (family, name) == ("gor", "question") else built_in.strip())
     assert write_prompts(PROMPTS, folders[0]) == []
 

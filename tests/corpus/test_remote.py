@@ -19,6 +19,8 @@ from gsum_assets.corpus.init import init_corpus
 from gsum_assets.corpus.load import Document, load, scan
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
+from gsum_assets.pipeline.prompts import PromptFolder, overrides, prompt_text
+from gsum_assets.registry.families import PROMPTS
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.paths import is_remote, path_at
 from gsum_resources.settings.schema import SettingsError
@@ -123,6 +125,25 @@ def test_k_is_written(root: Path) -> None:
     assert write_k(root / "tales", [3]) == "[retrieval] k = 3"
     assert load_settings(root / "tales").retrieval == {"k": 3}
     assert load_settings(root / "tales").documents.max_bytes == 100_000
+
+
+def test_prompts_are_found_by_one_listing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "tales" / "prompts" / "gor").mkdir(parents=True)
+    (root / "tales" / "prompts" / "gor" / "response.md").write_bytes(b"In {max_words} words.")
+    (root / "tales" / "prompts" / ".hidden").write_bytes(b"an editor's")
+    fs, listings = root.fs, []  # type: ignore[attr-defined] - of a URL
+    find = fs.find
+    monkeypatch.setattr(fs, "find", lambda *given, **how: listings.append(1) or find(*given, **how))
+    folder = PromptFolder(root / "tales")
+    files = overrides(PROMPTS, [folder])
+    assert {name: file.name for name, file in files.items()} == {"gor.response": "response.md"}
+    text = prompt_text(PROMPTS, "gor", "response", [folder], "en")
+    assert text == "In {max_words} words."
+    assert prompt_text(PROMPTS, "gor", "question", [folder], "en")
+    assert len(listings) == 1
+    (root / "tales" / "prompts" / "gor" / "respones.md").write_bytes(b"")
+    with pytest.raises(CorpusError, match="no prompt of gor has this name"):
+        prompt_text(PROMPTS, "gor", "response", [PromptFolder(root / "tales")], "en")
 
 
 def test_benchmark_is_imported(root: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -230,17 +229,6 @@ def test_check_searches_again_with_a_copy_and_deletes_nothing(
     assert (code, "no sentence of five words or more that no other" in said) == (1, True)
     code, said = checked(records, "stranger")
     assert (code, "documents.jsonl: no document 'stranger'" in said) == (1, True)
-
-
-def test_rows_that_an_older_gsum_stored_as_changes_are_removed(indexed: House) -> None:
-    (indexed.folder / f"{SECRET}.txt").unlink()
-    assert indexed.run().is_complete
-    folder = Path(indexed.store.path(TABLES["queries"], Partition(CORPUS))).parent
-    pq.write_table(pa.table({"text": [TEXT]}), folder / "changes.parquet")
-    assert leftovers(indexed) == {"state.db", "queries"}
-    with indexed.instance() as instance:
-        assert indexed.pipeline().forgetting.forget_deleted(instance, at_once=True)
-    assert leftovers(indexed) == set()
 
 
 def forgotten_sentences(original: Path) -> int:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gsum_assets.lightpal.passage_graph import ScopeGraphs
-from gsum_assets.lightpal.published import Published, interleaved, n_starts, with_context
+from gsum_assets.lightpal.published import LightPal, interleaved, n_starts, with_context
 from gsum_assets.lightpal.settings import RetrievalSettings
 from gsum_assets.retrieval.ranking import DEPTH
 from tests.lightpal.toys import Fixed, walk_graph
@@ -49,7 +49,7 @@ def test_six_passages_known_values():
     # the walk reaches 5 alone; what it does not reach comes in the order of the first list
     graph = walk_graph(6, (0, 5))
     settings = RetrievalSettings(n_teleport=1)
-    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings, 6).scores(
+    found = LightPal(Fixed(FALLING), ScopeGraphs(graph, graph), settings, 6).scores(
         toy_question("?")
     )
     assert ranked(found.nodes) == [0, 1, 5, 2, 3, 4]
@@ -63,7 +63,7 @@ def test_published_restart_is_four_fifths(alpha, second):
     # 0.2 it leaves them with 0.19 and 3 with 0.44.
     graph = walk_graph(6, (0, 3), (1, 3), (2, 3))
     settings = RetrievalSettings(n_teleport=3, alpha=alpha, initial_share=0.25)
-    found = Published(Fixed(FALLING), ScopeGraphs(graph, graph), settings, 12).scores(
+    found = LightPal(Fixed(FALLING), ScopeGraphs(graph, graph), settings, 12).scores(
         toy_question("?")
     )
     assert ranked(found.nodes)[:2] == [0, second]
@@ -77,7 +77,7 @@ def test_walks_start_at_the_initial_passages_and_reach_others():
     graphs = ScopeGraphs(graph, graph)
 
     def others(k: int, published_k: int) -> set[int]:
-        method = Published(Fixed(first), graphs, RetrievalSettings(), published_k)
+        method = LightPal(Fixed(first), graphs, RetrievalSettings(), published_k)
         return set(ranked(method.scores(toy_question("?")).nodes)[:k]) - {*range(20)}
 
     for k, n_seeds in ((6, 4), (10, 6), (20, 12)):
@@ -92,7 +92,7 @@ def test_unreached_passages_follow_in_the_initial_order():
     rising = np.arange(6.0)
     graph = walk_graph(6, (5, 1))
     settings = RetrievalSettings(n_teleport=1, initial_share=0.5)
-    found = Published(Fixed(rising), ScopeGraphs(graph, graph), settings, 6).scores(
+    found = LightPal(Fixed(rising), ScopeGraphs(graph, graph), settings, 6).scores(
         toy_question("?")
     )
     assert ranked(found.nodes) == [5, 1, 4, 3, 2, 0]

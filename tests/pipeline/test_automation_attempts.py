@@ -8,6 +8,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.execute import observe_sources
 from gsum_assets.runner.report import RunReport
 from gsum_assets.runner.run import refresh
+from gsum_resources.dagster_io.launcher import CONTINUES
 from gsum_resources.store.parquet_store import Partition
 from tests.conftest import CORPUS, House, materialized_by
 from tests.models import FirstWords
@@ -136,6 +137,23 @@ def test_nothing_is_united_of_cancelled_methods(changeable: House) -> None:
         changeable.model.refuses = None
         assert refresh(pipeline, instance, CORPUS).is_complete
         assert changeable.table("leaderboard").num_rows
+
+
+def test_run_within_a_cancelled_one_is_cancelled(changeable: House) -> None:
+    changeable.model = FirstWords("changed", refuses="boat")
+    pipeline = changeable.pipeline()
+    with changeable.instance() as instance:
+        outer = instance.create_run_for_job(
+            pipeline.definitions.resolve_job_def("reconcile_corpora")
+        )
+        run_id = start(pipeline, instance, SUMMARIES).run_id
+        tags = {CONTINUES: outer.run_id, "dagster/failure_reason": "UNEXPECTED_TERMINATION"}
+        instance.add_run_tags(run_id, tags)
+        assert requested(pipeline, instance) == {SUMMARIES}  # a signal from elsewhere
+        cancel(instance, outer.run_id)
+        assert requested(pipeline, instance) == set()
+        reindex(pipeline, instance)
+        assert requested(pipeline, instance) == {SUMMARIES}
 
 
 def test_interrupted_run_is_tried_again_and_a_cancelled_one_in_the_queue_is_not(

@@ -263,7 +263,7 @@ def test_record_of_dagster_follows_the_warehouse(changeable: House) -> None:
         event = instance.get_latest_materialization_event(dg.AssetKey("leaderboard"))
         assert event
         assert event.asset_materialization
-        assert event.asset_materialization.metadata["dagster/row_count"].value
+        assert event.asset_materialization.metadata["dagster/partition_row_count"].value
         partition = Partition(CORPUS, "00")
         pipeline.store.delete(TABLES["documents"], partition)
         pipeline.reconciler.reconcile(instance, time.time(), None)

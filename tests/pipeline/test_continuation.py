@@ -10,14 +10,16 @@ import sqlalchemy as sa
 
 from gsum_assets.automation.continued import continued_executor
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
-from gsum_assets.automation.processes import CONTINUES, SENSOR, WORK
 from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.automation.processes import SENSOR, WORK
 from gsum_assets.runner.continuation import proceed
+from gsum_resources.dagster_io.launcher import CONTINUES
 from gsum_resources.state.database import LEASES, state_of
 from gsum_resources.state.leases import Leases
 from tests.conftest import CORPUS, House
 from tests.pipeline.daemon import QUIET, requested, serve
 from tests.pipeline.homes import GOOD
+from tests.pipeline.launcher import launch_by_processes
 
 _LOG = logging.getLogger(__name__)
 BY_SENSOR = {SENSOR: "watch_corpora", CORPUS_TAG: CORPUS}
@@ -108,6 +110,17 @@ class TestProceed:
         serve(instance, is_switched_off=True)
         proceed(changeable.pipeline(), instance, run, _LOG)
         assert continuing(instance, run) == []
+
+    def test_nothing_continues_where_a_launcher_knows_its_own_workers_alone(
+        self, changeable: House
+    ) -> None:
+        launch_by_processes(changeable.home)
+        with changeable.instance() as instance:
+            serve(instance, time.time())
+            run = observed(changeable, instance)
+            proceed(changeable.pipeline(), instance, run, _LOG)
+            assert continuing(instance, run) == []
+            assert requested(changeable.pipeline(), instance)  # the daemon starts it
 
     def test_corpus_that_another_process_computes_is_left_to_it(
         self, changeable: House, instance: dg.DagsterInstance

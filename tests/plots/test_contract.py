@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from gsum_assets.gae.plots import clusters_picture
@@ -11,6 +12,7 @@ from gsum_assets.jerr import plots as jerr
 from gsum_assets.lightpal.plots import passage_graph_picture
 from gsum_assets.plots.chunk_lengths import chunk_lengths
 from gsum_assets.plots.embedding_map import embedding_map
+from gsum_assets.plots.figure import empty_figure, to_png
 from gsum_assets.plots.method_ranking import method_ranking
 from gsum_assets.plots.position_bias import position_bias
 from gsum_assets.plots.quality_cost import quality_cost
@@ -18,7 +20,7 @@ from gsum_assets.plots.score_spread import score_spread
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from tests.plots import method_toys as methods
 from tests.plots import toys
-from tests.plots.png import MAX_BYTES, check, drawn, is_empty
+from tests.plots.png import MAX_BYTES, check, drawn, image_of, is_empty
 
 PLOTS: dict[str, Callable[[int, list[str]], bytes]] = {
     "chunk_lengths": lambda n, names: chunk_lengths(toys.chunks(n, names), 256, "tales"),
@@ -102,13 +104,13 @@ def test_no_rows_give_an_empty_plot(plot: str) -> None:
     assert is_empty(_draw_graph(plot, 0, FEW))
 
 
-@pytest.mark.parametrize("n", [0, 1, 30])
+@pytest.mark.parametrize("n", [0, 1, 2, 30])
 def test_any_clusters_give_a_small_plot(n: int) -> None:
     names = toys.ODD_NAMES
     embeddings, clusters = methods.clusters(*_sizes(n))
     shown = [f"{name}{i}" for i, name in enumerate(toys.with_names(names, n))]
     png = drawn(clusters_picture, embeddings, clusters, shown, names[0])
-    assert is_empty(png) == (n == 0)
+    assert is_empty(png) == (n < 2)
     check(png)
 
 
@@ -126,3 +128,13 @@ def test_every_criterion_fits_into_one_small_plot(names: list[str]) -> None:
 def test_chunks_beyond_the_limit_are_shown() -> None:
     rows = toys.chunks(50, FEW)  # the longest has more than 200 word pieces
     assert chunk_lengths(rows, 64, "tales") != chunk_lengths(rows, 256, "tales")
+
+
+@pytest.mark.parametrize("n", [1, 5, 50])
+def test_message_in_place_of_a_plot_is_not_cut(n: int) -> None:
+    png = to_png(empty_figure("the archive of the town council: " + "fewer passages " * n))
+    assert is_empty(png)
+    assert image_of(png).width <= 1100
+    dark = np.asarray(image_of(png).convert("L")) < 200
+    assert dark.any()
+    assert not dark[:, [0, -1]].any()

@@ -1,5 +1,7 @@
 """The plane of widest spread against arrangements whose plane is known."""
 
+import inspect
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -46,3 +48,11 @@ def test_sample_does_not_depend_on_row_order() -> None:
     rows = toys.embeddings(1_200, [f"d{i}" for i in range(9)])
     backwards = rows.take(pa.array(range(1_199, -1, -1)))
     assert embedding_map(rows, "tales") == embedding_map(backwards, "tales")
+
+
+@pytest.mark.parametrize(("n", "grey"), [(7, "d6"), (9, "3 others")])
+def test_one_grey_document_has_its_name(n: int, grey: str) -> None:
+    figure = inspect.unwrap(embedding_map)(toys.embeddings(90, [f"d{i}" for i in range(n)]), "t")
+    legend = figure.axes[0].get_legend()
+    names = [text.get_text().strip() for text in legend.get_texts()]
+    assert names == [grey, *(f"d{i}" for i in range(6))]

@@ -169,6 +169,25 @@ def test_each_panel_states_its_number_of_questions() -> None:
     assert [intervals_of(axes) for axes in figure.axes] == [2, 0]
 
 
+@pytest.mark.parametrize("n", [9, 1])
+def test_lines_are_explained_only_where_there_are_any(n: int) -> None:
+    from matplotlib.collections import LineCollection
+
+    board = board_of(n, {"gor": 0.4, "bm25": 0.3})
+    length = {"metric": "context_tokens", "mean": 900.0, "n": n}
+    read = [(name, {**rows, "context_tokens": length}) for name, rows in board]
+    figures = [
+        method_ranking_figure({"general": board}, "tales"),
+        quality_cost_figure(board, toys.costs(["gor", "bm25"]), "tales"),
+        quality_read_figure(read, TABLES["curves"].empty(), "tales"),
+    ]
+    for figure in figures:
+        said = " ".join(text.get_text() for text in figure.texts)
+        lines = [c for c in figure.axes[0].collections if isinstance(c, LineCollection)]
+        assert sum(len(each.get_segments()) for each in lines) == (2 if n == 9 else 0)
+        assert ("95% interval" in said) == (n == 9)
+
+
 def test_numbers_of_questions_that_differ_by_method_are_a_range() -> None:
     (first, *_), (*_, last) = (board_of(n, {"gor": 0.4, "bm25": 0.3}) for n in (8, 9))
     figure = method_ranking_figure({"general": [first, last]}, "tales")

@@ -13,6 +13,7 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.state.layered import store_over
 from gsum_resources.store import parquet_store
 from gsum_resources.store.catalogue import build_catalogue, define_views
+from gsum_resources.store.input_key import InputKey
 from gsum_resources.store.lineage import Lineage
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 
@@ -68,6 +69,17 @@ def test_a_snapshot_lists_once_and_reads_each_footer_once(
             CHUNKS.name: 2,
         }
         assert sorted(requests) == ["cat_file"] * n_footers + ["find"]
+
+
+def test_a_snapshot_knows_numbers_of_rows_from_its_listing(
+    store: ParquetStore, requests: list[str]
+) -> None:
+    lineage = Lineage(store, TABLES, lambda _: None)
+    keys = [InputKey(kind, CHUNKS.name, "tales") for kind in ("table", "rows", "size")]
+    requests.clear()
+    assert list(map(lineage.present_version, keys))[1:] == ["6", "3"]
+    assert lineage.present_version(InputKey("rows", "chunks", "tales")) == "0"
+    assert sorted(requests) == ["cat_file"] * 2 + ["find"]
 
 
 def test_a_table_is_read_and_written_by_one_request(

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -35,6 +36,7 @@ ARGUMENTS = {
     "entities_of": "'board', 'minutes'",
     "hubs": "'board'",
     "neighbours": "'board', 'ida'",
+    "passage_graph": "'board'",
 }
 OLDEST = Path(sys.prefix) / "duckdb-1.1"  # `make` installs it beside the pinned version
 
@@ -85,14 +87,15 @@ def _write(
     store: ParquetStore,
     name: str,
     partition: Partition,
-    rows: list[dict[str, object]],
+    rows: Sequence[Mapping[str, object]],
     inputs: dict[str, str] | None = None,
 ) -> None:
     """Write rows, whose other columns are empty or zero."""
     table = TABLES[name]
     empty = {"string": "", "list<item: string>": [], "bool": False}
     full = [
-        {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in table.schema} | row
+        {f.name: None if f.nullable else empty.get(str(f.type), 0) for f in table.schema}
+        | dict(row)
         for row in rows
     ]
     footer = Provenance(
@@ -127,6 +130,41 @@ def test_every_table_has_a_name_without_a_dot_and_every_column_a_comment(home: P
         _rows(home, "select view_name from duckdb_views() where not internal and comment is null")
         == []
     )
+
+
+def test_no_other_column_needs_quotes(home: Path) -> None:
+    """These two are stored columns that programs read; `passages` and `questions` rename them."""
+    quoted = _rows(
+        home,
+        "select distinct table_name, column_name from duckdb_columns() join duckdb_keywords() "
+        "on keyword_name = lower(column_name) where keyword_category = 'reserved' and not internal",
+    )
+    assert {column for _, column in quoted} == {"end", "references"}
+    assert {table for table, _ in quoted}.isdisjoint(view.name for view in views())
+    assert _rows(home, "select question, reference_answers from questions") == [
+        ("Who took the ferry?", [])
+    ]
+    _rows(home, "select start_char, end_char from passages")
+
+
+def test_a_macro_names_one_passage_graph(store: ParquetStore, tmp_path: Path) -> None:
+    home = tmp_path / "graphs.duckdb"
+    none: dict[str, object] = {"candidates": [], "similarities": []}
+    candidates = [
+        none | {"level": "node", "passage_id": name, "passage_number": i}
+        for i, name in enumerate("ab")
+    ]
+    _write(store, "lightpal.candidates", Partition("board"), candidates)
+    edge: dict[str, object] = {"level": "node", "source_id": "a", "targets": [1]}
+    graphs = [
+        edge | {"graph": graph, "scope": scope, "weights": [weight]}
+        for graph, scope, weight in (("walk", "corpus", 0.5), ("context", "document", 0.25))
+    ]
+    _write(store, "lightpal.passage_edges", Partition("board"), graphs)
+    build_catalogue(store, TABLES.values(), home, views())
+    assert _rows(home, "from passage_graph('board')") == [("a", "b", 1, 0.5)]
+    other = "passage_graph('board', of_graph := 'context', of_scope := 'document')"
+    assert _rows(home, f"from {other}") == [("a", "b", 1, 0.25)]
 
 
 def test_hubs_have_the_pagerank_of_networkx(home: Path) -> None:
@@ -209,6 +247,7 @@ def test_the_oldest_client_that_the_docs_name_answers_every_question(home: Path)
     program = (
         "import duckdb, json, sys\n"
         "c = duckdb.connect(sys.argv[1], read_only=True)\n"
+        "c.execute('set enable_progress_bar = false')  # of a query longer than two seconds\n"
         "print(duckdb.__version__)\n"
         "for q in json.load(sys.stdin): c.sql(q).fetchall()\n"
         "print(len(c.sql('from hubs(\\'board\\')').fetchall()))\n"

@@ -14,8 +14,8 @@ def _failed(error: Exception) -> dg.DagsterEvent:
     """Return the failure of an asset that raises an error from another one."""
 
     @dg.asset
-    def asset(context: dg.AssetExecutionContext) -> None:
-        with explained(context.log.debug):
+    def asset() -> None:
+        with explained():
             try:
                 raise OSError("connection refused")
             except OSError as cause:
@@ -50,6 +50,6 @@ def test_an_unknown_error_keeps_its_stack() -> None:
     ("error", "allowed"), [(CorpusError(AWAY), False), (JudgeUnavailableError(AWAY), True)]
 )
 def test_only_a_model_that_may_answer_later_is_tried_again(error: Exception, allowed: bool) -> None:
-    with pytest.raises(dg.Failure, match="does not answer") as raised, explained(lambda _: None):
+    with pytest.raises(dg.Failure, match="does not answer") as raised, explained():
         raise error
     assert raised.value.allow_retries is allowed

@@ -1,9 +1,11 @@
 """The Dagster UI and daemon for real: what is dropped into a folder reaches the leaderboard."""
 
+import json
 import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -254,3 +256,48 @@ def test_asset_is_materialized_through_the_ui(house: House, page: Any, address: 
         "a leaderboard made by the UI",
         house.home.dagster / "ui.log",
     )
+
+
+LAUNCH = """mutation($params: ExecutionParams!) {
+    launchRun(executionParams: $params) { ... on LaunchRunSuccess { run { runId } } }
+}"""
+
+
+def launched(address: str, asset: str, partition: str) -> str:
+    """Launch a run of an asset through the UI's GraphQL; return its id."""
+    params = {
+        "selector": {
+            "repositoryLocationName": "gsum",
+            "repositoryName": "__repository__",
+            "jobName": "__ASSET_JOB",
+            "assetSelection": [{"path": asset.split("/")}],
+        },
+        "executionMetadata": {"tags": [{"key": "dagster/partition", "value": partition}]},
+        "mode": "default",
+    }
+    content = json.dumps({"query": LAUNCH, "variables": {"params": params}}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}/graphql", content, headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)["data"]["launchRun"]["run"]["runId"]
+
+
+def test_page_of_a_failed_run_begins_with_the_sentence(
+    house: House, page: Any, address: str
+) -> None:
+    run_id = launched(address, "graphrag/entities", CORPUS)  # whose extractions were never made
+
+    def has_ended() -> bool:
+        with house.instance() as instance:
+            run = instance.get_run_by_id(run_id)
+        return run is not None and run.is_finished
+
+    eventually(has_ended, "the end of the run", house.home.dagster / "ui.log")
+    page.goto(f"{address}/runs/{run_id}")
+    page.get_by_text("View full message").first.click()
+    shown = page.get_by_role("dialog").inner_text()
+    page.screenshot(path=SCREENSHOTS / "failed-run.png")
+    sentence = f"graphrag.entity_mentions of '{CORPUS}' were never made"
+    assert sentence in shown
+    assert shown.index(sentence) < shown.index('File "')
+    assert "Error occurred while" not in shown
