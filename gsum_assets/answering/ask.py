@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.answering.scope import find_document, restricted, titles_in
 from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
-from gsum_assets.corpus.where import COLUMNS, documents_where
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
 from gsum_assets.evaluation.shown_sentences import ShownLine
@@ -24,15 +24,13 @@ from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.lazy import Lazy, restricted_to
+from gsum_resources.store.lazy import Lazy
 
 _QUERY_ID = "ask"
 ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
 """Table and columns, None: all of them, to rows."""
 _USAGE = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
-_MOST_NAMED = 5
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
 
@@ -68,10 +66,6 @@ class Answer:
     understood: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
     corpus: str = ""
-
-
-class NoDocumentError(CorpusError):
-    """Error for a condition that no document of a corpus fulfils."""
 
 
 class Sections:
@@ -196,7 +190,7 @@ def find(
 ) -> Found:
     """Run the steps up to `contexts` for a question; parameters as in `ask`."""
     if where:
-        inputs = _restricted(family, inputs, where)
+        inputs = restricted(family, inputs, where)
     titles = titles_in(inputs.tables["documents"])
     document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
@@ -249,74 +243,6 @@ def answer_of(
         usage={name: row[name] for name in _USAGE},
         corpus=written.inputs.corpus,
     )
-
-
-def _restricted(family: Family, inputs: Inputs, where: str) -> Inputs:
-    """Return inputs whose tables have rows of the documents alone that fulfil a condition.
-
-    They have no store: indexes of some documents do not replace those that are kept of all.
-    """
-    require_filter(family, inputs.method)
-    ids = matching(inputs.tables["documents"], where, inputs.corpus)
-    if not ids:
-        raise NoDocumentError(f"no document of corpus '{inputs.corpus}' fulfils: {where}")
-    restricted = {
-        name: restricted_to(inputs.tables[name], "document_id", ids)
-        for name in family.read_by_questions
-        if "document_id" in family.table(name).schema.names
-    }
-    return replace(inputs, tables={**inputs.tables, **restricted}, store=None)
-
-
-def matching(documents: Lazy, where: str, corpus: str) -> list[str]:
-    """Return the ids of the documents that fulfil a condition, see `documents_where`."""
-    try:
-        rows = documents.columns(COLUMNS)
-    except KeyError as error:
-        raise CorpusError(
-            f"corpus '{corpus}' was indexed before documents had metadata; run `gsum run {corpus}` "
-            "first"
-        ) from error
-    return documents_where(rows, where)
-
-
-def require_filter(family: Family, method: str) -> None:
-    """Raise `CorpusError` unless a method can answer from some documents of a corpus."""
-    if method not in family.filtered:
-        able = ", ".join(name for other in FAMILIES for name in other.filtered)
-        raise CorpusError(
-            f"method '{method}' reads what was written from all documents, and cannot be "
-            f"restricted to some; leave the condition out, or use one of: {able}"
-        )
-
-
-def titles_in(documents: Lazy) -> dict[str, str]:
-    """Return the titles of the table `documents` by id."""
-    rows = documents.columns(["document_id", "title"])
-    return dict(zip(rows["document_id"].to_pylist(), rows["title"].to_pylist(), strict=True))
-
-
-def find_document(name: str, titles: Mapping[str, str], corpus: str) -> str:
-    """Return the id of the document that an id or a title names.
-
-    Raises
-    ------
-    CorpusError
-        If there is no such document, or several have the title.
-    """
-    if name in titles:
-        return name
-    ids = [i for i, title in titles.items() if title.casefold() == name.strip().casefold()]
-    if len(ids) == 1:
-        return ids[0]
-    if ids:
-        shown = ", ".join(f"'{document_id}'" for document_id in sorted(ids)[:_MOST_NAMED])
-        raise CorpusError(
-            f"corpus '{corpus}' has {len(ids)} documents with the title '{name}'; name one by its "
-            f"id: {shown}{', …' if len(ids) > _MOST_NAMED else ''}"
-        )
-    known = sorted({*titles, *titles.values()})
-    raise CorpusError(f"corpus '{corpus}' has no document '{name}'{did_you_mean(name, known)}")
 
 
 def _question_tables(

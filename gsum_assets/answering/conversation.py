@@ -7,12 +7,9 @@ from gsum_assets.answering.ask import (
     Answer,
     Sections,
     ask,
-    find_document,
-    matching,
-    require_filter,
     require_method,
-    titles_in,
 )
+from gsum_assets.answering.scope import find_document, matching, require_filter, titles_in
 from gsum_assets.answering.several import ask_several
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.pipeline.corpus_settings import CorpusError

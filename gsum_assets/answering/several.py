@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from gsum_assets.answering.ask import (
     Answer,
-    NoDocumentError,
     answer_of,
     find,
     inputs_of,
     require_question,
     write,
 )
+from gsum_assets.answering.scope import NoDocumentError
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.pipeline.corpus_settings import CorpusError

@@ -11,7 +11,11 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 COLUMNS = ("document_id", "title", "n_words", "cites", "encoding", "metadata")
 """Columns of the table `documents` that a condition may use."""
 
-_LIMITS = {"enable_external_access": "false", "lock_configuration": "true", "memory_limit": "1GB"}
+_LIMITS: dict[str, Any] = {
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+    "memory_limit": "1GB",
+}
 
 
 def documents_where(documents: pa.Table, condition: str) -> list[str]:

@@ -7,13 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from gsum_assets.answering.ask import Answer, ask, find_document, matching
+from gsum_assets.answering.ask import Answer, ask
 from gsum_assets.answering.conversation import Conversation
+from gsum_assets.answering.scope import find_document, matching
 from gsum_assets.cli.main import main
 from gsum_assets.cli.prompt import typed_lines
 from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -41,7 +43,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def answer(house: House, question: str = QUESTION, method: str = "dense", **scope: str) -> Answer:
+def answer(house: House, question: str = QUESTION, method: str = "dense", **scope: Any) -> Answer:
     return ask(house.pipeline(), CORPUS, question, method, **scope)
 
 
