@@ -1,16 +1,14 @@
 """The Definitions object of a home."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
 
-from gsum_assets.answering.workspace import Workspace, open_workspace
+from gsum_assets.answering.workspace import open_workspace
 from gsum_assets.automation.acceptance import ModelChanges, acceptance_job, waiting_lines
 from gsum_assets.automation.attempts import Attempts
 from gsum_assets.automation.conditions import Staleness, automation_sensor, with_conditions
@@ -33,21 +31,22 @@ from gsum_assets.dagster_assets.model_assets import model_assets
 from gsum_assets.dagster_assets.partitions import method_key, partitions_of
 from gsum_assets.dagster_assets.presentation import presented
 from gsum_assets.dagster_assets.project import of_project
+from gsum_assets.dagster_assets.run_config import ALL, QUESTIONS
+from gsum_assets.dagster_assets.run_resources import run_resources
 from gsum_assets.evaluation.generate_questions import QuestionsSettings
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.score import ScoreSettings
 from gsum_assets.pipeline.columns import RESULT
-from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.corpus_settings import AnswerSettings, CorpusError
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.declared import STEP_OF, STEPS, Declared, work_of
 from gsum_assets.registry.families import FAMILIES, METHODS, views
-from gsum_resources.dagster_io.instance import (
-    refuse_run_in_temporary_instance,
-    refuse_temporary_instance,
-)
-from gsum_resources.dagster_io.models_io import ModelsIO
-from gsum_resources.dagster_io.resources import MODELS, SETTINGS, WAREHOUSE
-from gsum_resources.dagster_io.settings_io import SettingsIO
+from gsum_assets.runner.continuation import proceed
+from gsum_assets.runner.pipeline import Pipeline
+from gsum_assets.runner.retrain import retraining_job
+from gsum_resources.dagster_io.home_resource import home_resource
+from gsum_resources.dagster_io.instance import refuse_temporary_instance
+from gsum_resources.dagster_io.resources import WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import WarehouseIO
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
@@ -63,26 +62,8 @@ SETTINGS_TABLES: dict[str, type[BaseModel]] = {
     **{family.name: family.settings for family in FAMILIES if family.settings},
 }
 """The tables of `corpus.toml` that evaluation and methods read, by name."""
-
-
-@dataclass(frozen=True)
-class Pipeline(Workspace):
-    """Everything that belongs to one home.
-
-    `buckets` has the number of buckets of each corpus, `new_snapshot` returns what is due now,
-    `forgetting` removes the leftovers of deleted documents, `reconciler` deleted corpora,
-    `withdrawal` methods that are no longer wanted, `model_changes` those that wait to be accepted.
-    """
-
-    warehouse: WarehouseIO
-    requests: Requests
-    buckets: Buckets
-    new_snapshot: Callable[[dg.DagsterInstance], Snapshot]
-    forgetting: Forgetting
-    reconciler: Reconciler
-    withdrawal: Withdrawal
-    model_changes: ModelChanges
-    definitions: dg.Definitions
+REPLACEABLE = {"answer": AnswerSettings, **SETTINGS_TABLES}
+"""The tables of `corpus.toml` that the configuration of a run may replace."""
 
 
 def _trained(store: ParquetStore, declared: Declared) -> list[str]:
@@ -126,6 +107,8 @@ def pipeline_for(
         sections: Callable[[str], Callable[[str], Any]], key: InputKey
     ) -> str | None:
         name, corpus = key.name, key.corpus or ""
+        if key == QUESTIONS:
+            return ALL
         if key.kind == "model":
             return models.version(work_of(key.asset) if name == "language_model" else name)
         try:
@@ -210,6 +193,7 @@ def pipeline_for(
         *reconciling_jobs(reconciler),
         withdrawing_job(withdrawal),
         acceptance_job(model_changes, snapshot),
+        retraining_job(lambda: pipeline),
     ]
     subjects = {
         spec.key: subject_of(spec)
@@ -233,13 +217,12 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
-        executor=continued_executor(lambda *run: _runner().proceed(pipeline, *run))
+        executor=continued_executor(lambda *run: proceed(pipeline, *run))
         if executor is dg.in_process_executor
         else executor,
         resources={
-            WAREHOUSE: _at_start(warehouse),
-            MODELS: ModelsIO(models, warehouse.reads, TABLES["embedding_calls"], work_of),
-            SETTINGS: SettingsIO(section, warehouse.reads),
+            WAREHOUSE: home_resource(warehouse),
+            **run_resources(models, section, REPLACEABLE, warehouse.reads),
         },
     )
     pipeline = Pipeline(
@@ -257,23 +240,6 @@ def pipeline_for(
         definitions,
     )
     return pipeline
-
-
-def _runner() -> ModuleType:
-    """Return the module that continues a run of the daemon: it is above this one."""
-    return import_module("gsum_assets.runner.continuation")
-
-
-def _at_start(warehouse: WarehouseIO) -> dg.IOManagerDefinition:
-    """Return the resource that gives each run the warehouse, except in a temporary instance."""
-
-    @dg.io_manager
-    def io_manager(context: dg.InitResourceContext) -> WarehouseIO:
-        if context.instance is not None:
-            refuse_run_in_temporary_instance(context.instance, warehouse.home)
-        return warehouse
-
-    return io_manager
 
 
 @cache

@@ -56,7 +56,7 @@ docstrings = _module("docstrings")
     [
         ("The way of a document's text", 54),
         ("The way of a question through", 36),
-        ("The way of one partition's staleness", 17),
+        ("The way of one partition's staleness", 18),
     ],
 )
 def test_the_ways_through_the_code_name_files_that_exist(beginning: str, n_files: int) -> None:

@@ -24,7 +24,7 @@ from benchmarks import Measurement
 from benchmarks.results import parser_of, publish
 from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.plan import plan
+from gsum_assets.planning.plan import plan
 from gsum_assets.runner.run import refresh
 from gsum_resources.dagster_io.instance import open_instance
 from gsum_resources.models.by_work import Models

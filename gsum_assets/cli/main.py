@@ -115,8 +115,8 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     from gsum_assets.cli.terminal import Console, print_plan, print_total
     from gsum_assets.corpus.find import name_a_corpus
     from gsum_assets.pipeline.corpus_settings import CorpusError
-    from gsum_assets.runner.plan import PlanError
-    from gsum_assets.runner.plan import plan as planned
+    from gsum_assets.planning.plan import PlanError
+    from gsum_assets.planning.plan import plan as planned
 
     home = Home.from_environment()
     if not corpora:

@@ -17,11 +17,11 @@ from gsum_assets.evaluation.leaderboard import LEGEND, grids
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.planning.plan import Plan
+from gsum_assets.planning.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.registry.families import views
 from gsum_assets.runner.execute import RunResult
 from gsum_assets.runner.forget import ForgetReport
-from gsum_assets.runner.plan import Plan
-from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Line
 from gsum_assets.runner.report import RunReport
 from gsum_resources.messages.progress import shown_by
 from gsum_resources.messages.progress_lines import Stage

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import dagster as dg
-import pyarrow as pa
 
 from gsum_assets.dagster_assets.partitions import (
     across,
@@ -16,6 +15,8 @@ from gsum_assets.dagster_assets.partitions import (
     to_corpus,
 )
 from gsum_assets.dagster_assets.presentation import as_metadata
+from gsum_assets.dagster_assets.run_config import chosen_questions, config_of
+from gsum_assets.dagster_assets.run_resources import refuse_uniting
 from gsum_assets.evaluation.comparisons import as_table
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL, RESULT
 from gsum_assets.pipeline.family import Family
@@ -26,6 +27,7 @@ from gsum_assets.registry.declared import Declared, index_of
 from gsum_resources.dagster_io import resources
 from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.models_io import ModelsIO
+from gsum_resources.dagster_io.overrides import Overrides
 from gsum_resources.dagster_io.resources import WAREHOUSE
 from gsum_resources.dagster_io.warehouse_io import (
     LAZY,
@@ -37,10 +39,15 @@ from gsum_resources.dagster_io.warehouse_io import (
     partition_of,
     step_of,
 )
+from gsum_resources.store.parquet_store import Partition
 from gsum_resources.store.partition import version_of
+from gsum_resources.store.table import Table
 
 INDEX = "index"
 """Name of the asset that represents a family's index."""
+
+IF_CHANGED = "gsum/if_changed"
+"""Tag of a run: names of assets, separated by commas, that it writes only if an input changes."""
 
 LATE = dg.FreshnessPolicy.time_window(
     warn_window=timedelta(hours=26), fail_window=timedelta(hours=36)
@@ -66,7 +73,7 @@ def asset_of(
             description=purpose,
             group_name=declared.group,
             code_version=step.code_version,
-            is_required=not step.apart,
+            is_required=False,
             freshness_policy=LATE if name in step.results else None,
         )
         for name, purpose in step.writes.items()
@@ -77,6 +84,8 @@ def asset_of(
         partitions = corpus_buckets
     elif declared.level == RESULT:
         partitions = corpus_methods(declared.methods)
+
+    config = config_of(declared)
 
     @dg.multi_asset(
         name=declared.name.replace("/", "__"),
@@ -90,27 +99,57 @@ def asset_of(
             else None
         ),
         pool=step.pool,
-        required_resource_keys={WAREHOUSE, resources.MODELS},
+        required_resource_keys={WAREHOUSE, resources.MODELS, resources.SETTINGS},
+        config_schema=config.to_fields_dict() if config else None,
         can_subset=step.apart,
     )
     def make(context: dg.AssetExecutionContext, **read: Any) -> Iterator[dg.Output]:
         read = {name.replace("__", "/"): lazy for name, lazy in read.items()}
         read = {**read.pop(INDEX, {}), **read}
         warehouse: WarehouseIO = context.resources.gsum_warehouse
-        results = []
         with explained():
             existing = warehouse.existing([partition_of(key) for key in context.partition_keys])
+            tables = [declared.table(name) for name in step.writes]
+            if keeps_what_is_current(context, warehouse, tables, existing, step.code_version):
+                return
             for name in step.optional:
                 read[name] = warehouse.as_it_is(declared.table(name), {p.corpus for p in existing})
+            results = []
+            refuse_uniting(declared, context.resources.gsum_models, context.resources.gsum_settings)
+            chosen = context.op_execution_context.op_config or {}
+            overrides = Overrides(warehouse.reads)
+            read |= chosen_questions(declared, chosen, read, step_of(context), overrides)
             for inputs, result in declared.make(read, existing, _around(context)):
                 _report(context, declared, inputs, result)
                 results.append((inputs, result._replace(shown=dict)))  # frees what `shown` has
-            tables = declared.joined(results)
+            rows = declared.joined(results)
             _report_usage(context, declared)
         for name in sorted(context.op_execution_context.selected_output_names):
-            yield dg.Output(tables[name], name)
+            yield dg.Output(rows[name], name)
 
     return make
+
+
+def keeps_what_is_current(
+    context: dg.AssetExecutionContext,
+    warehouse: WarehouseIO,
+    tables: Sequence[Table],
+    partitions: Sequence[Partition],
+    code_version: str | None,
+) -> bool:
+    """Return whether a step of a run has nothing to do, because its inputs turned out unchanged.
+
+    Only for assets that the run's tag `IF_CHANGED` names: a run that a person starts does what was
+    selected. The readers of a table that is kept are skipped; they are due again if something else
+    of theirs has changed.
+    """
+    named = {*context.run.tags.get(IF_CHANGED, "").split(",")}
+    if named.isdisjoint(key.to_user_string() for key in context.selected_asset_keys):
+        return False
+    is_kept = all(warehouse.is_current(table, partitions, code_version) for table in tables)
+    if is_kept:
+        context.log.info("kept: no input has changed")
+    return is_kept
 
 
 def _ins(declared: Declared) -> dict[str, dg.AssetIn]:
@@ -220,18 +259,22 @@ def index_asset_of(family: Family) -> dg.AssetsDefinition:
         group_name=family.name,
         required_resource_keys={WAREHOUSE},
         code_version="1",
+        output_required=False,
         description="Represents all tables that questions are answered from; each method reads "
         "some of them.",
     )
-    @explained()
-    def index(context: dg.AssetExecutionContext) -> pa.Table:
+    def index(context: dg.AssetExecutionContext) -> Iterator[dg.Output]:
         warehouse: WarehouseIO = context.resources.gsum_warehouse
-        rows = []
-        for table in tables:
-            footers = warehouse.footers(step_of(context), table, context.partition_key)
-            warehouse.require_all(table, context.partition_key, footers)
-            version = version_of({p: footer.content_hash for p, footer in footers.items()})
-            rows.append((table.name, sum(footer.rows for footer in footers.values()), version))
-        return as_table(f"{family.name}.{INDEX}", rows)
+        own, here = table_of([family.name, INDEX]), [Partition(context.partition_key)]
+        with explained():
+            if keeps_what_is_current(context, warehouse, [own], here, "1"):
+                return
+            rows = []
+            for table in tables:
+                footers = warehouse.footers(step_of(context), table, context.partition_key)
+                warehouse.require_all(table, context.partition_key, footers)
+                version = version_of({p: footer.content_hash for p, footer in footers.items()})
+                rows.append((table.name, sum(footer.rows for footer in footers.values()), version))
+        yield dg.Output(as_table(f"{family.name}.{INDEX}", rows))
 
     return index

@@ -40,9 +40,9 @@ def _model_asset(name: str, meaning: str) -> dg.SourceAsset:
     @explained()
     def observe(context: dg.OpExecutionContext) -> dg.ObserveResult:
         models: ModelsIO = context.resources.gsum_models
-        versions = {name: models.models.version(name)}
+        versions = {name: models.usual.version(name)}
         if name == "language_model":  # also models of single kinds of work
-            versions |= {work: models.models.version(work) for work in WORK}
+            versions |= {work: models.usual.version(work) for work in WORK}
             versions = {
                 key: version
                 for key, version in versions.items()

@@ -213,8 +213,14 @@ def checked_settings(values: Mapping[str, Any], source: str) -> CorpusSettings:
         raise CorpusError(f"{source}: {failures}") from error
 
 
-def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) -> Section:
+def checked_section(
+    model: type[Section], name: str, values: Mapping[str, Any], source: str = SETTINGS_FILE
+) -> Section:
     """Return a method's table of `corpus.toml` as its settings.
+
+    Parameters
+    ----------
+    source : what the values are from, for messages.
 
     Raises
     ------
@@ -225,7 +231,23 @@ def checked_section(model: type[Section], name: str, values: Mapping[str, Any]) 
         return model.model_validate(dict(values), strict=True)
     except ValidationError as error:
         failures = "; ".join(_described(problem, model) for problem in error.errors())
-        raise CorpusError(f"{SETTINGS_FILE}, table [{name}]: {failures}") from error
+        raise CorpusError(f"{source}, table [{name}]: {failures}") from error
+
+
+def with_tables(
+    settings: CorpusSettings, tables: Mapping[str, Mapping[str, Any]]
+) -> CorpusSettings:
+    """Return settings in which some keys of tables are replaced; other keys remain."""
+
+    def merged(before: Any, after: Mapping[str, Any]) -> Any:
+        if isinstance(before, BaseModel):
+            values = merged(before.model_dump(exclude_unset=True), after)
+            return type(before).model_validate(values, strict=True)
+        inner = {k: merged(before.get(k, {}), v) for k, v in after.items() if isinstance(v, dict)}
+        return {**before, **after, **inner}
+
+    update = {name: merged(getattr(settings, name), table) for name, table in tables.items()}
+    return settings.model_copy(update=update)
 
 
 def _described(problem: Any, root: type[BaseModel]) -> str:

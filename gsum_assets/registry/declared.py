@@ -55,6 +55,7 @@ class Declared:
     reads : all tables, models and settings that it may read, by that name.
     methods : methods of the family that the step belongs to.
     by_index : for a question step, the tables of its family's index, which one asset represents.
+    by_question : for a question step, those of `reads` that have rows of each question.
     prepare : changes the inputs before the step runs.
     """
 
@@ -64,6 +65,7 @@ class Declared:
     reads: Sequence[str]
     methods: Sequence[str] = ()
     by_index: Sequence[str] = ()
+    by_question: Sequence[str] = ()
     prepare: Callable[[Inputs], Inputs] = lambda inputs: inputs
 
     def table(self, name: str) -> Table:
@@ -178,6 +180,9 @@ class Declared:
         }
 
 
+_QUESTIONS = ("queries", "query_embeddings")
+
+
 def of_family(family: Family) -> list[Declared]:
     """Return the steps of a family, from its index to the scores of its answers."""
     declare = partial(Declared, group=family.name, path=family.path, methods=family.methods)
@@ -186,8 +191,15 @@ def of_family(family: Family) -> list[Declared]:
     before: list[str] = []
     for step in (*family.retrieval_steps, *answer_steps(family), scores_step(family)):
         reads = list(dict.fromkeys([*before, "queries", SETTINGS, *step.reads]))
+        asked = [] if step.retraining else [n for n in reads if n in (*before, *_QUESTIONS)]
         declared.append(
-            declare(step=step, reads=reads, by_index=by_index, prepare=family.questions)
+            declare(
+                step=step,
+                reads=reads,
+                by_index=by_index,
+                by_question=asked,
+                prepare=family.questions,
+            )
         )
         before += step.writes
     return declared

@@ -15,9 +15,9 @@ from gsum_assets.automation.daemon import evaluations_by_daemon, other_launcher
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_assets.automation.processes import CORPUS, SENSOR, WORK, lease_on
 from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.definitions import Pipeline
 from gsum_assets.runner.execute import RunResult, targets
 from gsum_assets.runner.loop import Loop
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import RunReport, Watch
 from gsum_resources.state.leases import Leases
 from gsum_resources.store.parquet_store import Partition
@@ -31,8 +31,9 @@ def proceed(
     """Compute what is due in the corpora of a run that the daemon has started, if nobody does."""
     leases = Leases(pipeline.store)
 
-    def new_snapshot() -> Snapshot:  # of the methods that a `gsum run` waits for, if one does
-        return replace(pipeline.new_snapshot(instance), scope=leases.first())
+    def new_snapshot() -> Snapshot:  # as the daemon's
+        snapshot = pipeline.new_snapshot(instance)
+        return replace(snapshot, scope=leases.first(), waiting=pipeline.model_changes.waiting)
 
     for corpus in _corpora(pipeline, instance, run):
         computing = {lease.corpus for lease in leases.living() if not lease.first}

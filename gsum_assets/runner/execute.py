@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import dagster as dg
 
 from gsum_assets.automation.processes import CORPUS
-from gsum_assets.definitions import Pipeline
+from gsum_assets.dagster_assets.build import IF_CHANGED
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import table_of
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_resources.dagster_io.dagster_private import InMemoryJob, core_execute_in_process
 from gsum_resources.dagster_io.failure import ERROR
 from gsum_resources.dagster_io.warehouse_io import partition_of
@@ -65,16 +66,17 @@ def execute(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
     tags: Mapping[str, str],
-    request: dg.RunRequest,
     keys: Sequence[dg.AssetKey],
+    later: Sequence[dg.AssetKey],
     on_start: OnStart,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
-    """Materialize `keys` of a request; call `on_start` before it and `on_step` for each step.
+    """Materialize `keys` in one run; call `on_start` before it and `on_step` for each step.
 
     Parameters
     ----------
-    tags : tags of the run besides those of the request.
+    tags : tags of the run, with its partitions.
+    later : assets that the run writes, too, if an input of theirs turns out changed.
     """
 
     def report_step(entry: dg.EventLogEntry) -> None:
@@ -82,15 +84,19 @@ def execute(
         if event and event.event_type == dg.DagsterEventType.STEP_START and event.step_key:
             on_step(event.step_key.replace("__", "/"))
 
-    tags = {**request.tags, **_partition_tags(pipeline, instance, request, keys), **tags}
     names, partitions = targets(pipeline, instance, keys, tags)
+    if later:
+        tags = {**tags, IF_CHANGED: ",".join(key.to_user_string() for key in later)}
     on_start(names, partitions)
     started = time.monotonic()
     run_id = str(uuid.uuid4())
     instance.add_event_listener(run_id, report_step)
-    result = _run(pipeline, instance, keys, tags, run_id)
+    result = _run(pipeline, instance, [*keys, *later], tags, run_id)
     seconds = time.monotonic() - started
-    return result_of(pipeline, instance, run_id, result.all_events, keys, partitions, seconds)
+    events = result.all_events
+    written = {event.asset_key for event in events if event.is_step_materialization}
+    keys = [*keys, *(key for key in later if key in written)]
+    return result_of(pipeline, instance, run_id, events, keys, partitions, seconds)
 
 
 def _run(
@@ -115,18 +121,19 @@ def _run(
     )
 
 
-def _partition_tags(
+def partition_tags(
     pipeline: Pipeline,
     instance: dg.DagsterInstance,
     request: dg.RunRequest,
     keys: Sequence[dg.AssetKey],
-) -> Mapping[str, str]:
-    """Return the tags of the partition of a request for a single one."""
+) -> dict[str, str]:
+    """Return the tags of a request, with those of its partition if it is for a single one."""
     definition = pipeline.definitions.resolve_asset_graph().get(keys[0]).partitions_def
     if definition is None or not request.partition_key:
-        return {}
+        return dict(request.tags)
     with dg.partition_loading_context(dynamic_partitions_store=instance):
-        return definition.get_tags_for_partition_key(request.partition_key)
+        of_partition = definition.get_tags_for_partition_key(request.partition_key)
+    return {**request.tags, **of_partition}
 
 
 def targets(

@@ -20,9 +20,9 @@ from gsum_assets.automation.daemon import (
 )
 from gsum_assets.automation.processes import SENSOR, runs_on
 from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.definitions import Pipeline
 from gsum_assets.pipeline.finding import count
 from gsum_assets.runner.execute import RunResult, result_of, targets
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import Left, RefreshError, Watch, counted
 from gsum_resources.state.leases import Leases
 from gsum_resources.store.parquet_store import Partition

@@ -17,13 +17,13 @@ from gsum_assets.corpus.load import take_records
 from gsum_assets.corpus.queries import QUERIES_FILE
 from gsum_assets.corpus.records import Record
 from gsum_assets.corpus.table_files import is_table, records_of
-from gsum_assets.definitions import Pipeline
 from gsum_assets.forgetting.folder import take_out
 from gsum_assets.forgetting.leftovers import Leftover, find_leftovers, sentences_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import trained_tables
 from gsum_assets.runner.execute import OnStart, RunResult
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import OnStep, RunReport
 from gsum_assets.runner.retrain import owner
 from gsum_assets.runner.run import refresh

@@ -12,8 +12,15 @@ import dagster as dg
 from gsum_assets.automation.due import due, without_readers_of
 from gsum_assets.automation.processes import CORPUS, FENCE, described, others_at_work
 from gsum_assets.automation.staleness import Snapshot
-from gsum_assets.definitions import Pipeline
-from gsum_assets.runner.execute import EMBEDDING_MODEL, RunResult, execute
+from gsum_assets.runner.execute import (
+    EMBEDDING_MODEL,
+    RunResult,
+    execute,
+    partition_tags,
+    targets,
+)
+from gsum_assets.runner.followers import followers
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import Left, RefreshError, RunReport, Watch
 from gsum_resources.dagster_io.dagster_private import AssetGraph
 from gsum_resources.dagster_io.launcher import CONTINUES
@@ -82,6 +89,13 @@ class Loop:
             keys = _possible(graph, request, self.report)
             if not keys:
                 continue
+            chosen = partition_tags(self.pipeline, self.instance, request, keys)
+            _, partitions = targets(self.pipeline, self.instance, keys, chosen)
+            later = followers(graph, snapshot, keys, partitions)
+            if unavailable := _unavailable(self.report):
+                chain = dg.RunRequest(asset_selection=[*keys, *later])
+                readable = without_readers_of(unavailable, graph, chain)
+                later = [key for key in later if key in readable]
             if self.check_models and not self.report.results:
                 try:
                     self.pipeline.models.check()
@@ -91,9 +105,9 @@ class Loop:
             yield execute(
                 self.pipeline,
                 self.instance,
-                tags,
-                request,
+                tags | chosen,
                 keys,
+                later,
                 self.watch.on_start,
                 self._step,
             )
@@ -119,10 +133,14 @@ def _possible(
 ) -> Sequence[dg.AssetKey]:
     """Return the assets of a request that can be materialized with the available models."""
     wanted = without_readers_of((), graph, request)
-    unavailable = {result.unavailable for result in report.results if result.unavailable}
-    unavailable.discard(EMBEDDING_MODEL)  # also an input of methods that need no vectors
-    if not unavailable:
+    if not (unavailable := _unavailable(report)):
         return wanted
     possible = without_readers_of(unavailable, graph, request)
     report.not_materialized |= {key.to_user_string() for key in wanted if key not in possible}
     return possible
+
+
+def _unavailable(report: RunReport) -> set[dg.AssetKey]:
+    """Return the models that were unavailable and that their readers cannot do without."""
+    unavailable = {result.unavailable for result in report.results if result.unavailable}
+    return unavailable - {EMBEDDING_MODEL}  # also an input of methods that need no vectors

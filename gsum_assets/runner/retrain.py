@@ -1,10 +1,14 @@
 """Training of networks again on request, since new documents do not make them out of date."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-from gsum_assets.definitions import METHODS, Pipeline
+import dagster as dg
+from pydantic import Field
+
 from gsum_assets.pipeline.corpus_settings import CorpusError
-from gsum_assets.registry.families import trained_tables
+from gsum_assets.registry.families import METHODS, trained_tables
+from gsum_assets.runner.pipeline import Pipeline
+from gsum_resources.dagster_io.failure import explained
 from gsum_resources.store.parquet_store import Partition
 from gsum_resources.store.table import Table
 
@@ -57,3 +61,34 @@ def discard_networks(pipeline: Pipeline, corpus: str, methods: Collection[str]) 
     for table, model in chosen:
         pipeline.store.delete(table, model)
     return [owner(table, model) for table, model in chosen]
+
+
+class RetrainedNetworks(dg.Config):
+    """Run configuration of the job `retrain_networks`."""
+
+    corpus: str = Field(description="name of the corpus")
+    methods: list[str] = Field(
+        default=["all"],
+        description="methods or families whose networks are trained again; all: every network",
+    )
+
+
+def retraining_job(pipeline: Callable[[], Pipeline]) -> dg.JobDefinition:
+    """Return the job that does what `gsum run --retrain` does."""
+
+    @dg.op(out=dg.Out(dg.Nothing), description="Delete the stored networks of a corpus.")
+    def discard(context: dg.OpExecutionContext, config: RetrainedNetworks) -> None:
+        with explained():
+            discarded = discard_networks(pipeline(), config.corpus, config.methods)
+        context.log.info(f"{config.corpus}: networks to train again: {', '.join(discarded)}")
+
+    @dg.job(
+        name="retrain_networks",
+        description="Trains networks again on the documents of today, as `gsum run --retrain`: "
+        "keep_current trains those that this job deletes, and computes what depends on them.",
+        executor_def=dg.in_process_executor,
+    )
+    def retrain_networks() -> None:
+        discard()
+
+    return retrain_networks

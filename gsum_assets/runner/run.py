@@ -20,11 +20,12 @@ from gsum_assets.automation.daemon import (
 from gsum_assets.automation.processes import FENCE, await_turn, end_runs_of, lease_on
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.dagster_assets.partitions import with_buckets
-from gsum_assets.definitions import METHODS, Pipeline
 from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.registry.families import METHODS
 from gsum_assets.runner.execute import OnStart, RunResult, observe_sources
 from gsum_assets.runner.follow import DaemonStoppedError, follow
 from gsum_assets.runner.loop import Loop
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import OnStep, RefreshError, RunReport, Watch
 from gsum_resources.dagster_io.instance import CONFIG_FILE
 from gsum_resources.llm.ledger import export_calls

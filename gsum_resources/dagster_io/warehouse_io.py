@@ -25,6 +25,10 @@ UNTRACKED = {"gsum/untracked": True}  # its changes do not put the asset out of 
 WHAT_EXISTS = {"gsum/what_exists": True}  # partitions that were never written are left out
 
 
+REPLACED = "gsum/of_this_run_alone"
+"""Key of the metadata of tables that were written with other models or settings than usual."""
+
+
 def as_tables(names: Mapping[str, Sequence[str]]) -> dict[str, Mapping[str, Sequence[str]]]:
     """Return metadata of an AssetIn that gives these tables of its corpora, not its own rows.
 
@@ -224,12 +228,13 @@ class WarehouseIO(dg.IOManager):
         asset = context.asset_key.to_user_string()
         written = self.keep(step, table, partitions, obj, asset, code_version)
         footers = {partition: footer for partition, (_, footer) in written.items()}
-        self._check_settled(table, before, footers, code_version)
+        self._check_settled(step, table, before, footers, code_version)
         if not others:
             self._has_new_table = True
             if self.store.is_local:
                 self.rebuild_catalogue()
         self._describe(context, table, others, written)
+        self._describe_replaced(context, step)
 
     def keep(
         self,
@@ -263,6 +268,7 @@ class WarehouseIO(dg.IOManager):
 
     def _check_settled(
         self,
+        step: Step,
         table: Table,
         before: Mapping[Partition, Provenance],
         written: Mapping[Partition, Provenance],
@@ -276,14 +282,28 @@ class WarehouseIO(dg.IOManager):
         if not (self._new_lineage and repeated):
             return
         lineage = self._new_lineage()
+        replaced = {str(key) for key in self.reads.replaced[step]}
         for partition in repeated:
-            if keys := lineage.unsettled(table.name, partition, code_version, before[partition]):
+            changed = lineage.unsettled(table.name, partition, code_version, before[partition])
+            if keys := [key for key in changed if key not in replaced]:
                 raise LineageError(
                     f"{table.name}, {partition.path}: written twice from equal versions of its "
                     f"inputs, and still out of date: {', '.join(keys)} differs from what was "
                     "read. This is a fault in gsum; please report this message. To retry: "
                     f"gsum run {partition.corpus}"
                 )
+
+    def is_current(
+        self, table: Table, partitions: Collection[Partition], code_version: str | None
+    ) -> bool:
+        """Return whether all of some partitions exist, and none of their inputs has changed."""
+        if self._new_lineage is None:
+            return False
+        lineage = self._new_lineage()
+        return all(
+            lineage.exists(table.name, p) and not lineage.changes(table.name, p, code_version)
+            for p in partitions
+        )
 
     def _describe(
         self,
@@ -318,6 +338,17 @@ class WarehouseIO(dg.IOManager):
         for key in context.asset_partition_keys:
             if metadata := shown.get(partition_of(key)):
                 context.step_context.add_asset_metadata(metadata, context.asset_key, key)
+
+    def _describe_replaced(self, context: dg.OutputContext, step: Step) -> None:
+        """Name the models and settings of this run alone, by which its tables are out of date."""
+        if not (replaced := self.reads.replaced[step]):
+            return
+        text = "; ".join(
+            f"{key} is {self.reads.others[step].get(key)}, in other runs {usual}"
+            for key, usual in replaced.items()
+        )
+        for key in context.asset_partition_keys:
+            context.step_context.add_asset_metadata({REPLACED: text}, context.asset_key, key)
 
     def _number_in(self, partition: Partition, documents: Sequence[str]) -> int:
         """Return the number of a step's requests for a partition; for a bucket, on its documents.

@@ -45,6 +45,7 @@ class LedgeredModel:
     on_filtered : called instead where a content filter rejects the request, now and later.
     window : returns the model's context window; a request that exceeds it is not sent.
     reserve : reserves the cost of requests that are about to be sent; raises `BudgetError`.
+    retries_failures : whether requests are sent again that failed before in a way that repeats.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class LedgeredModel:
         window: Callable[[], Window] | None = None,
         on_filtered: Callable[[str], None] | None = None,
         reserve: ReserveRequests = lambda _: free_of_charge(Amount()),
+        retries_failures: bool = False,
     ) -> None:
+        self._retries_failures = retries_failures
         self._model, self._store, self._ledger = model, store, ledger
         self._find_window = window
         self._reserve = reserve
@@ -122,7 +125,7 @@ class LedgeredModel:
         """Return the stored completions and the stored failures, by key."""
         state = state_of(self._store)
         replies = state.replies(COMPLETIONS, self.identity, keys)
-        if not self._failure_scope:
+        if not self._failure_scope or self._retries_failures:
             return replies, {}
         left = [key for key in keys if key not in replies]
         return replies, state.replies(FAILURES, self._failure_scope, left)

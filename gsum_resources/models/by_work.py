@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 LANGUAGE_MODELS = ("language_model", "judge_model")  # names of their assets
 WORK = tuple(WorkSettings.model_fields)  # kinds of work that may have a language model of their own
 _LANGUAGE_MODELS = (*LANGUAGE_MODELS, *WORK)
+MODEL_NAMES = (*_LANGUAGE_MODELS, "embedding_model", "passage_scorer")
 ServerSettings = LlmSettings | EmbeddingSettings | ScorerSettings
 
 
@@ -163,6 +164,7 @@ class Models:
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
         on_filtered: Callable[[str], None] | None = None,
+        retries_failures: bool = False,
     ) -> LedgeredModel:
         """Return a language model that records its calls in `ledger`.
 
@@ -171,11 +173,12 @@ class Models:
         on_failure : called with the document id of each request that got no valid reply.
         on_filtered : called instead where a content filter rejects the request.
         name : `language_model`, `judge_model`, or a kind of work.
+        retries_failures : see `LedgeredModel`.
         """
         model, window = self._language_model(name), partial(self.window, name)
         calls = on_progress, on_failure, window, on_filtered
         reserve = self._reserve_requests(name, self.reserve(name, ledger.corpus, ledger.run_id))
-        return LedgeredModel(model, self.store, ledger, *calls, reserve)
+        return LedgeredModel(model, self.store, ledger, *calls, reserve, retries_failures)
 
     @cached_property
     def budget(self) -> Budget:
@@ -227,8 +230,7 @@ class Models:
             return self._new_embedder()
         if name == "passage_scorer":
             return self._new_scorer()
-        known = (*_LANGUAGE_MODELS, "embedding_model", "passage_scorer")
-        raise ModelError(f"unknown model '{name}'; known: {', '.join(known)}")
+        raise ModelError(f"unknown model '{name}'; known: {', '.join(MODEL_NAMES)}")
 
     def _new_window(self, name: str) -> Window:
         settings = self.settings_of(name)

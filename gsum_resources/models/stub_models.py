@@ -52,11 +52,13 @@ class DryRunModels(Models):
         on_failure: Callable[[str], None] | None = None,
         name: str = "language_model",
         on_filtered: Callable[[str], None] | None = None,
+        retries_failures: bool = False,
     ) -> LedgeredModel:
         """Return a language model as `Models` does; record the memoized replies of real ones."""
         model = self._language_model(name)
         if not isinstance(model, StubModel):
-            return super().language_model(ledger, on_progress, on_failure, name, on_filtered)
+            calls = ledger, on_progress, on_failure
+            return super().language_model(*calls, name, on_filtered, retries_failures)
 
         def recall(reply: Recalled) -> None:
             self.recalled[ledger.asset] += reply

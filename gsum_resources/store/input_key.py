@@ -17,7 +17,7 @@ class InputKey:
     Attributes
     ----------
     kind : "table", "settings" or "model"; "rows" where only the number of rows counts, and "size"
-        for its binary digits.
+        for its binary digits; "run" for what the configuration of a run restricts.
     name : name of the table, section or model.
     corpus, bucket, method : the partitions of a table that were read, or the corpus of a section;
         None: of all.

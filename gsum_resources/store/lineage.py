@@ -32,6 +32,8 @@ class Reads:
     ----------
     tables : versions of the partitions read, by table.
     partitions : which of them were read as those of a family of methods, by table and family.
+    replaced : models and settings that the configuration of the run replaces, with the versions
+        that other runs read.
     """
 
     tables: dict[Step, dict[str, dict[Partition, str]]] = field(
@@ -43,6 +45,7 @@ class Reads:
     others: dict[Step, dict[InputKey, str]] = field(default_factory=lambda: defaultdict(dict))
     failures: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
     filtered: dict[Step, list[str]] = field(default_factory=lambda: defaultdict(list))
+    replaced: dict[Step, dict[InputKey, str]] = field(default_factory=lambda: defaultdict(dict))
 
     def table(
         self, step: Step, table: Table, hashes: Mapping[Partition, str], family: str | None = None

@@ -166,6 +166,11 @@ def test_networks_are_discarded_by_method_family_or_all(indexed: House) -> None:
         assert indexed.store.partitions(table, CORPUS) == [Partition(CORPUS)]
         assert discard_networks(pipeline, CORPUS, methods) == ["gae"]
         assert indexed.store.partitions(table, CORPUS) == []
+    write_network(indexed)  # the job of the launchpad does the same
+    job = pipeline.definitions.resolve_job_def("retrain_networks")
+    config = {"corpus": CORPUS, "methods": ["gae"]}
+    assert job.execute_in_process({"ops": {"discard": {"config": config}}}).success
+    assert indexed.store.partitions(table, CORPUS) == []
 
 
 def test_models_that_may_have_learnt_from_a_document_are_known_by_hashes(indexed: House) -> None:

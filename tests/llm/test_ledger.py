@@ -347,6 +347,9 @@ def test_repeatable_failure_is_not_requested_again(tmp_path: Path) -> None:
     assert failed == ["bad", "good"]
     rows = [(row["cached"], row["error"]) for row in calls(store)]
     assert sorted(rows) == [(False, "no")] * 2 + [(True, "no")] * 2
+    asked = FailsAlike()
+    LedgeredModel(asked, store, ledger, retries_failures=True).complete([BAD])
+    assert asked.n_requests == 1
     # other re-asks, or a forgotten prompt, are a new chance
     more = FailsAlike(scope="repairs=3")
     LedgeredModel(more, store, ledger).complete([BAD])

@@ -1,6 +1,8 @@
 """Another model on a server: what a daemon computes by itself, and what it waits for."""
 
+import logging
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,12 +11,18 @@ import pytest
 
 from gsum_assets.automation.acceptance import waiting_lines
 from gsum_assets.automation.due import due
+from gsum_assets.automation.jobs import OBSERVE_SOURCES
+from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
+from gsum_assets.automation.processes import SENSOR
 from gsum_assets.definitions import Pipeline, pipeline_for
+from gsum_assets.runner.continuation import proceed
 from gsum_resources.dagster_io.instance import open_instance
 from tests.conftest import House
+from tests.pipeline.daemon import serve
 from tests.pipeline.served_homes import (
     MARKED_KEY,
     N_QUESTIONS,
+    chats,
     house_with_questions,
     run,
     served_by,
@@ -80,6 +88,17 @@ def test_another_model_waits_until_the_job_accepts_it(house: House, server) -> N
         assert ANSWERS in requested(pipeline, instance)
         other = with_model(house, server, "3")
         assert ANSWERS not in requested(other, instance)  # was not accepted
+
+
+def test_a_run_that_continues_does_not_accept_it_either(house: House, server) -> None:
+    pipeline, n = with_model(house, server, "unwanted"), len(chats(server))
+    tags = {SENSOR: "watch_corpora", CORPUS_TAG: CORPUS}
+    job = pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
+    with open_instance(house.home) as instance:
+        serve(instance, time.time())
+        observed = instance.create_run_for_job(job, tags=tags)
+        proceed(pipeline, instance, observed, logging.getLogger(__name__))
+    assert len(chats(server)) == n
 
 
 @pytest.mark.parametrize(

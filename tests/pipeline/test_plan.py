@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from gsum_assets.cli.main import main
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.plan import Plan, plan
-from gsum_assets.runner.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
+from gsum_assets.planning.plan import Plan, plan
+from gsum_assets.planning.plan_lines import EARLIER, ESTIMATE, Spoken, call_line
 from gsum_assets.runner.run import refresh
 from gsum_resources.llm.stub_model import STUB, Recalled
 from gsum_resources.models.by_work import Models

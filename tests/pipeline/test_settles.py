@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.plan import plan
+from gsum_assets.planning.plan import plan
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
 from gsum_resources.models.stub_models import LetterHashes

@@ -16,13 +16,12 @@ import dagster as dg
 from gsum_assets.automation.staleness import Requests, Snapshot
 from gsum_assets.corpus import observe
 from gsum_assets.dagster_assets.model_assets import model_assets
-from gsum_assets.definitions import METHODS, Pipeline, pipeline_for
+from gsum_assets.definitions import METHODS, pipeline_for
 from gsum_assets.pipeline.columns import DOCUMENT_LEVEL
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.registry.declared import STEPS, Declared, work_of
-from gsum_assets.runner.plan_lines import (
+from gsum_assets.planning.plan_lines import (
     ENOUGH,
     Line,
     Spoken,
@@ -31,6 +30,8 @@ from gsum_assets.runner.plan_lines import (
     embedding_lines,
     model_name,
 )
+from gsum_assets.registry.declared import STEPS, Declared, work_of
+from gsum_assets.runner.pipeline import Pipeline
 from gsum_assets.runner.report import OnStep
 from gsum_resources.dagster_io.dagster_private import AssetGraph
 from gsum_resources.dagster_io.models_io import ModelsIO

@@ -1,0 +1,1 @@
+"""Plans: what a refresh would request of models, computed with stub models."""
