@@ -46,6 +46,8 @@ def answer_html(answer: Answer, method: str, writer: str) -> str:
         rest = "".join(_source(n, source) for n, source in unused)
         n = len(unused)
         label = f"{n} passage{'s' if n > 1 else ''} read without a sentence in the answer"
+        if not answer.passages:
+            label = "what comes nearest"
         parts.append(f"<details><summary><small>{label}</small></summary>{rest}</details>")
     parts.append(f"<p><small>found by {escape(method)}; {escape(writer)}</small></p></div>")
     return "".join(parts)

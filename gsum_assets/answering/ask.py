@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
+from gsum_assets.retrieval.answerability_step import ANSWERABILITY
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
@@ -51,6 +52,8 @@ class Answer:
     question : the question as it was asked.
     understood : the question that was searched for and answered, if a follow-up was completed; else
         "".
+    probability : that the documents answer the question; None: it was not judged. An answer that is
+        refused has the most similar passage as its only source.
     usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
         in `summaries`; a reply that is stored counts as when it was requested.
     """
@@ -66,6 +69,7 @@ class Answer:
     understood: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
     corpus: str = ""
+    probability: float | None = None
 
 
 class Sections:
@@ -157,12 +161,16 @@ def answer(
     found = find(family, inputs, question, document, where)
     if not found.passages:
         return Answer(NOTHING_FOUND, [], method=inputs.method, question=question)
+    verdict = found.verdict
+    if verdict and not verdict["is_answered"]:
+        return refusal(question, found, verdict, read)
     written = write(family, found)
     passages = _shown(written.tables[family.answered_from])
     explanation = ""
     if explain and family.explain:
         explanation = family.explain(written.inputs.with_tables(written.tables))
-    return answer_of(question, written, passages, read, explanation)
+    answered = answer_of(question, written, passages, read, explanation)
+    return replace(answered, probability=verdict and verdict["probability"])
 
 
 @dataclass(frozen=True)
@@ -183,6 +191,22 @@ class Found:
     def passages(self) -> list[dict]:
         """Rows of `contexts` that have a text, best first."""
         return _shown(self.tables["contexts"])
+
+    @cached_property
+    def verdict(self) -> dict[str, Any] | None:
+        """The question's row of `answerability`; None: `[answer] abstain` is off.
+
+        It is None, too, where a passage has no vector, since the method reads none.
+        """
+        if not self.inputs.settings("answer")["abstain"]:
+            return None
+        vectors = self.inputs.tables.get("chunk_embeddings")
+        known = vectors and vectors.columns(["chunk_id"])["chunk_id"].combine_chunks()
+        chunks = self.inputs.tables["chunks"].columns(["chunk_id"])["chunk_id"]
+        if known is None or not pc.all(pc.is_in(chunks, value_set=known)).as_py():
+            return None
+        rows = run([ANSWERABILITY], self.inputs)["answerability"].to_pylist()
+        return rows[0] if rows else None
 
 
 def find(
@@ -205,6 +229,22 @@ def write(family: Family, found: Found) -> Found:
     return replace(found, tables={**found.tables, **written})
 
 
+def refusal(question: str, found: Found, verdict: Mapping[str, Any], read: ReadTable) -> Answer:
+    """Return the answer to a question that the documents do not answer, by a row of its verdict."""
+    chunk = found.inputs.tables["chunks"].rows_with("chunk_id", [verdict["chunk_id"]])
+    nearest = {**chunk.to_pylist()[0], "node_id": verdict["chunk_id"], "node_kind": "chunk"}
+    sources = _sources([{**nearest, "rank": 1}], found, read)
+    return Answer(
+        NOTHING_FOUND,
+        [],
+        sources=sources.listed(),
+        method=found.inputs.method,
+        question=question,
+        corpus=found.inputs.corpus,
+        probability=verdict["probability"],
+    )
+
+
 def answer_of(
     question: str,
     written: Found,
@@ -215,20 +255,8 @@ def answer_of(
     """Return the answer in `summaries`, with the sources of its sentences."""
     row = written.tables["summaries"].slice(0, 1).to_pylist()[0]
     rows = written.tables["answer_sources"]
-    sentences = rows.filter(pc.equal(rows["sample"], 0)).to_pylist()
-
-    def texts_of(chunk_ids: Sequence[str]) -> dict[str, str]:
-        chunks = written.inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
-        return dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
-
-    shown = [*passages, *sentences]
-    sources = Sources(
-        passages,
-        written.titles,
-        _of_documents(read("chunks", _WITHOUT_TEXT), shown).to_pylist(),
-        partial(location_of, _of_documents(read("document_sections", None), shown)),
-        sentences,
-        texts_of,
+    sources = _sources(
+        passages, written, read, rows.filter(pc.equal(rows["sample"], 0)).to_pylist()
     )
     text = row["text"].strip() or NOTHING_FOUND
     return Answer(
@@ -242,6 +270,26 @@ def answer_of(
         question,
         usage={name: row[name] for name in _USAGE},
         corpus=written.inputs.corpus,
+    )
+
+
+def _sources(
+    passages: Sequence[dict], found: Found, read: ReadTable, sentences: Sequence[dict] = ()
+) -> Sources:
+    """Return the sources of an answer from passages and rows of `answer_sources`."""
+
+    def texts_of(chunk_ids: Sequence[str]) -> dict[str, str]:
+        chunks = found.inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
+        return dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+
+    shown = [*passages, *sentences]
+    return Sources(
+        passages,
+        found.titles,
+        _of_documents(read("chunks", _WITHOUT_TEXT), shown).to_pylist(),
+        partial(location_of, _of_documents(read("document_sections", None), shown)),
+        sentences,
+        texts_of,
     )
 
 
@@ -363,6 +411,8 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
         table = family.table(name)
         partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
         wanted[name] = workspace.kept_rows(table, partitions)
+    if store.partitions(TABLES["chunk_embeddings"], corpus):  # to judge whether there is an answer
+        wanted["chunk_embeddings"] = workspace.rows("chunk_embeddings", corpus)
     models = workspace.models
     reserve = models.reserve("embedding_model", corpus)
     wanted["embedding_model"] = Lazy(

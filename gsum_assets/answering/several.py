@@ -11,6 +11,7 @@ from gsum_assets.answering.ask import (
     answer_of,
     find,
     inputs_of,
+    refusal,
     require_question,
     write,
 )
@@ -64,6 +65,11 @@ def ask_several(
     rows = merged(passages, by_score=family.weighted or method in COSINES)
     if not rows:
         return Answer(NOTHING_FOUND, [], method=method, question=question)
+    verdicts = {corpus: found.verdict for corpus, found in results.items()}
+    refused = {c: v for c, v in verdicts.items() if v and not v["is_answered"]}
+    if len(refused) == len(results):
+        best = max(refused, key=lambda corpus: refused[corpus]["probability"])
+        return refusal(question, results[best], refused[best], inputs[best][1])
     # ids of documents are unique within a corpus, and have no "/"
     distinct = [{**row, "document_id": f"{row['corpus']}/{row['document_id']}"} for row in rows]
     contexts = pa.Table.from_pylist(distinct, first.tables["contexts"].schema)

@@ -18,10 +18,11 @@ meeting"), or if hardly any of its words occurs, as where it is in another langu
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ from gsum_resources.text.reading import CONTENTLESS, question_aspects
 from gsum_resources.text.scripts import is_plain
 from gsum_resources.text.vocabulary import content_stems, stem, words
 
-ReadTexts = Callable[[Sequence[str]], Sequence[str]]
+ReadTexts = Callable[[list[str]], list[str]]
 """Returns the texts of chunks by their ids."""
 
 _WORD = re.compile(r"[^\W_]+")
@@ -61,10 +62,11 @@ class Weights:
     dense: float
     threshold: float
 
-    def probability(self, lexical: float, dense: float) -> float:
-        """Return the probability that the documents answer the question."""
+    def verdict(self, lexical: float, dense: float) -> dict[str, Any]:
+        """Return the probability of an answer in the documents, and whether it suffices."""
         logit = self.intercept + self.lexical * lexical + self.dense * dense
-        return round(1 / (1 + math.exp(-logit)), 6)
+        probability = round(1 / (1 + math.exp(-logit)), 6)
+        return {"probability": probability, "is_answered": probability >= self.threshold}
 
 
 OF_DOCUMENT = Weights(0.9215, 0.5456, -12.7443, 0.24)
@@ -138,7 +140,7 @@ def frequency(word: str) -> float:
 def _frequencies() -> Mapping[str, float]:
     vocabulary = default_tokenizer().get_vocab()
     harmonic = math.log(len(vocabulary) - _FIRST_WORD) + 0.5772
-    shares: Counter[str] = Counter()
+    shares: dict[str, float] = defaultdict(float)
     for word, number in vocabulary.items():
         if number >= _FIRST_WORD and word.isalpha():
             shares[stem(word)] += 1 / ((number - _FIRST_WORD + 1) * harmonic)
@@ -157,51 +159,59 @@ def answerability(
     """
     assert questions.embeddings is not None
     assert collection.embeddings is not None
-    ids, n_chunks = collection.chunk_ids, len(collection.chunk_ids)
+    ids = list(collection.chunk_ids)
     number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
-    owner = np.repeat(np.arange(len(number_of)), np.diff(collection.starts))
-
-    @cache
-    def sample() -> tuple[np.ndarray, Sequence[str]]:
-        chosen = np.unique(np.linspace(0, n_chunks - 1, _MOST_OTHERS).astype(int))
-        return chosen, read([ids[i] for i in chosen.tolist()])
-
-    @cache
-    def all_words() -> WordCounts:
-        return WordCounts.of(sample()[1])
-
-    @cache
-    def words_of(document: int) -> tuple[WordCounts, WordCounts | None]:
-        first, last = collection.starts[document : document + 2].tolist()
-        chosen, sampled = sample()
-        inside = [t for i, t in zip(chosen, sampled, strict=True) if first <= i < last]
-        others = all_words().without(WordCounts.of(inside))
-        enough = others if others.n_words >= _LEAST_OTHER_WORDS else None
-        return WordCounts.of(read(ids[first:last])), enough
-
-    rows = []
+    words_by = _Others(collection, read)
+    rows, over_all = [], {}
     for i, query_id in enumerate(questions.ids):
         cosines = collection.embeddings @ questions.embeddings[i]
         document = number_of.get(questions.document_ids[i] or "")
-        inside = np.flatnonzero(owner == document) if document is not None else np.arange(n_chunks)
-        if not len(inside):
+        if document is None and questions.document_ids[i]:
+            continue  # its document has no passage
+        bounds = (0, -1) if document is None else (document, document + 1)
+        first, last = collection.starts[list(bounds)].tolist()
+        if not len(own := cosines[first:last]):
             continue
-        nearest = inside[np.argsort(-cosines[inside], kind="stable")[:_NEAREST]]
-        best = float(cosines[nearest[0]])
-        counted, others = (None, None) if document is None else words_of(document)
-        if counted is not None and others is not None:
-            gap = max(0.0, float(np.delete(cosines, inside).max(initial=-1.0)) - best)
-            weights, found = OF_DOCUMENT, (surprise(texts[i], counted, others), gap)
-        else:
-            near = WordCounts.of(read([ids[j] for j in nearest.tolist()]))
-            weights, found = OF_ALL, (missing(texts[i], near), best)
-        probability = None if found[0] is None else weights.probability(found[0], found[1])
-        rows.append(
-            {
-                "query_id": query_id,
-                "probability": probability,
-                "is_answered": probability is None or probability >= weights.threshold,
-                "chunk_id": ids[int(nearest[0])],
-            }
-        )
+        nearest = first + np.argsort(-own, kind="stable")[:_NEAREST]
+        row = {"query_id": query_id, "probability": None, "is_answered": True}
+        rows.append(row | {"chunk_id": ids[int(nearest[0])]})
+        words_of = None if document is None else words_by.of(document)
+        if words_of is None:
+            over_all[len(rows) - 1] = texts[i], float(own.max()), nearest
+            continue
+        gap = max(0.0, float(np.delete(cosines, slice(first, last)).max()) - float(own.max()))
+        if (found := surprise(texts[i], *words_of)) is not None:
+            rows[-1] |= OF_DOCUMENT.verdict(found, gap)
+    near = sorted({ids[j] for _, _, nearest in over_all.values() for j in nearest.tolist()})
+    text_of = dict(zip(near, read(near), strict=True)) if near else {}
+    for place, (text, similarity, nearest) in over_all.items():
+        counted = WordCounts.of(text_of[ids[j]] for j in nearest.tolist())
+        if (found := missing(text, counted)) is not None:
+            rows[place] |= OF_ALL.verdict(found, similarity)
     return pa.Table.from_pylist(rows, TABLES["answerability"].schema)
+
+
+class _Others:
+    """Words of a document and of the others, which are counted in a sample."""
+
+    def __init__(self, collection: Collection, read: ReadTexts) -> None:
+        self._ids, self._starts, self._read = list(collection.chunk_ids), collection.starts, read
+        self._chosen = np.unique(np.linspace(0, len(self._ids) - 1, _MOST_OTHERS).astype(int))
+        self.of = cache(self._of)
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return self._read([self._ids[i] for i in self._chosen.tolist()])
+
+    @cached_property
+    def _all(self) -> WordCounts:
+        return WordCounts.of(self._texts)
+
+    def _of(self, document: int) -> tuple[WordCounts, WordCounts] | None:
+        """Return the counts; None if the others have too few words to compare with."""
+        first, last = self._starts[document : document + 2].tolist()
+        inside = [t for i, t in zip(self._chosen, self._texts, strict=True) if first <= i < last]
+        others = self._all.without(WordCounts.of(inside))
+        if others.n_words < _LEAST_OTHER_WORDS:
+            return None
+        return WordCounts.of(self._read(self._ids[first:last])), others
