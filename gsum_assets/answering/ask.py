@@ -196,16 +196,16 @@ class Found:
     def verdict(self) -> dict[str, Any] | None:
         """The question's row of `answerability`; None: `[answer] abstain` is off.
 
-        It is None, too, where a passage has no vector, since the method reads none.
+        It is None, too, where the method reads no vectors, and passages have none, or those of
+        another embedder.
         """
-        if not self.inputs.settings("answer")["abstain"]:
+        is_on = self.inputs.settings("answer")["abstain"]
+        if not is_on or "chunk_embeddings" not in self.inputs.tables:
             return None
-        vectors = self.inputs.tables.get("chunk_embeddings")
-        known = vectors and vectors.columns(["chunk_id"])["chunk_id"].combine_chunks()
-        chunks = self.inputs.tables["chunks"].columns(["chunk_id"])["chunk_id"]
-        if known is None or not pc.all(pc.is_in(chunks, value_set=known)).as_py():
+        try:
+            rows = run([ANSWERABILITY], self.inputs)["answerability"].to_pylist()
+        except ValueError:  # the vectors are not those of the passages
             return None
-        rows = run([ANSWERABILITY], self.inputs)["answerability"].to_pylist()
         return rows[0] if rows else None
 
 

@@ -156,9 +156,20 @@ def answerability(
     ----------
     texts : of the questions.
     collection : with embeddings.
+
+    Raises
+    ------
+    ValueError
+        If the vectors of questions and passages have different lengths.
     """
     assert questions.embeddings is not None
     assert collection.embeddings is not None
+    lengths = questions.embeddings.shape[1], collection.embeddings.shape[1]
+    if len(set(lengths)) > 1 and len(collection.chunk_ids):
+        raise ValueError(
+            f"answerability: question vectors have {lengths[0]} dimensions, passage vectors "
+            f"{lengths[1]}; materialize chunk_embeddings with the questions' embedding model"
+        )
     ids = list(collection.chunk_ids)
     number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     words_by = _Others(collection, read)

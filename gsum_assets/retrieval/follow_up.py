@@ -32,6 +32,7 @@ _LAST_OBJECT = re.compile(
 )
 _DETERMINED = re.compile(r"(?:the|an?|this|that|these|those|his|her|its|their|our) ", re.IGNORECASE)
 _PERSONS = frozenset(["he", "she", "they", "him", "them", "hers", "theirs"])
+_GROUP = frozenset(["they", "them", "theirs"])  # may be whoever the documents are about
 _OWNERS = frozenset(["his", "her", "its", "their"])
 _THESE = frozenset(["this", "that", "these", "those", "there", "then"])
 _AUXILIARIES = frozenset(["is", "are", "was", "were", "do", "does", "did", "has", "have", "had"])
@@ -84,7 +85,8 @@ def content_words(text: str, words: Words) -> list[str]:
 def refers_back(question: str, words: Words) -> bool:
     """Return whether a question has no content word, or a pronoun that stands for nothing in it."""
     tokens = _WORD.findall(question)
-    if not any(_counts(token, words) for token in tokens):
+    n_content = sum(_counts(token, words) for token in tokens)
+    if not n_content:
         return True
     text = [token.lower() for token in tokens]
     for i, word in enumerate(text):
@@ -93,7 +95,8 @@ def refers_back(question: str, words: Words) -> bool:
             _DETERMINED.match(f"{first} ") and _counts(second, words)
             for first, second in pairwise(text[:i])
         )
-        if word in _PERSONS and not is_named:
+        is_clear = is_named or (word in _GROUP and n_content > 1)
+        if word in _PERSONS and not is_clear:
             return True
         if word in _OWNERS and not any(_counts(token, words) for token in tokens[:i]):
             return True

@@ -45,6 +45,7 @@ def test_follow_up_takes_words_of_the_question_before(question: str, understood:
         "Which decisions that the trust made were wrong?",
         "What happened in this corpus of meetings?",
         "Were there complaints about the quarry?",
+        "What did they decide about the boat?",
     ],
 )
 def test_complete_question_is_left_unchanged(question: str) -> None:
