@@ -3,7 +3,8 @@
     python -m benchmarks.strangers qmsum PATH
 
 imports a benchmark, asks each specific question of its own document and of another one, which is
-drawn by a seed and marked as not answering it, and prints how well `answerability` tells them apart.
+drawn by a seed and marked as not answering it, and prints how well `answerability` tells them
+apart.
 """
 
 import json

@@ -111,7 +111,9 @@ def test_run_prints_runs_leaderboard_and_next_command(first_run: str) -> None:
     # all methods
     assert "two-meetings: 69 partitions written" in first_run
     assert "two-meetings: 2 documents\n" in first_run
-    assert "wrote retrieval: rankings, contexts, summaries, scores dense" in first_run
+    assert (
+        "wrote retrieval: rankings, contexts, answer_sources, summaries, scores dense" in first_run
+    )
     for kind in ("general", "specific"):
         assert f"two-meetings: {kind} questions" in first_run
     board = first_run[first_run.index("two-meetings: general questions") :]
