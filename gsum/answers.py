@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gsum.answer_html import answer_html
 from gsum_assets.answering.answer_lines import answer_lines
 from gsum_assets.answering.ask import Answer as Found
 
@@ -39,12 +40,26 @@ class Answer:
         """The passages in the order in which the model read them.
 
         Columns `title`, `location` ("page 4", "passage 3 of 14"), `text`, `document_id`, `node_id`.
+        Passages in which a sentence of the answer stands, but which the model did not read, follow.
         """
         import pandas as pd
 
         names = ["title", "location", "text", "document_id", "node_id"]
         rows = [[getattr(source, name) for name in names] for source in self._found.sources]
         return pd.DataFrame(rows, columns=names)
+
+    @property
+    def sentences(self) -> "pd.DataFrame":
+        """The sentences of the answer with the numbers of their sources.
+
+        Columns `text`; `numbers`, the rows of `sources`, from 1, none for a sentence without a
+        source; `unsupported`, what the model cites though the passage does not support it.
+        """
+        import pandas as pd
+
+        shown = [sentence for line in self._found.lines for sentence in line.sentences]
+        rows = [[s.text, list(s.numbers), list(s.unsupported)] for s in shown]
+        return pd.DataFrame(rows, columns=["text", "numbers", "unsupported"])
 
     @property
     def contexts(self) -> "pd.DataFrame":
@@ -57,3 +72,7 @@ class Answer:
         return "\n".join(answer_lines(self._found, self._settings))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        writer = f"written by {self.model}" if self.model else "no model was called"
+        return answer_html(self._found, self.method, writer)

@@ -12,7 +12,7 @@ from gsum.answers import Answer
 from gsum.differences import Difference, paired, require_method_name
 from gsum.frames import frame_of
 from gsum.names import family_named, unknown
-from gsum_assets.answering.ask import ask
+from gsum_assets.answering.conversation import Conversation
 from gsum_assets.answering.workspace import Workspace, open_workspace
 from gsum_assets.corpus.find import corpora_in, find_corpus
 from gsum_assets.pipeline.tables import RESULT_TABLES, TABLES
@@ -251,19 +251,23 @@ class Home:
 
     def ask(
         self,
-        corpus: str,
+        corpus: str | Sequence[str],
         question: str,
         method: str = DEFAULT_METHOD,
         document_id: str | None = None,
         explain: bool = False,
+        where: str = "",
     ) -> Answer:
         """Answer a question from the stored tables, as `gsum ask` does.
 
         Parameters
         ----------
+        corpus : its name; or several names: the best passages of all of them are read.
         method : that finds the passages.
-        document_id : asks one document alone.
+        document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about, where the method can.
+        where : condition in SQL on the documents that are asked, over their columns and metadata:
+            "date >= '2024-01-01' and kind = 'minutes'"; "": all documents.
 
         Raises
         ------
@@ -278,8 +282,9 @@ class Home:
           title         location
         0  mill  passage 1 of 2
         """
-        answer = ask(self._workspace, corpus, question, method, document_id, explain)
-        return Answer.of(answer, str(self._folders.settings_file))
+        corpora = [corpus] if isinstance(corpus, str) else corpus
+        conversation = Conversation(self._workspace, corpora, method, document_id, explain, where)
+        return Answer.of(conversation.ask(question), str(self._folders.settings_file))
 
     def compare(
         self,

@@ -177,13 +177,21 @@ class Result:
         wide.columns.name = None
         return wide
 
-    def ask(self, question: str, document_id: str | None = None, explain: bool = False) -> Answer:
+    def ask(
+        self,
+        question: str,
+        document_id: str | None = None,
+        explain: bool = False,
+        where: str = "",
+    ) -> Answer:
         """Answer a further question.
 
         Parameters
         ----------
-        document_id : asks one document alone.
+        document_id : asks one document alone, by its id or title.
         explain : whether the answer shall say how it came about, where the method can.
+        where : condition in SQL on the documents that are asked, over their columns and metadata:
+            "date >= '2024-01-01' and kind = 'minutes'"; "": all documents.
 
         Raises
         ------
@@ -193,7 +201,9 @@ class Result:
         tables = self._tables
         with tables.working([]):
             inputs = tables.inputs("ask")
-            reply = answer(tables.family, inputs, question, tables.read, document_id, explain)
+            reply = answer(
+                tables.family, inputs, question, tables.read, document_id, explain, where
+            )
         return Answer.of(reply, "the argument settings")
 
     def __repr__(self) -> str:

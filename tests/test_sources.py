@@ -6,17 +6,22 @@ import pytest
 
 from gsum_assets.answering.answer_lines import answer_lines
 from gsum_assets.answering.ask import Answer
-from gsum_assets.answering.sources import Source, sources_of, with_numbers
+from gsum_assets.answering.sources import Source, Sources
+from gsum_assets.evaluation.shown_sentences import shown_lines, with_numbers
 
 TITLES = {"a": "The Ferry", "b": "b"}
+LENGTH = 20  # characters of a chunk
 CHUNKS = [
-    {"chunk_id": f"{document}{i}", "document_id": document, "position": i, "start": i, "end": i + 1}
+    {"chunk_id": f"{document}{i}", "document_id": document, "position": i}
+    | {"start": LENGTH * i, "end": LENGTH * (i + 1)}
     for document in TITLES
     for i in range(3)
 ]
 
 
-def passage(node_id: str, rank: int, kind: str = "chunk", text: str = "Text.") -> dict:
+def passage(
+    node_id: str, rank: int, kind: str = "chunk", text: str = "It leaked. It sank.…"
+) -> dict:
     document_id = node_id[0] if kind == "chunk" else None
     position = int(node_id[1]) if kind == "chunk" else None
     return {"node_id": node_id, "node_kind": kind, "document_id": document_id} | {
@@ -26,9 +31,21 @@ def passage(node_id: str, rank: int, kind: str = "chunk", text: str = "Text.") -
     }
 
 
+def row(sentence: int, kind: str, rank: int | None = None, **others: object) -> dict:
+    """Return a row of `answer_sources`."""
+    empty = {"source": 1, "text": "It sank.", "cited": None, "chunk_id": None, "document_id": None}
+    return {**empty, "sentence": sentence, "kind": kind, "rank": rank, **others}
+
+
+def sources(passages: list[dict], *rows: dict, locate=lambda *where: "") -> Sources:
+    return Sources(
+        passages, TITLES, CHUNKS, locate, rows, lambda ids: dict.fromkeys(ids, "It sank.")
+    )
+
+
 def test_sources_are_listed_in_reading_order() -> None:
     passages = [passage("a2", 1), passage("b0", 2), passage("a0", 3), passage("r", 4, "report")]
-    assert [str(source) for source in sources_of(passages, TITLES, CHUNKS, lambda *where: "")] == [
+    assert [str(source) for source in sources(passages).listed()] == [
         "The Ferry, passage 1 of 3",
         "The Ferry, passage 3 of 3",
         "b, passage 1 of 3",
@@ -37,42 +54,89 @@ def test_sources_are_listed_in_reading_order() -> None:
 
 
 def test_pages_precede_passages() -> None:
-    found = sources_of([passage("a2", 1)], TITLES, CHUNKS, lambda *where: f"page {where[1]}")
-    assert str(found[0]) == "The Ferry, page 2"
+    found = sources([passage("a2", 1)], locate=lambda *where: f"page {where[1]}").listed()
+    assert str(found[0]) == "The Ferry, page 40"
 
 
-def source(text: str) -> Source:
-    return Source("The Ferry", "page 1", text, "a", "a0")
+def test_sentences_have_the_numbers_of_their_passages() -> None:
+    passages = [passage("a2", 1), passage("a0", 2)]
+    at = {"chunk_id": "a2", "document_id": "a", "start_char": 51, "end_char": 59}
+    found = sources(passages, row(1, "none"), row(2, "quoted", 1, **at))
+    assert with_numbers(found.lines("It floated. It sank.")) == "It floated. [?] It sank. [2]"
+    first, second = found.listed()
+    assert not first.marked
+    assert [second.text[slice(*span)] for span in second.marked] == ["It sank."]
+
+
+def test_a_sentence_of_a_report_shows_where_it_was_taken_from() -> None:
+    report = passage("r", 1, "report", "It leaked. It sank.")
+    at = {"chunk_id": "a1", "document_id": "a", "start_char": 20, "end_char": 28}
+    (found,) = sources([report], row(1, "quoted", 1, **at)).listed()
+    assert [found.text[slice(*span)] for span in found.marked] == ["It sank."]
+    assert [(str(origin), origin.text) for origin in found.origins] == [
+        ("The Ferry, passage 2 of 3", "It sank.")
+    ]
+
+
+def test_a_chunk_that_was_not_read_is_listed_behind_the_passages() -> None:
+    at = {"chunk_id": "b1", "document_id": "b", "start_char": 20, "end_char": 28}
+    found = sources([passage("a0", 1)], row(1, "quoted", None, **at))
+    assert with_numbers(found.lines("It sank.")) == "It sank. [2]"
+    assert [str(source) for source in found.listed()][1:] == ["b, passage 2 of 3"]
 
 
 @pytest.mark.parametrize(
-    ("answer", "shown"),
+    ("rows", "shown"),
     [
-        ("It leaked. It sank.", "It leaked. It sank. [1]"),
-        ("It leaked. Ann paid.", "It leaked. [1] Ann paid. [2]"),
-        ("It floated. Ann paid.", "It floated. Ann paid. [2]"),
-        ("Ann: Ann paid.\n– It sank.", "Ann: Ann paid. [2]\n– It sank. [1]"),
+        ([row(1, "quoted", 1), row(2, "quoted", 1)], "It leaked. Ann paid. [1]"),
+        ([row(1, "quoted", 1), row(2, "cited", 2)], "It leaked. [1] Ann paid. [2]"),
+        ([row(1, "none"), row(2, "none")], "It leaked. [?] Ann paid. [?]"),
+        (
+            [row(1, "cited", 1), row(1, "cited", 2, source=2), row(2, "unsupported", cited=3)],
+            "It leaked. [1, 2] Ann paid. [3?]",
+        ),
+        (
+            [row(2, "quoted", 1), row(2, "unsupported", source=2, cited=4)],
+            "It leaked. Ann paid. [1, 4?]",
+        ),
+        ([], "It leaked. Ann paid."),
     ],
 )
-def test_numbers_follow_quoted_text(answer: str, shown: str) -> None:
-    assert with_numbers(answer, [source("It  leaked. It\nsank."), source("Ann paid.")]) == shown
+def test_numbers_follow_sentences(rows: list[dict], shown: str) -> None:
+    lines = shown_lines("It leaked. Ann paid.", rows, lambda row: row["rank"])
+    assert with_numbers(lines) == shown
 
 
 def test_items_keep_their_marks() -> None:
-    answer = "## What happened\n- It leaked.\n1. It sank."
-    sources = [source("It leaked."), source("It sank.")]
-    assert with_numbers(answer, sources) == "## What happened\n- It leaked. [1]\n1. It sank. [2]"
-
-
-def test_a_source_that_names_the_speaker_is_preferred() -> None:
-    sources = [source("Dov: It sank."), source("Ann: Yes.\nIt sank."), source("It leaked.")]
-    assert with_numbers("Ann: It sank. It leaked.", sources) == "Ann: It sank. [2] It leaked. [3]"
+    rows = [row(1, "quoted", 1), row(2, "quoted", 2)]
+    lines = shown_lines(
+        "## What happened\n- It leaked.\n1. It sank.", rows, lambda row: row["rank"]
+    )
+    assert with_numbers(lines) == "## What happened\n- It leaked. [1]\n1. It sank. [2]"
 
 
 def test_addresses_and_hyphens_are_not_broken() -> None:
     address = f"https://example.org/{'long-' * 30}page"
     answer = Answer(f"See {address} there.", [], "", [], "extractive", "hybrid")
     assert any(address in line for line in answer_lines(answer, Path("gsum.toml")))
+
+
+def test_marks_behind_doubtful_sentences_are_explained() -> None:
+    text = "It sank. Ann paid."
+    lines = shown_lines(text, [row(1, "none"), row(2, "unsupported", cited=3)], lambda row: 1)
+    shown = list(
+        answer_lines(Answer(text, [], model="m", method="dense", lines=lines), "gsum.toml")
+    )
+    assert shown[0] == "It sank. [?] Ann paid. [3?]"
+    assert shown[2] == (
+        "[?]: no source was found; [3?]: the model names passage 3, which does not support it"
+    )
+
+
+def test_a_long_source_is_shown_from_its_first_sentence_of_the_answer() -> None:
+    source = Source("The Ferry", "page 1", "It leaked. It sank.", "a", "a0", [(11, 19)])
+    answer = Answer("It sank.", [], "", [source], "m", "dense")
+    assert "     … It sank." in list(answer_lines(answer, "gsum.toml"))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +147,9 @@ def test_addresses_and_hyphens_are_not_broken() -> None:
     ],
 )
 def test_last_line_names_the_author(model: str, said: str) -> None:
-    answer = Answer("Ann paid.", [], "", [source("Ann paid.")], model, "hybrid")
+    source = Source("The Ferry", "page 1", "Ann paid.", "a", "a0")
+    lines_of_answer = shown_lines("Ann paid.", [row(1, "quoted", 1)], lambda row: 1)
+    answer = Answer("Ann paid.", [], "", [source], model, "hybrid", lines_of_answer)
     lines = list(answer_lines(answer, Path("home/gsum.toml")))
     assert lines[0] == "Ann paid. [1]"
     assert "  1. The Ferry, page 1" in lines

@@ -5,31 +5,44 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gsum_assets.answering.ask import Answer
-from gsum_assets.answering.sources import with_numbers
+from gsum_assets.answering.sources import Source
+from gsum_assets.evaluation.answer import is_refusal
+from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 _WIDTH = 96
 
 
 def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
-    """Yield the answer, its explanation if there is one, its sources, and the model that wrote it.
+    """Yield an answer as it is printed: its text, its sources, and the model that wrote it.
+
+    Before it stands the question as it was understood, if it was completed, and after it the
+    explanation, if there is one.
 
     Parameters
     ----------
     settings_file : the file in which models are set.
     ids : whether to show the ids of documents and passages.
     """
-    for line in with_numbers(answer.text, answer.sources).splitlines():  # one speaker's turn each
+    if answer.understood:
+        yield from (f"understood as: {answer.understood}", "")
+    text = with_numbers(answer.lines) if answer.lines else answer.text
+    for line in text.splitlines():  # one speaker's turn each
         yield from textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield from _doubts(answer)
     if answer.explanation:
         yield from ("", answer.explanation)
+    is_refused = is_refusal(answer.text)
     if answer.sources:
-        yield from ("", "sources:")
+        yield from ("", "what comes nearest:" if is_refused else "sources:")
     for number, source in enumerate(answer.sources, 1):
         shown_ids = f" ({source.document_id or '-'} {source.node_id})" if ids else ""
         yield f"{number:3d}. {source}{shown_ids}"
-        text = textwrap.shorten(source.text, 2 * _WIDTH, placeholder=" …")
-        yield from textwrap.wrap(text, _WIDTH, initial_indent=" " * 5, subsequent_indent=" " * 5)
+        indent = " " * 5
+        text = textwrap.shorten(_best_of(source), 2 * _WIDTH, placeholder=" …")
+        yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
+        for origin in source.origins:
+            yield f"{indent}from {origin}"
     writer = f"written by {answer.model}" if answer.model else "no model was called"
     if answer.model == EXTRACTIVE:
         writer += (
@@ -37,3 +50,22 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
             f"{settings_file}"
         )
     yield from ("", f"found by {answer.method}; {writer}")
+
+
+def _doubts(answer: Answer) -> Iterator[str]:
+    """Yield what the marks behind sentences without a source mean, if there are any."""
+    sentences = [sentence for line in answer.lines for sentence in line.sentences]
+    doubts = []
+    if any(sentence.label == "[?]" for sentence in sentences):
+        doubts.append("[?]: no source was found")
+    if numbers := sorted({number for sentence in sentences for number in sentence.unsupported}):
+        first = numbers[0]
+        doubts.append(f"[{first}?]: the model names passage {first}, which does not support it")
+    if doubts:
+        yield from ("", "; ".join(doubts))
+
+
+def _best_of(source: Source) -> str:
+    """Return a source's text from the first sentence on that the answer has from it."""
+    start = source.marked[0][0] if source.marked else 0
+    return f"… {source.text[start:]}" if start else source.text

@@ -1,34 +1,37 @@
 """Answers to one question, computed from the stored tables by any method; no table is rebuilt."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
-from gsum_assets.answering.sources import Source, sources_of
+from gsum_assets.answering.scope import find_document, restricted, titles_in
+from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
 from gsum_assets.corpus.blank import is_blank
 from gsum_assets.corpus.find import find_corpus
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.evaluation.answer_steps import answer_steps
+from gsum_assets.evaluation.shown_sentences import ShownLine
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import SETTINGS, Inputs, run
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, METHODS
+from gsum_assets.retrieval.answerability_step import ANSWERABILITY
 from gsum_assets.retrieval.focus import MOST_DOCUMENTS, Focus, focus_of, in_order, spread
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.llm.ledger import Ledger
-from gsum_resources.messages.suggest import did_you_mean
 from gsum_resources.store.arrow import pc
-from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.lazy import Lazy
 
 _QUERY_ID = "ask"
 ReadTable = Callable[[str, Sequence[str] | None], pa.Table]
 """Table and columns, None: all of them, to rows."""
+_USAGE = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 _WITHOUT_TEXT = ("chunk_id", "document_id", "position", "start", "end")
 
 
@@ -41,9 +44,18 @@ class Answer:
     text : the answer.
     passages : rows of `contexts`, best first.
     explanation : how the passages were found; "" unless requested.
-    sources : titles and positions of the passages, in the order in which the model read them.
+    sources : what the answer was written from; the first ones are the passages in the order in
+        which the model read them.
     model : the model that wrote the answer; "" if no passage was found.
     method : the method that found the passages.
+    lines : the lines of the text, with the numbers of the sources of each sentence.
+    question : the question as it was asked.
+    understood : the question that was searched for and answered, if a follow-up was completed; else
+        "".
+    probability : that the documents answer the question; None: it was not judged. An answer that is
+        refused has the most similar passage as its only source.
+    usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
+        in `summaries`; a reply that is stored counts as when it was requested.
     """
 
     text: str
@@ -52,6 +64,12 @@ class Answer:
     sources: Sequence[Source] = field(default=())
     model: str = ""
     method: str = ""
+    lines: Sequence[ShownLine] = field(default=())
+    question: str = ""
+    understood: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    corpus: str = ""
+    probability: float | None = None
 
 
 class Sections:
@@ -75,23 +93,41 @@ def ask(
     corpus: str,
     question: str,
     method: str = DEFAULT_METHOD,
-    document_id: str | None = None,
+    document: str | None = None,
     explain: bool = False,
+    where: str = "",
 ) -> Answer:
-    """Answer `question` over a corpus or one of its documents.
+    """Answer `question` over a corpus or one of its documents, by id or title.
 
     A question over the corpus that names documents by their titles is answered from these
     documents, and one that compares documents from a passage of each (`retrieval/focus.py`). This
     holds for all methods except those that read reports over several documents.
 
+    Parameters
+    ----------
+    where : condition on the documents that are searched, see `documents_where`; "": all.
+
     Raises
     ------
     CorpusError
-        If corpus, method or document is unknown, a table that the method reads is missing, or
-        the method has no explanation beyond its passages.
+        If corpus, method or document is unknown, a table that the method reads is missing, the
+        method has no explanation beyond its passages or cannot be restricted to some documents, or
+        no document fulfils the condition.
     """
     family = METHODS.family_of(method)
-    _check_question(family, method, question, explain)
+    inputs, read = inputs_of(workspace, corpus, method)
+    return answer(family, inputs, question, read, document, explain, where)
+
+
+def inputs_of(workspace: Workspace, corpus: str, method: str) -> tuple[Inputs, ReadTable]:
+    """Return the stored inputs of a method's question steps, and what reads the corpus's tables.
+
+    Raises
+    ------
+    CorpusError
+        If corpus or method is unknown, or a table that the method reads is missing.
+    """
+    family = require_method(workspace, corpus, method)
     tables = _stored(workspace, corpus, family, method)
     ledger = Ledger(workspace.store, TABLES["llm_calls"], corpus, "ask")
     tables["language_model"] = Lazy(lambda: workspace.models.language_model(ledger, name="answers"))
@@ -100,10 +136,10 @@ def ask(
     )
 
     def read(table: str, columns: Sequence[str] | None) -> pa.Table:
-        partitions = workspace.store.partitions(TABLES[table], corpus)
-        return workspace.store.read(TABLES[table], partitions, columns)[0]
+        rows = workspace.rows(table, corpus)
+        return rows.get() if columns is None else rows.columns(columns)
 
-    return answer(family, inputs, question, read, document_id, explain)
+    return inputs, read
 
 
 def answer(
@@ -111,8 +147,9 @@ def answer(
     inputs: Inputs,
     question: str,
     read: ReadTable,
-    document_id: str | None = None,
+    document: str | None = None,
     explain: bool = False,
+    where: str = "",
 ) -> Answer:
     """Answer `question` from the tables of `inputs`, see `ask`.
 
@@ -120,43 +157,139 @@ def answer(
     ----------
     read : returns the rows of a table of the corpus, or some of its columns.
     """
-    method = inputs.method
-    _check_question(family, method, question, explain)
-    documents = inputs.tables["documents"].columns(["document_id", "title"])
-    if document_id is not None:
-        known = documents["document_id"].to_pylist()
-        if document_id not in known:
-            raise CorpusError(
-                f"corpus '{inputs.corpus}' has no document '{document_id}'"
-                f"{did_you_mean(document_id, sorted(known))}"
-            )
-    titles = dict(
-        zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
-    )
+    _check_question(family, inputs.method, question, explain)
+    found = find(family, inputs, question, document, where)
+    if not found.passages:
+        return Answer(NOTHING_FOUND, [], method=inputs.method, question=question)
+    verdict = found.verdict
+    if verdict and not verdict["is_answered"]:
+        return refusal(question, found, verdict, read)
+    written = write(family, found)
+    passages = _shown(written.tables[family.answered_from])
+    explanation = ""
+    if explain and family.explain:
+        explanation = family.explain(written.inputs.with_tables(written.tables))
+    answered = answer_of(question, written, passages, read, explanation)
+    return replace(answered, probability=verdict and verdict["probability"])
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the steps of a question have computed so far.
+
+    Attributes
+    ----------
+    tables : by name, from `queries` on.
+    titles : of the documents by id.
+    """
+
+    inputs: Inputs
+    tables: Mapping[str, pa.Table]
+    titles: Mapping[str, str]
+
+    @property
+    def passages(self) -> list[dict]:
+        """Rows of `contexts` that have a text, best first."""
+        return _shown(self.tables["contexts"])
+
+    @cached_property
+    def verdict(self) -> dict[str, Any] | None:
+        """The question's row of `answerability`; None: `[answer] abstain` is off.
+
+        It is None, too, where the method reads no vectors, and passages have none, or those of
+        another embedder.
+        """
+        is_on = self.inputs.settings("answer")["abstain"]
+        if not is_on or "chunk_embeddings" not in self.inputs.tables:
+            return None
+        try:
+            rows = run([ANSWERABILITY], self.inputs)["answerability"].to_pylist()
+        except ValueError:  # the vectors are not those of the passages
+            return None
+        return rows[0] if rows else None
+
+
+def find(
+    family: Family, inputs: Inputs, question: str, document: str | None = None, where: str = ""
+) -> Found:
+    """Run the steps up to `contexts` for a question; parameters as in `ask`."""
+    if where:
+        inputs = restricted(family, inputs, where)
+    titles = titles_in(inputs.tables["documents"])
+    document_id = find_document(document, titles, inputs.corpus) if document is not None else None
     results = _question_tables(family, inputs, [_as_query(_QUERY_ID, question, document_id)])
     if document_id is None:
         results = _focused(family, inputs, results, focus_of(question, titles))
-    passages = _shown(results["contexts"])
-    if not passages:
-        return Answer(NOTHING_FOUND, [], method=method)
-    inputs = inputs.with_questions(results["queries"])
-    results |= run(answer_steps(family), inputs.with_tables(results))
-    answers, passages = results["summaries"], _shown(results[family.answered_from])
-    explanation = ""
-    if explain and family.explain:
-        explanation = family.explain(inputs.with_tables(results))
+    return Found(inputs.with_questions(results["queries"]), results, titles)
+
+
+def write(family: Family, found: Found) -> Found:
+    """Run the steps from `contexts` to the answer in `summaries`."""
+    written = run(answer_steps(family), found.inputs.with_tables(found.tables))
+    return replace(found, tables={**found.tables, **written})
+
+
+def refusal(question: str, found: Found, verdict: Mapping[str, Any], read: ReadTable) -> Answer:
+    """Return the answer to a question that the documents do not answer, by a row of its verdict."""
+    chunk = found.inputs.tables["chunks"].rows_with("chunk_id", [verdict["chunk_id"]])
+    nearest = {**chunk.to_pylist()[0], "node_id": verdict["chunk_id"], "node_kind": "chunk"}
+    sources = _sources([{**nearest, "rank": 1}], found, read)
     return Answer(
-        answers["text"][0].as_py().strip() or NOTHING_FOUND,
+        NOTHING_FOUND,
+        [],
+        sources=sources.listed(),
+        method=found.inputs.method,
+        question=question,
+        corpus=found.inputs.corpus,
+        probability=verdict["probability"],
+    )
+
+
+def answer_of(
+    question: str,
+    written: Found,
+    passages: Sequence[dict],
+    read: ReadTable,
+    explanation: str = "",
+) -> Answer:
+    """Return the answer in `summaries`, with the sources of its sentences."""
+    row = written.tables["summaries"].slice(0, 1).to_pylist()[0]
+    rows = written.tables["answer_sources"]
+    sources = _sources(
+        passages, written, read, rows.filter(pc.equal(rows["sample"], 0)).to_pylist()
+    )
+    text = row["text"].strip() or NOTHING_FOUND
+    return Answer(
+        text,
         passages,
         explanation,
-        sources_of(
-            passages,
-            titles,
-            _of_documents(read("chunks", _WITHOUT_TEXT), passages).to_pylist(),
-            partial(location_of, _of_documents(read("document_sections", None), passages)),
-        ),
-        answers["model"][0].as_py(),
-        method,
+        sources.listed(),
+        row["model"],
+        written.inputs.method,
+        sources.lines(text),
+        question,
+        usage={name: row[name] for name in _USAGE},
+        corpus=written.inputs.corpus,
+    )
+
+
+def _sources(
+    passages: Sequence[dict], found: Found, read: ReadTable, sentences: Sequence[dict] = ()
+) -> Sources:
+    """Return the sources of an answer from passages and rows of `answer_sources`."""
+
+    def texts_of(chunk_ids: Sequence[str]) -> dict[str, str]:
+        chunks = found.inputs.tables["chunks"].rows_with("chunk_id", chunk_ids)
+        return dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+
+    shown = [*passages, *sentences]
+    return Sources(
+        passages,
+        found.titles,
+        _of_documents(read("chunks", _WITHOUT_TEXT), shown).to_pylist(),
+        partial(location_of, _of_documents(read("document_sections", None), shown)),
+        sentences,
+        texts_of,
     )
 
 
@@ -236,14 +369,25 @@ def _check_question(family: Family, method: str, question: str, explain: bool) -
             f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
             f"use one of: {able}"
         )
+    require_question(question)
+
+
+def require_question(question: str) -> None:
+    """Raise `CorpusError` for a question without a word."""
     if is_blank(question):
         raise CorpusError("the question is empty; write one")
 
 
-def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
-    """Return the stored tables and the models that the family reads, by name."""
+def require_method(workspace: Workspace, corpus: str, method: str) -> Family:
+    """Return the family of a method that can answer over a corpus.
+
+    Raises
+    ------
+    CorpusError
+        If there is no such corpus or method, or a table that the method reads is missing.
+    """
+    family = METHODS.family_of(method)
     find_corpus(workspace.home.corpora, corpus)
-    store, wanted = workspace.store, {}
     if missing := _missing(workspace, corpus, family, method):
         ready = [
             name
@@ -256,10 +400,19 @@ def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> d
             f"corpus '{corpus}' has no table '{missing}' for {method} yet; run "
             f"`gsum run {corpus} --methods {method}` first{others}"
         )
+    return family
+
+
+def _stored(workspace: Workspace, corpus: str, family: Family, method: str) -> dict[str, Lazy]:
+    """Return the stored tables and the models that the family reads, by name."""
+    store = workspace.store
+    wanted: dict[str, Lazy] = {}
     for name in family.read_by_questions:
         table = family.table(name)
         partitions = [p for p in store.partitions(table, corpus) if p.method in (None, method)]
-        wanted[name] = lazy_rows(store, table, partitions)
+        wanted[name] = workspace.kept_rows(table, partitions)
+    if store.partitions(TABLES["chunk_embeddings"], corpus):  # to judge whether there is an answer
+        wanted["chunk_embeddings"] = workspace.rows("chunk_embeddings", corpus)
     models = workspace.models
     reserve = models.reserve("embedding_model", corpus)
     wanted["embedding_model"] = Lazy(

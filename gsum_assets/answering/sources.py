@@ -1,14 +1,13 @@
 """Sources of an answer: titles and positions of its passages in their documents."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gsum_assets.evaluation.answer import reading_order
-from gsum_resources.text.sentences import split_sentences
-
-_MARK = re.compile(r"[ \t]*(?:#{1,6}|[-*•]|\d{1,2}[.)])[ \t]+")  # of a heading or an item
-_NAME = re.compile(r"[^:]{1,40}: ")
+from gsum_assets.evaluation.answer_sources import QUOTED
+from gsum_assets.evaluation.quotations import Span, Words
+from gsum_assets.evaluation.shown_sentences import ShownLine, shown_lines
 
 Locate = Callable[[str, int, int], str]
 """Maps document, first character and one past the last to "page 12", or "" without pages."""
@@ -24,6 +23,8 @@ class Source:
     location : location within the document, "page 4" or "passage 3 of 14"; "" if it has none.
     text : the passage.
     document_id, node_id : as in `contexts`.
+    marked : characters of the text in which sentences of the answer stand, in order.
+    origins : passages from which sentences were taken into this text, such as a report.
     """
 
     title: str
@@ -31,18 +32,18 @@ class Source:
     text: str
     document_id: str | None
     node_id: str
+    marked: Sequence[Span] = ()
+    origins: Sequence["Source"] = ()
 
     def __str__(self) -> str:
         return f"{self.title}, {self.location}" if self.location else self.title
 
 
-def sources_of(
-    passages: Sequence[dict],
-    titles: Mapping[str, str],
-    chunks: Sequence[dict],
-    locate: Locate,
-) -> list[Source]:
-    """Return the sources of an answer, in the order in which its model read them.
+class Sources:
+    """The sources of an answer, numbered from 1.
+
+    First come the passages in the order in which the model read them, then those in which a
+    sentence stands though the model did not read them.
 
     Parameters
     ----------
@@ -50,58 +51,116 @@ def sources_of(
     titles : titles of the documents by id.
     chunks : rows of `chunks` of at least the passages' documents; texts are not needed.
     locate : returns a location by page or heading.
+    sentences : rows of `answer_sources`.
+    read_texts : returns the texts of chunks by id.
     """
-    by_id = {chunk["chunk_id"]: chunk for chunk in chunks}
-    n_chunks: dict[str, int] = {}
-    for chunk in chunks:
-        n_chunks[chunk["document_id"]] = n_chunks.get(chunk["document_id"], 0) + 1
-    sources = []
-    for row in reading_order(passages):
-        document_id, chunk = row["document_id"], by_id.get(row["node_id"])
-        kind = row["node_kind"].replace("_", " ")
-        title = titles.get(document_id or "", document_id) or f"{kind} over several documents"
-        location = kind if document_id else ""
-        if chunk:
-            location = locate(chunk["document_id"], chunk["start"], chunk["end"])
-            if location in ("", title, f'section "{title}"'):  # no more than the title
-                location = f"passage {chunk['position'] + 1} of {n_chunks[chunk['document_id']]}"
-        sources.append(Source(title, location, row["text"], document_id, row["node_id"]))
-    return sources
+
+    def __init__(
+        self,
+        passages: Sequence[dict[str, Any]],
+        titles: Mapping[str, str],
+        chunks: Sequence[Mapping[str, Any]],
+        locate: Locate,
+        sentences: Sequence[Mapping[str, Any]] = (),
+        read_texts: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        self._titles, self._locate, self._rows = titles, locate, sentences
+        self._chunks = {chunk["chunk_id"]: chunk for chunk in chunks}
+        self._n_chunks: dict[str, int] = {}
+        for chunk in chunks:
+            document_id = chunk["document_id"]
+            self._n_chunks[document_id] = self._n_chunks.get(document_id, 0) + 1
+        self._passages = reading_order(passages)
+        shown = {row["node_id"] for row in self._passages}
+        further = {r["chunk_id"] for r in sentences if r["chunk_id"] and r["chunk_id"] not in shown}
+        self._texts = read_texts(sorted(further)) if further else {}
+
+    def listed(self) -> list[Source]:
+        """Return the sources in order of their numbers."""
+        sources = [self._of_passage(row) for row in self._passages]
+        return sources + [
+            self._of_chunk(chunk_id, self._of_rank(None)) for chunk_id in self._unread
+        ]
+
+    def lines(self, answer: str) -> list[ShownLine]:
+        """Return the lines of the answer with the numbers of the sources of their sentences."""
+        number_of_rank = {row["rank"]: n for n, row in enumerate(self._passages, 1)}
+        unread = {chunk_id: n for n, chunk_id in enumerate(self._unread, len(self._passages) + 1)}
+        return shown_lines(
+            answer,
+            self._rows,
+            lambda row: number_of_rank.get(row["rank"]) or unread[row["chunk_id"]],
+        )
+
+    @property
+    def _unread(self) -> Sequence[str]:
+        """Chunks in which sentences stand that are in none of the passages read."""
+        return list(dict.fromkeys(row["chunk_id"] for row in self._of_rank(None)))
+
+    def _of_rank(self, rank: int | None) -> list[Mapping[str, Any]]:
+        """Return the rows of the sentences that a passage is the source of."""
+        sourced = (row for row in self._rows if row["kind"] not in ("none", "unsupported"))
+        return [row for row in sourced if row["rank"] == rank]
+
+    def _of_passage(self, row: Mapping[str, Any]) -> Source:
+        rows, chunk_id = self._of_rank(row["rank"]), row["node_id"]
+        chunk = self._chunks.get(chunk_id)
+        if chunk and chunk["end"] - chunk["start"] == len(row["text"]):
+            of_chunk = [r for r in rows if r["chunk_id"] == chunk_id]
+            return self._of_chunk(chunk_id, of_chunk, row["text"])
+        kind, document_id = row["node_kind"].replace("_", " "), row["document_id"]
+        title = self._titles.get(document_id or "", document_id)
+        origins = dict.fromkeys(r["chunk_id"] for r in rows if r["chunk_id"] in self._chunks)
+        return Source(
+            title or f"{kind} over several documents",
+            self._location(chunk) if chunk else kind if document_id else "",
+            row["text"],
+            document_id,
+            chunk_id,
+            _joined(span for r in rows if r["kind"] == QUOTED for span in _found(row["text"], r)),
+            [
+                self._of_chunk(origin, [r for r in rows if r["chunk_id"] == origin])
+                for origin in origins
+                if origin != chunk_id
+            ],
+        )
+
+    def _of_chunk(
+        self, chunk_id: str, rows: Iterable[Mapping[str, Any]], text: str | None = None
+    ) -> Source:
+        chunk = self._chunks[chunk_id]
+        text = self._texts.get(chunk_id, "") if text is None else text
+        spans = ((r["start_char"] - chunk["start"], r["end_char"] - chunk["start"]) for r in rows)
+        return Source(
+            self._titles.get(chunk["document_id"], chunk["document_id"]),
+            self._location(chunk),
+            text,
+            chunk["document_id"],
+            chunk_id,
+            _joined((max(0, start), min(len(text), end)) for start, end in spans),
+        )
+
+    def _location(self, chunk: Mapping[str, Any]) -> str:
+        document_id = chunk["document_id"]
+        title = self._titles.get(document_id, document_id)
+        location = self._locate(document_id, chunk["start"], chunk["end"])
+        if location in ("", title, f'section "{title}"'):  # no more than the title
+            return f"passage {chunk['position'] + 1} of {self._n_chunks[document_id]}"
+        return location
 
 
-def with_numbers(text: str, sources: Sequence[Source]) -> str:
-    """Return an answer with "[2]" after each sentence that source 2 contains word for word.
-
-    A sentence that a language model has put in its own words gets no number.
-    """
-    plain = [_plain(source.text) for source in sources]
-    return "\n".join(_numbered(line, plain) for line in text.splitlines())
+def _found(text: str, row: Mapping[str, Any]) -> Sequence[Span]:
+    """Return the characters of a text that are a sentence of an answer, its first occurrence."""
+    words = Words(text)
+    return (words.find(row["text"]) or words.find(row["text"].partition(": ")[2]))[:1]
 
 
-def _numbered(line: str, sources: Sequence[str]) -> str:
-    mark = _MARK.match(line)
-    start = mark.end() if mark else 0
-    sentences = split_sentences(line[start:])
-    if not sentences:
-        return line
-    speaker = _plain(name[0]) if (name := _NAME.match(line[start:])) else ""
-    numbers = [_first_with(_plain(sentence), speaker, sources) for sentence in sentences]
-    shown = []
-    for i, (sentence, number) in enumerate(zip(sentences, numbers, strict=True)):
-        ends = i + 1 == len(sentences) or numbers[i + 1] != number
-        shown.append(f"{sentence} [{number}]" if number and ends else sentence)
-    return line[:start] + " ".join(shown)
-
-
-def _first_with(sentence: str, speaker: str, sources: Sequence[str]) -> int:
-    """Return the number, from 1, of the first source that contains a sentence; 0 if none does.
-
-    A source in which the line's speaker has a turn is preferred.
-    """
-    spoken = _NAME.sub("", sentence)
-    numbers = [i for i, source in enumerate(sources, 1) if sentence in source or spoken in source]
-    return next((i for i in numbers if speaker in sources[i - 1]), numbers[0] if numbers else 0)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).strip("–… ").casefold()
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, those that overlap as one, without empty ones."""
+    joined: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,8 +1,8 @@
 """An opened home: store, models, settings and prompts of its corpora, without Dagster."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -18,9 +18,12 @@ from gsum_assets.pipeline.prompts import PROMPTS_FOLDER, PromptFolder, overrides
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.registry.families import FAMILIES, PROMPTS
 from gsum_assets.retrieval.settings import RetrievalSettings
+from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.models.by_work import Models
 from gsum_resources.settings.home import Home
-from gsum_resources.store.parquet_store import ParquetStore
+from gsum_resources.store.lazy import Lazy, lazy_rows
+from gsum_resources.store.parquet_store import ParquetStore, Partition
+from gsum_resources.store.table import Table
 
 _SETTINGS = {family.name: family.settings for family in FAMILIES if family.settings}
 
@@ -32,6 +35,33 @@ class Workspace:
     home: Home
     store: ParquetStore
     models: Models
+    _kept: dict[tuple[str, tuple[Partition, ...]], tuple[str, Lazy]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def kept_rows(self, table: Table, partitions: Sequence[Partition]) -> Lazy:
+        """Return the rows of some partitions, which stay in memory until they are written again.
+
+        What a process asked before is answered again without reading more of the files than their
+        footers; rows that are selected by a value are read.
+        """
+        key, rows = (table.name, tuple(partitions)), lazy_rows(self.store, table, partitions)
+        version = rows.version() or ""
+        if key not in self._kept or self._kept[key][0] != version:
+            columns = cache(rows.columns)
+            kept = Lazy(
+                cache(rows.get),
+                lambda names: columns(tuple(names)),
+                rows.parts,
+                rows.rows_with,
+                lambda: rows.version() or "",
+            )
+            self._kept[key] = version, kept
+        return self._kept[key][1]
+
+    def rows(self, name: str, corpus: str) -> Lazy:
+        """Return the rows of a table of a corpus, see `kept_rows`."""
+        return self.kept_rows(TABLES[name], self.store.partitions(TABLES[name], corpus))
 
     def section(
         self,
@@ -106,6 +136,7 @@ def open_workspace(
     models: Models | None = None,
     quick: bool = False,
     store: ParquetStore | None = None,
+    on_words: OnWords | None = None,
 ) -> Workspace:
     """Open `home` with the models of its `gsum.toml`, or with those given.
 
@@ -113,7 +144,10 @@ def open_workspace(
     ----------
     quick : for a process that answers one question and ends, see `Models`.
     store : store of the tables; None: that of the home.
+    on_words : called with the pieces of an answer as they arrive, see `Models`.
     """
     store = store or home.open_store()
-    models = models or Models(home.settings(), store, TABLES["llm_calls"], quick=quick)
+    models = models or Models(
+        home.settings(), store, TABLES["llm_calls"], quick=quick, on_words=on_words
+    )
     return Workspace(home, store, models)

@@ -4,13 +4,15 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gsum_assets.cli.arguments import listed
+from gsum_assets.cli.ask import ask
+from gsum_assets.cli.run import run
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
@@ -32,19 +34,6 @@ class _Shown(click.Group):
             raise click.ClickException(str(error)) from error
 
 
-class PassageNumbers(click.ParamType):
-    """Numbers from 1, separated by commas."""
-
-    name = "numbers"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
-        """Return the distinct numbers, ascending."""
-        numbers = [number.strip() for number in str(value).split(",")]
-        if not all(number.isdecimal() and int(number) > 0 for number in numbers):
-            self.fail(f"'{value}' is no list of numbers from 1, like 1,3,6", param, ctx)
-        return sorted({int(number) for number in numbers})
-
-
 @click.group(cls=_Shown, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gsum")
 def main() -> None:
@@ -52,6 +41,10 @@ def main() -> None:
 
     All files are below the folder that GSUM_HOME names (default: data).
     """
+
+
+main.add_command(run)
+main.add_command(ask)
 
 
 @main.command("import")
@@ -98,157 +91,6 @@ def init(folder: Path, corpus: str | None) -> None:
     click.echo(f"next: gsum run {created.corpus}")
 
 
-def _listed(names: str) -> list[str]:
-    """Return names that are separated by commas."""
-    return [name.strip() for name in names.split(",") if name.strip()]
-
-
-@main.command()
-@click.argument("corpora", nargs=-1, metavar="CORPUS...")
-@click.option(
-    "--methods",
-    help="Methods or families to run, separated by commas; 'default', 'all'.  [default: those "
-    "requested before, or the defaults of a new corpus]",
-)
-@click.option(
-    "--k",
-    type=PassageNumbers(),
-    help="Number of passages to read for an answer, '6', or several for curves, '1,3,6,10,20'; "
-    "written to corpus.toml, so that later runs use it, too.",
-)
-@click.option(
-    "--forget-methods",
-    help="Methods whose requests end, separated by commas; their tables are removed first, and "
-    "replies of models are kept.",
-)
-@click.option(
-    "--retrain",
-    is_flag=False,
-    flag_value="all",
-    metavar="[METHODS]",
-    help="Train the networks of these methods again, separated by commas, or all networks of the "
-    "corpus; new documents alone do not.",
-)
-@click.option(
-    "--over-budget", is_flag=True, help="Let each CORPUS exceed [budget] of gsum.toml in this run."
-)
-def run(
-    corpora: Sequence[str],
-    methods: str | None,
-    k: Sequence[int] | None,
-    forget_methods: str | None,
-    retrain: str | None,
-    over_budget: bool,
-) -> None:
-    """Bring each CORPUS up to date: compute what was requested and is missing or out of date.
-
-    Methods requested once are kept up to date by every later run and by the daemon.
-    """
-    from gsum_assets.cli.interrupts import ended_by_signals, named
-
-    with ended_by_signals(named(corpora)) as ending:  # before modules are imported
-        withdrawn = _listed(forget_methods) if forget_methods else []
-        is_complete = _run(corpora, methods, k, withdrawn, retrain, over_budget, ending)
-    if not is_complete:
-        sys.exit(1)
-
-
-def _run(
-    corpora: Sequence[str],
-    methods: str | None,
-    k: Sequence[int] | None,
-    withdrawn: Sequence[str],
-    retrain: str | None,
-    over_budget: bool,
-    ending: "Ending",
-) -> bool:
-    """Refresh the corpora; return whether every one is up to date."""
-    from gsum_assets.automation.processes import end_runs_of_this_process
-    from gsum_assets.cli.interrupts import following, named
-    from gsum_assets.cli.terminal import (
-        FOLLOWS,
-        STOPPED,
-        Console,
-        print_leaderboard,
-        print_next,
-    )
-    from gsum_assets.corpus.edit import write_k
-    from gsum_assets.corpus.find import find_corpus, name_a_corpus
-    from gsum_assets.corpus.intake import stored_intake
-    from gsum_assets.definitions import pipeline_for
-    from gsum_assets.pipeline.corpus_settings import CorpusError
-    from gsum_assets.runner.retrain import discard_networks
-    from gsum_assets.runner.run import refresh
-    from gsum_resources.dagster_io.instance import open_instance
-    from gsum_resources.state.leases import Leases
-
-    home = Home.from_environment()
-    if not corpora:
-        raise click.UsageError(name_a_corpus(home.corpora))
-    wanted = _listed(methods) if methods else None
-    pipeline = pipeline_for(home)
-    failed, refreshed = False, []
-    with open_instance(home) as instance:
-        leases = Leases(pipeline.store)
-        ending.tidy_up_by(lambda: end_runs_of_this_process(instance, leases))
-        for corpus in corpora:  # an unreadable corpus does not stop the others
-            with Console() as console:
-
-                def start(
-                    assets: Sequence[str], partitions: Sequence[Any], console: Console = console
-                ) -> None:
-                    ending.hold()
-                    console.start(assets, partitions)
-
-                def follow(is_followed: bool, console: Console = console) -> None:
-                    ending.message = (following if is_followed else named)(corpora)
-                    console.say(FOLLOWS if is_followed else STOPPED)
-
-                ending.message = named(corpora)
-                watch = start, console.ended, console.wait
-                try:
-                    if k:
-                        folder = find_corpus(home.corpora, corpus)
-                        console.say(f"{corpus}: corpus.toml: {write_k(folder, k)}")
-                    if withdrawn:
-                        done = pipeline.withdrawal.withdraw(instance, corpus, withdrawn)
-                        console.say(f"{corpus}: {done}")
-                        if not (wanted or pipeline.withdrawal.requested(corpus)):
-                            continue  # without a request a refresh would add the defaults
-                    if retrain:
-                        networks = discard_networks(pipeline, corpus, _listed(retrain))
-                        console.say(f"{corpus}: networks to train again: {', '.join(networks)}")
-                    report = refresh(
-                        pipeline,
-                        instance,
-                        corpus,
-                        wanted,
-                        *watch,
-                        on_step=console.step,
-                        on_lost=ending.fail,
-                        on_daemon=follow,
-                        over_budget=over_budget,
-                    )
-                except CorpusError as error:
-                    console.failed(corpus, error)
-                    failed = True
-                    continue
-                console.done(corpus, report)
-                console.say(f"{corpus}: {pipeline.withdrawal.described(corpus)}")
-                console.say(f"{corpus}: {stored_intake(pipeline.store, corpus)}")
-                failed |= not report.is_complete
-                refreshed.append(corpus)
-        if forgotten := pipeline.forgetting.forget_deleted(instance):
-            click.echo(str(forgotten))
-    for line in pipeline.reconciler.about_missing(time.time()):
-        click.echo(line)
-    for corpus in refreshed:
-        print_leaderboard(pipeline, corpus)
-    if refreshed:
-        print_next(pipeline, refreshed[0])
-    return not failed
-
-
 @main.command()
 @click.argument("corpora", nargs=-1, metavar="CORPUS...")
 @click.option(
@@ -279,7 +121,7 @@ def _plan(corpora: Sequence[str], methods: str | None) -> bool:
     home = Home.from_environment()
     if not corpora:
         raise click.UsageError(name_a_corpus(home.corpora, "plan"))
-    wanted = _listed(methods) if methods else None
+    wanted = listed(methods) if methods else None
     plans = []
     for corpus in corpora:  # an unreadable corpus does not stop the others
         try:
@@ -314,32 +156,6 @@ def models() -> None:
     print_networks(workspace.store)
     if any(model.failure for model in checked):
         sys.exit(1)
-
-
-@main.command()
-@click.argument("corpus")
-@click.argument("question")
-@click.option("--method", help="Method that finds the passages.  [default: hybrid]")
-@click.option("--document", help="Ask one document of the corpus, by its id.")
-@click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
-@click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
-def ask(
-    corpus: str, question: str, method: str | None, document: str | None, explain: bool, ids: bool
-) -> None:
-    """Answer a QUESTION over CORPUS from its stored indexes, with the sources of the answer."""
-    from gsum_assets.cli.interrupts import REPLIES_KEPT, ended_by_signals
-
-    with ended_by_signals(REPLIES_KEPT):
-        from gsum_assets.answering.answer_lines import answer_lines
-        from gsum_assets.answering.ask import ask as answer
-        from gsum_assets.answering.workspace import open_workspace
-        from gsum_assets.retrieval.methods import DEFAULT_METHOD
-
-        home = Home.from_environment()
-        workspace = open_workspace(home, quick=True)  # without torch and Dagster where possible
-        reply = answer(workspace, corpus, question, method or DEFAULT_METHOD, document, explain)
-    for line in answer_lines(reply, home.settings_file, ids):
-        click.echo(line)
 
 
 @main.command()
@@ -454,7 +270,7 @@ def report(
     from gsum_resources.store.parquet_store import ParquetStore
 
     home = Home.from_environment()
-    wanted = _listed(methods) if methods else None
+    wanted = listed(methods) if methods else None
     for method in wanted or ():
         METHODS.family_of(method)  # an error for unknown ones
     stored = read_stored(ParquetStore(home.warehouse), home.corpora, corpus, wanted)

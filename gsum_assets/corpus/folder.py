@@ -206,7 +206,16 @@ def _whole_file(file: ListedFile, document_id: str, name: str, max_bytes: int) -
     has_plain_id = not converter and document_id == plain_id(file.name)
     title = "" if has_plain_id else file_title(file.name)
     text = None if converter else content
-    return Record(document_id, name, 0, content, text=text, converter=converter, name=title)
+    return Record(
+        document_id,
+        name,
+        0,
+        content,
+        text=text,
+        converter=converter,
+        name=title,
+        modified=file.modified,
+    )
 
 
 def _ends(path: Path | RemoteFile, size: int) -> bytes:

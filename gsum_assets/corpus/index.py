@@ -1,6 +1,7 @@
 """The steps of a corpus: documents, chunks, embeddings, questions."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gsum_assets.corpus.document_checks import (
 )
 from gsum_assets.corpus.earlier_vectors import with_earlier
 from gsum_assets.corpus.evidence import query_rows
-from gsum_assets.corpus.load import Document, take
+from gsum_assets.corpus.load import Document, Taken, take, with_file_dates
 from gsum_assets.corpus.queries import as_queries, load_queries
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.corpus_settings import ChunkingSettings, CorpusSettings, load_settings
@@ -54,7 +55,7 @@ def _documents(inputs: Inputs) -> Result:
         "document_sections": read.sections,
     }
     return Result(
-        rows_of(TABLES["documents"], read.documents),
+        rows_of(TABLES["documents"], with_file_dates(read.documents, _file_dates(listed, read))),
         [
             f"{inputs.corpus}/{document.file}: rejected: {document.reason}"
             for document in read.rejected
@@ -62,6 +63,19 @@ def _documents(inputs: Inputs) -> Result:
         ],
         {name: rows_of(TABLES[name], items) for name, items in other_tables.items()},
     )
+
+
+def _file_dates(listed: pa.Table, read: Taken) -> dict[str, datetime | None]:
+    """Return when each file was last modified, as of the first observation of its content."""
+    known = {
+        (row["document_id"], row["content_hash"]): row.get("modified")  # not of earlier versions
+        for row in listed.to_pylist()
+    }
+    dates: dict[str, datetime | None] = {}
+    for source in read.listing:
+        date = known.get((source.document_id, source.content_hash)) or source.modified
+        dates.setdefault(source.document_id, date)
+    return dates
 
 
 def _chunks(inputs: Inputs) -> Result:
@@ -131,7 +145,7 @@ CORPUS = (
         },
         ("source_documents",),
         pool=None,
-        code_version=f"4; {converters_version()}",  # another converter may give another text
+        code_version=f"5; {converters_version()}",  # another converter may give another text
         checks={"rejected_documents": [NONE_REJECTED]},
     ),
     Step(

@@ -5,10 +5,11 @@ and the line ends CR LF and CR become LF. Files of other formats are converted (
 """
 
 import hashlib
+import json
 import re
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from gsum_assets.corpus.conversion.converter import Converter
 from gsum_assets.corpus.conversion.formats import ConversionError, Converted
 from gsum_assets.corpus.decoding import NotTextError, decode
 from gsum_assets.corpus.folder import READ_TYPES, read_records
+from gsum_assets.corpus.metadata import as_json, metadata_of, split_front_matter
 from gsum_assets.corpus.records import Record, too_large
 from gsum_assets.corpus.sections import Section, is_markdown, sections_of
 from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings
@@ -37,6 +39,7 @@ class SourceDocument:
     content_hash: str
     added: datetime | None = None
     changed: datetime | None = None
+    modified: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Document:
     text: str
     cites: tuple[str, ...] | None = None
     encoding: str | None = None
+    metadata: str | None = None
 
     @property
     def n_words(self) -> int:
@@ -114,7 +118,10 @@ def scan(folder: Path, settings: CorpusSettings) -> list[SourceDocument]:
 
 def _listed(record: Record, fingerprint: bytes) -> SourceDocument:
     digest = hashlib.blake2b(fingerprint + b"\0" + record.content, digest_size=16)
-    return SourceDocument(record.document_id, record.file, record.line, digest.hexdigest())
+    modified = datetime.fromtimestamp(record.modified, UTC) if record.modified else None
+    return SourceDocument(
+        record.document_id, record.file, record.line, digest.hexdigest(), modified=modified
+    )
 
 
 def require_documents(folder: Path, settings: CorpusSettings) -> None:
@@ -212,6 +219,24 @@ def take_records(records: Iterable[Record], settings: CorpusSettings, convert: C
     return Taken(list(documents.values()), sections, rejected, listing)
 
 
+def with_file_dates(
+    documents: Sequence[Document], modified: Mapping[str, datetime | None]
+) -> list[Document]:
+    """Return documents with the date of their file as metadata `modified`, unless they state one.
+
+    Parameters
+    ----------
+    modified : when the files were last modified, by document id; None: not known.
+    """
+    dated = []
+    for document in documents:
+        metadata, date = json.loads(document.metadata or "{}"), modified.get(document.document_id)
+        if date and "modified" not in metadata:
+            metadata["modified"] = date.date().isoformat()
+        dated.append(replace(document, metadata=as_json(metadata)))
+    return dated
+
+
 def _sections(record: Record, converted: Converted | None, document: Document) -> list[Section]:
     """Return pages and headings of a document; of a row of a table its location."""
     if record.location:
@@ -232,6 +257,11 @@ def _document(record: Record, max_bytes: int) -> Document:
     if size > max_bytes:
         raise _UnusableError(too_large(size, max_bytes))
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    metadata = dict(record.metadata)
+    if record.line == 0 and not record.converter and record.file.lower().endswith(".md"):
+        metadata, text = split_front_matter(text)
+        if record.title is None and isinstance(metadata.get("title"), str | int | float):
+            record = replace(record, title=metadata.pop("title"))
     if not text:
         raise _UnusableError("the text is empty; fill it or remove the document")
     if is_blank(text):
@@ -241,7 +271,14 @@ def _document(record: Record, max_bytes: int) -> Document:
     if record.line and encoding == "utf-8":  # as records are expected to be
         encoding = None
     text = text.rstrip()  # so that blanks added by an editor change nothing downstream
-    return Document(record.document_id, _title(record, text), text, _cites(record), encoding)
+    return Document(
+        record.document_id,
+        _title(record, text),
+        text,
+        _cites(record),
+        encoding,
+        as_json(metadata_of(metadata)),
+    )
 
 
 def _title(record: Record, text: str) -> str:

@@ -129,6 +129,9 @@ def _keep(store: ParquetStore, table: Table, partition: Partition, rows: pa.Tabl
 def _dated(listed: pa.Table, earlier: pa.Table, now: datetime) -> pa.Table:
     """Return a listing with the times since when its documents and their contents are known.
 
+    The time at which a file was modified is that of its present content: touching it changes
+    nothing.
+
     Parameters
     ----------
     earlier : the listing before; it may lack the columns of times.
@@ -137,14 +140,17 @@ def _dated(listed: pa.Table, earlier: pa.Table, now: datetime) -> pa.Table:
     for row in earlier.to_pylist():
         known.setdefault(row["document_id"], row)
     times = []
-    for document_id, hashed in zip(
-        *(listed[name].to_pylist() for name in ("document_id", "content_hash")), strict=True
+    for document_id, hashed, modified in zip(
+        *(listed[name].to_pylist() for name in ("document_id", "content_hash", "modified")),
+        strict=True,
     ):
         row = known.get(document_id, {})
-        added = row.get("added") or now
         is_same = row.get("content_hash") == hashed
-        times.append((added, row.get("changed") or now if is_same else now))
-    for name, values in zip(("added", "changed"), zip(*times, strict=True), strict=False):
+        added, changed = row.get("added") or now, row.get("changed") or now if is_same else now
+        times.append((added, changed, (row.get("modified") if is_same else None) or modified))
+    for name, values in zip(
+        ("added", "changed", "modified"), zip(*times, strict=True), strict=False
+    ):
         column = pa.array(values, listed.schema.field(name).type)
         listed = listed.set_column(listed.schema.get_field_index(name), name, column)
     return listed

@@ -62,6 +62,7 @@ class Query:
     form: str = "summary"
     options: list[str] = field(default_factory=list)
     relevant_spans: list[Span] = field(default_factory=list)
+    is_answerable: bool | None = None
 
 
 class _SpanLine(BaseModel):
@@ -96,6 +97,7 @@ class _Line(BaseModel):
     form: Literal["summary", "short", "choice"] | None = None
     options: list[_Text] = Field(default_factory=list, max_length=26)
     relevant_spans: list[_SpanLine] = Field(default_factory=list)
+    answerable: bool | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -204,6 +206,7 @@ def _query(row: Any) -> Query:
             Span(span.document_id or line.document_id or "", span.start, span.end)
             for span in line.relevant_spans
         ],
+        is_answerable=line.answerable,
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from unicodedata import category
 
@@ -29,6 +29,8 @@ class Record:
     problem : why the record cannot be used, or None.
     converter : file name extension that selects the converter of `content`; "" for text.
     name : title of a whole file that has none inside, if it differs from the id.
+    metadata : further values of a row of a table, unchanged.
+    modified : Unix time at which a whole file was last modified; 0 if it is not known.
     is_other_type : whether the file has a type that gsum does not read.
     location : what a source names besides the title, "faq.csv, row 12"; "" for other records.
     """
@@ -45,6 +47,8 @@ class Record:
     is_other_type: bool = False
     location: str = ""
     name: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    modified: float = field(default=0.0, compare=False)
 
 
 def id_problem(document_id: str) -> str | None:
@@ -88,7 +92,14 @@ def named_record(
     if problem := id_problem(value):
         return broken_record(file, line, content, problem)
     title, text, cites = row.get(columns.title), row.get(columns.text), row.get("cites")
-    return Record(value, file, line, content, title, text, cites)
+    metadata = further_values(row, columns)
+    return Record(value, file, line, content, title, text, cites, metadata=metadata)
+
+
+def further_values(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return the values of a row that are neither id, title, text nor citations."""
+    used = {"document_id", "cites", columns.id, columns.title, columns.text}
+    return {name: value for name, value in row.items() if name not in used}
 
 
 def record_of(row: Mapping[str, Any], file: str, line: int) -> Record:

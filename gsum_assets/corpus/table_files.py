@@ -23,6 +23,7 @@ from gsum_assets.corpus.records import (
     MOST_ID_CHARS,
     Record,
     broken_record,
+    further_values,
     id_problem,
     named_record,
 )
@@ -175,7 +176,18 @@ def _row_record(
         return broken_record(file, row.line, content, problem)
     title, text = values.get(columns.title), values.get(columns.text)
     cites = values.get("cites")
-    return Record(document_id, file, row.line, content, title, text, cites, location=location)
+    metadata = further_values(values, columns)
+    return Record(
+        document_id,
+        file,
+        row.line,
+        content,
+        title,
+        text,
+        cites,
+        location=location,
+        metadata=metadata,
+    )
 
 
 def _opened(stream: IO[bytes], file: str, max_bytes: int) -> tuple[list[str] | None, Iterator[Row]]:
@@ -235,7 +247,8 @@ def _parquet_rows(stream: IO[bytes], file: str, wanted: ColumnNames) -> Iterator
             return
         own_columns = _wanted_columns(names, wanted)
         used = ("document_id", own_columns.id, own_columns.title, own_columns.text, "cites")
-        columns = [name for name in dict.fromkeys(used) if name in names]
+        further = [field.name for field in source.schema_arrow if not _is_binary(field.type)]
+        columns = [name for name in dict.fromkeys((*used, *further)) if name in names]
         for batch in source.iter_batches(batch_size=64, columns=columns):
             for values in zip(*(cells(batch[name]) for name in columns), strict=True):
                 row += 1
@@ -259,6 +272,10 @@ def cells(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _is_text(kind.value_type):
         column = column.cast(pa.list_(pa.large_binary()))
     return column.to_pylist()
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:

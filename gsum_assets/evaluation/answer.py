@@ -1,9 +1,13 @@
 """Answers from contexts: the last step of all methods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.evaluation.answer_sentences import without_citations
 from gsum_assets.evaluation.budget import (
     MOST_MARKED,
     CountTokens,
@@ -12,11 +16,11 @@ from gsum_assets.evaluation.budget import (
     n_fitting,
     room_for,
 )
+from gsum_assets.evaluation.passage_labels import LabelOf
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.pipeline.prompts import Prompts
-from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
@@ -24,11 +28,31 @@ from gsum_resources.store.arrow import pc
 
 NOTHING_FOUND = "The documents do not say."
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
+_READ = ["query_id", "sample", "rank", "node_id", "node_kind", "document_id", "position", "score"]
+_READ += ["text"]
 Key = tuple[str, int]  # query id, sample
 _PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
 # A model that cannot follow instructions quotes sentences instead: with this many words the option
 # can be recognized.
 _MOST_WORDS = {"short": 20, "choice": 40}
+
+
+class Answered(NamedTuple):
+    """Answers to questions.
+
+    Attributes
+    ----------
+    rows : rows of `summaries`; texts are without the numbers of passages that a model wrote.
+    failures : a sentence for each question without an answer, or answered from less.
+    shown : the passages from which each answer was written, in the order in which the model read
+        them: rows of `contexts`.
+    cited : the numbers of passages that the model wrote, by number of the sentence.
+    """
+
+    rows: pa.Table
+    failures: Sequence[str]
+    shown: Mapping[Key, Sequence[Mapping[str, Any]]]
+    cited: Mapping[Key, Mapping[int, Sequence[int]]]
 
 
 class AnswerError(ValueError):
@@ -43,7 +67,9 @@ def answer_questions(
     prompts: Prompts = PROMPTS,
     weighted: bool = False,
     retrieved: pa.Table | None = None,
-) -> Result:
+    label_of: LabelOf | None = None,
+    prompt_tokens: int | None = None,
+) -> Answered:
     """Answer every question over its contexts with `model`.
 
     A question for which nothing was retrieved, or all of it was dropped as of no help, is answered
@@ -56,6 +82,9 @@ def answer_questions(
         `reads_weights` prefer passages.
     retrieved : rows of `contexts` before they were refined; a question that has some there and none
         in the refined ones has no answer, because its refinement failed. None: not refined.
+    label_of : returns where a passage comes from, which stands behind its number; None: not shown.
+    prompt_tokens : word pieces of the longest prompt; one that is longer with labels has none.
+        None: of any length.
 
     Raises
     ------
@@ -71,16 +100,28 @@ def answer_questions(
     weighted = weighted and getattr(model, "reads_weights", False)
     keys = sorted(key for key, rows in passages.items() if rows and key[0] in questions)
     fitted = [
-        _fitted(questions[key[0]], passages[key], max_words, model, prompts, weighted)
+        _fitted(
+            questions[key[0]],
+            passages[key],
+            max_words,
+            model,
+            prompts,
+            weighted,
+            label_of,
+            prompt_tokens,
+        )
         for key in keys
     ]
-    replies = model.complete([request for request, _ in fitted])
+    replies = model.complete([request for request, _, _ in fitted])
     answered = list(zip(keys, replies, strict=True))
-    rows = [
-        {"query_id": key[0], "sample": key[1], "text": reply.text, **spent(reply)}
-        for key, reply in answered
-        if isinstance(reply, Completion)
-    ]
+    rows: list[dict[str, Any]] = []
+    cited: dict[Key, Mapping[int, Sequence[int]]] = {}
+    quotes = getattr(model, "only_quotes", False)  # a number in brackets is then of the documents
+    for key, reply in answered:
+        if isinstance(reply, Completion):
+            is_cited = questions[key[0]]["form"] == "summary" and not quotes
+            text, cited[key] = without_citations(reply.text) if is_cited else (reply.text, {})
+            rows.append({"query_id": key[0], "sample": key[1], "text": text, **spent(reply)})
     rows += [
         {"query_id": key[0], "sample": key[1], "text": NOTHING_FOUND, **NO_USAGE}
         for key, read in passages.items()
@@ -95,13 +136,14 @@ def answer_questions(
     failures += [
         f"question '{key[0]}': {n} of {len(passages[key])} passages are not shown, or only the "
         f"beginning of the best: the context of model '{model.identity}' has no room for more"
-        for key, (_, n) in zip(keys, fitted, strict=True)
+        for key, (_, _, n) in zip(keys, fitted, strict=True)
         if n
     ]
     failures += [f"question '{q}' has no context" for q in questions if (q, 0) not in passages]
     if not rows and failures:
         raise AnswerError(f"none of {len(failures)} questions was answered; first: {failures[0]}")
-    return Result(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures)
+    shown = {key: rows for key, (_, rows, _) in zip(keys, fitted, strict=True)}
+    return Answered(pa.Table.from_pylist(rows, TABLES["summaries"].schema), failures, shown, cited)
 
 
 def with_spent(summaries: pa.Table, steps: Sequence[pa.Table]) -> pa.Table:
@@ -132,6 +174,7 @@ def answer_request(
     max_words: int,
     prompts: Prompts = PROMPTS,
     weights: tuple[float, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> Request:
     """Return the request for a row of `queries`, over passages in reading order."""
     form = question["form"]
@@ -144,6 +187,7 @@ def answer_request(
         max_words=words,
         document_id=question["document_id"] or "",
         weights=weights,
+        labels=labels,
     )
 
 
@@ -154,31 +198,51 @@ def _fitted(
     model: LanguageModel,
     prompts: Prompts,
     weighted: bool,
-) -> tuple[Request, int]:
+    label_of: LabelOf | None,
+    prompt_tokens: int | None,
+) -> tuple[Request, Sequence[dict], int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
     Returns
     -------
-    The request, and the number of passages that are omitted or cut.
+    The request, its passages in order, and the number of passages that are omitted or cut.
     """
+    window = getattr(model, "window", None)
 
-    def request_over(rows: Sequence[dict]) -> Request:
+    def request_over(rows: Sequence[dict]) -> tuple[Request, Sequence[dict]]:
         ordered = reading_order(rows)
         texts = tuple(row["text"] for row in ordered)
         weights = tuple(row["score"] for row in ordered) if weighted else ()
-        return answer_request(question, texts, max_words, prompts, weights)
+        request = answer_request(question, texts, max_words, prompts, weights)
+        labelled = replace(request, labels=tuple(map(label_of, ordered))) if label_of else request
+        is_short = _is_within(labelled, prompt_tokens) and not (
+            isinstance(window, Window) and window.excess(labelled)
+        )
+        return labelled if is_short else request, ordered
 
-    window, whole = getattr(model, "window", None), request_over(passages)
+    whole, ordered = request_over(passages)
     if not isinstance(window, Window) or not window.excess(whole):
-        return whole, 0
+        return whole, ordered, 0
     room = room_for(whole, len(passages), window.context or 0, window)
     n = n_fitting(window.count([row["text"] for row in passages]), room)
     if n:
-        return request_over(passages[:n]), len(passages) - n
+        return *request_over(passages[:n]), len(passages) - n
     if room.is_too_small:  # the model rejects the request with the reason
-        return whole, len(passages)
+        return whole, ordered, len(passages)
     best = cut_to_tokens(passages[0]["text"], room.tokens - room.mark, window)
-    return request_over([{**passages[0], "text": best}]), len(passages)
+    return *request_over([{**passages[0], "text": best}]), len(passages)
+
+
+def _is_within(request: Request, prompt_tokens: int | None) -> bool:
+    """Return whether a prompt is no longer than this, in word pieces."""
+    if prompt_tokens is None:
+        return True
+    return sum(n_word_pieces([request.instructions, request.render()])) <= prompt_tokens
+
+
+def is_refusal(answer: str) -> bool:
+    """Return whether an answer says that the documents do not answer the question."""
+    return answer.strip(" .").casefold() == NOTHING_FOUND.strip(" .").casefold()
 
 
 def answer_room(
@@ -218,9 +282,9 @@ def reading_order(passages: Sequence[dict]) -> list[dict]:
 
 def _passages(contexts: pa.Table) -> dict[Key, list[dict]]:
     """Return the rows of each context, best first, without passages that refinement left empty."""
-    ordered = contexts.select(
-        ["query_id", "sample", "rank", "document_id", "position", "score", "text"]
-    ).sort_by([("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")])
+    ordered = contexts.select(_READ).sort_by(
+        [("query_id", "ascending"), ("sample", "ascending"), ("rank", "ascending")]
+    )
     passages: dict[Key, list[dict]] = {}
     for row in ordered.to_pylist():
         rows = passages.setdefault((row["query_id"], row["sample"]), [])

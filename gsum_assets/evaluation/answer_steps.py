@@ -2,27 +2,46 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
-from gsum_assets.evaluation.answer import answer_questions, with_spent
-from gsum_assets.evaluation.result_checks import answer_checks
+import pyarrow as pa
+
+from gsum_assets.evaluation.answer import Answered, answer_questions, is_refusal, with_spent
+from gsum_assets.evaluation.answer_sources import Texts, answer_sources, readings_of
+from gsum_assets.evaluation.passage_labels import LabelOf, label_by
+from gsum_assets.evaluation.result_checks import CITATIONS_SUPPORT, answer_checks
+from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step, run
+from gsum_assets.pipeline.tables import TABLES
+from gsum_resources.protocols.models import LanguageModel
+from gsum_resources.store.arrow import pc
 
 
-def answer_steps(family: Family) -> Sequence[Step]:
-    """Return the steps from contexts to answers, in order: refinements, then `summaries`."""
+def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
+    """Return the steps from contexts to answers, in order: refinements, then `summaries`.
+
+    Parameters
+    ----------
+    with_sources : whether the last one also looks for the source of every sentence.
+    """
     purpose = "The answer, and what it cost in calls, tokens and seconds."
-    version = "5" if family.weighted else "4"
-    make = partial(_summaries, family=family)
+    version = "6" if family.weighted else "5"
     written = Step(
-        make,
-        {"summaries": purpose},
-        ["language_model"],
+        partial(_summaries, family=family, with_sources=with_sources),
+        {
+            "summaries": purpose,
+            "answer_sources": "Where each sentence of the answer stands: word for word, or in a "
+            "passage that the model cites.",
+        },
+        [*family.read_by_questions, "language_model", "embedding_model"],
         pool="llm",
         code_version=version,
-        checks={"summaries": answer_checks(family.supported_questions)},
+        checks={
+            "summaries": answer_checks(family.supported_questions),
+            "answer_sources": [CITATIONS_SUPPORT],
+        },
     )
     return (*family.refinements, written)
 
@@ -31,19 +50,67 @@ def with_k(family: Family, inputs: Inputs, k: int) -> Inputs:
     """Return the inputs with the tables that all question steps compute for `k` passages."""
     section, _, key = family.k.rpartition(".")
     inputs = replace(inputs, overrides={section: {key: k}})
-    return inputs.with_tables(run((*family.retrieval_steps, *answer_steps(family)), inputs))
+    steps = (*family.retrieval_steps, *answer_steps(family, with_sources=False))
+    return inputs.with_tables(run(steps, inputs))
 
 
-def _summaries(inputs: Inputs, family: Family) -> Result:
+def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
     """Return the rows of `summaries`, each with the cost of the earlier steps added."""
+    section, _, key = family.prompt_tokens.rpartition(".")
+    model, passages = inputs.model("language_model"), inputs.table(family.answered_from)
     answers = answer_questions(
         inputs.table("queries"),
-        inputs.table(family.answered_from),
-        inputs.model("language_model"),
+        passages,
+        model,
         inputs.settings("answer")["max_words"],
         inputs.prompts("answers"),
         family.weighted,
         inputs.table("contexts"),
+        None if _only_quotes(model) else _labels(inputs, passages),
+        inputs.settings(section)[key] if key else None,
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
-    return Result(with_spent(answers.rows, spent), answers.failures)
+    beside = {"answer_sources": _sources(inputs, family, answers)} if with_sources else {}
+    return Result(with_spent(answers.rows, spent), answers.failures, beside)
+
+
+def _sources(inputs: Inputs, family: Family, answers: Answered) -> pa.Table:
+    """Return the rows of `answer_sources`."""
+    rows = [row for row in answers.rows.to_pylist() if not is_refusal(row["text"])]
+    if not rows:
+        return TABLES["answer_sources"].empty()
+    readings = readings_of(
+        {
+            (row["query_id"], row["sample"]): answers.shown[row["query_id"], row["sample"]]
+            for row in rows
+        },
+        family.texts_read(inputs),
+        cache(lambda: inputs.column("documents", "document_id")),
+    )
+    document_ids = sorted({i for reading in readings.values() for i in reading.document_ids})
+    texts = Texts(inputs.tables["chunks"].rows_with("document_id", document_ids))
+    return answer_sources(
+        rows,
+        answers.cited,
+        readings,
+        texts,
+        Support(lambda: inputs.model("embedding_model")),
+        _only_quotes(inputs.model("language_model")),
+    )
+
+
+def _labels(inputs: Inputs, passages: pa.Table) -> LabelOf:
+    """Return the function that labels passages by where they come from."""
+    ids = pc.unique(passages["document_id"]).drop_null().to_pylist()
+    documents = inputs.tables["documents"].columns(["document_id", "title"]).to_pylist()
+    titles = {row["document_id"]: row["title"] for row in documents}
+    sections, chunks = (
+        inputs.tables[name].rows_with("document_id", ids)
+        for name in ("document_sections", "chunks")
+    )
+    return label_by(titles, sections, Texts(chunks))
+
+
+def _only_quotes(model: LanguageModel) -> bool:
+    """Return whether a model puts sentences of passages together, and reads no instructions."""
+    return getattr(model, "only_quotes", False)

@@ -6,22 +6,15 @@ and neither right nor wrong.
 """
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
 
-from gsum_resources.text.fillers import FILLER_WORDS
+from gsum_assets.evaluation.quotations import DocumentWords, words_of
 from gsum_resources.text.sentences import split_sentences
-from gsum_resources.text.speech import speaker_labels, turns
 
-_WORD = re.compile(r"[^\W_]+")
 _ITEM = re.compile(r"[-*•][ \t]+")
-_ENDED = re.compile(r"(?<=[.?!…]) (?=\S)")
-_NEAR = 5  # words within which a word counts as repeated
 
 
 class Verdict(StrEnum):
@@ -47,73 +40,6 @@ class ShownSentence:
     labels: tuple[str, ...] = ()
 
 
-class Words:
-    """A text as words, in which sentences are looked up."""
-
-    def __init__(self, text: str) -> None:
-        self._words = _words(text)
-
-    @cached_property
-    def _positions(self) -> Mapping[str, Sequence[int]]:
-        found: dict[str, list[int]] = defaultdict(list)
-        for position, word in enumerate(self._words):
-            found[word].append(position)
-        return found
-
-    def hold(self, sentence: str) -> bool:
-        """Return whether a sentence's words are here in this order, fillers aside.
-
-        The last word may be cut if the sentence ends in "…". A sentence before one that begins
-        with a lower-case letter, cut by the border of a passage, may be elsewhere than that.
-        """
-        parts = _ENDED.split(sentence)
-        return self._hold(sentence) or (len(parts) > 1 and all(map(self._hold, parts)))
-
-    def _hold(self, sentence: str) -> bool:
-        wanted = _words(sentence)
-        is_cut = sentence.rstrip().endswith("…")
-        if is_cut and len(wanted) > 1:
-            wanted = wanted[:-1]
-        starts = self._positions.get(wanted[0], ()) if wanted else ()
-        return not wanted or any(self._follows(wanted, start) for start in starts)
-
-    def _follows(self, wanted: Sequence[str], start: int) -> bool:
-        reached = {start + 1}  # positions after the words matched so far
-        for word in wanted[1:]:
-            following = set()
-            for position in reached:
-                while position < len(self._words):
-                    if self._words[position] == word:
-                        following.add(position + 1)
-                    if not self._may_be_left_out(position):
-                        break
-                    position += 1
-            if not following:
-                return False
-            reached = following
-        return True
-
-    @cached_property
-    def _content(self) -> Sequence[int]:
-        """Positions of the words that are no fillers."""
-        return [i for i, word in enumerate(self._words) if word not in FILLER_WORDS]
-
-    def _may_be_left_out(self, position: int) -> bool:
-        """Return whether a word is a filler, repeats one nearby, or begins the next one.
-
-        Fillers may stand between the beginning of a word and the word: "the b- um boat".
-        """
-        word = self._words[position]
-        if word in FILLER_WORDS:
-            return True
-        i = bisect_left(self._content, position)
-        later = self._content[i + 1 : i + 1 + _NEAR]
-        near = (*self._content[max(0, i - _NEAR) : i], *later)
-        following = self._words[position + 1 : later[0] + 1 if later else None]
-        is_begun = any(other.startswith(word) for other in following)
-        return is_begun or any(self._words[other] == word for other in near)
-
-
 class Speakers:
     """What each speaker says in some documents.
 
@@ -123,15 +49,8 @@ class Speakers:
     """
 
     def __init__(self, documents: Iterable[str]) -> None:
-        self._turns: list[dict[str, Words]] = []
-        self._texts: list[Words] = []
-        for text in documents:
-            said: dict[str, list[str]] = defaultdict(list)
-            for turn in turns(text, speaker_labels([text])):
-                said[turn.speaker].append(turn.text)
-            self._turns.append({name: Words(" ".join(t)) for name, t in said.items()})
-            self._texts.append(Words(text))
-        self.names = frozenset(name for said in self._turns for name in said if name)
+        self._documents = [DocumentWords(text) for text in documents]
+        self.names = frozenset(name for document in self._documents for name in document.names)
 
     @cached_property
     def _label(self) -> re.Pattern[str]:
@@ -171,16 +90,9 @@ class Speakers:
 
     def verdict_for(self, text: str, name: str) -> Verdict:
         """Return whether a speaker says a sentence in a document."""
-        if any(said[name].hold(text) for said in self._turns if name and name in said):
+        speakers = [document for document in self._documents if name in document.names]
+        if any(document.said_by(name).hold(text) for document in speakers):
             return Verdict.RIGHT
-        if not self._is_quoted(text):
+        if words_of(text) and not any(document.find(text) for document in self._documents):
             return Verdict.ELSEWHERE
         return Verdict.WRONG if name else Verdict.UNATTRIBUTED
-
-    def _is_quoted(self, text: str) -> bool:
-        said = (words for turns_of in self._turns for words in turns_of.values())
-        return any(words.hold(text) for words in chain(self._texts, said))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())

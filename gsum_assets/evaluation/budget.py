@@ -71,11 +71,12 @@ def _room(
     prompt_tokens: int,
     count_tokens: CountTokens,
 ) -> Room:
-    n_fixed = sum(count_tokens([instructions, replace(request, passages=()).render()]))
+    bare = replace(request, passages=(), labels=()).render()
+    n_fixed = sum(count_tokens([instructions, bare]))
     left = prompt_tokens - n_fixed
     if isinstance(count_tokens, Window) and (most := count_tokens.room(request)) is not None:
         left = min(left, most)
-    return Room(left, _longest_mark(n_passages, count_tokens), n_fixed)
+    return Room(left, _longest_mark(n_passages, count_tokens, request.labels), n_fixed)
 
 
 def counter_for(model: LanguageModel, prompt_tokens: int) -> CountTokens:
@@ -96,8 +97,9 @@ def counter_for(model: LanguageModel, prompt_tokens: int) -> CountTokens:
 
 
 @lru_cache(maxsize=1024)  # the same for every question of a corpus
-def _longest_mark(n_passages: int, count_tokens: CountTokens) -> int:
-    marks = [f"\n\n[{i}]\n" for i in range(1, n_passages + 1)]
+def _longest_mark(n_passages: int, count_tokens: CountTokens, labels: tuple[str, ...]) -> int:
+    longest = f" {max(labels, key=len)}" if labels else ""
+    marks = [f"\n\n[{i}]{longest}\n" for i in range(1, n_passages + 1)]
     return max(count_tokens(marks), default=0) if marks else 0
 
 

@@ -95,3 +95,22 @@ _MODELS_NAME_SPEAKERS = Check(
     lambda inputs: _speakers(inputs, selected=False),
     warns=True,
 )
+
+
+def citations_support(sources: pa.Table) -> Finding:
+    """Check that each passage that a model cites by its number supports the sentence."""
+    cited = sources.filter(pc.is_valid(sources["cited"]))
+    wrong = cited.filter(pc.equal(cited["kind"], "unsupported"))
+    return found(
+        count(cited.num_rows, "cited passage"),
+        wrong.select(["query_id", "sentence", "text", "cited"]),
+        "do not support the sentence that cites them",
+    )
+
+
+CITATIONS_SUPPORT = Check(
+    "citations_support",
+    "Each passage that a language model cites by its number supports the sentence.",
+    lambda inputs: citations_support(inputs.rows()),
+    warns=True,
+)

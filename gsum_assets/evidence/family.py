@@ -89,4 +89,5 @@ FAMILY = Family(
     k="retrieval.k",
     without_k=[name for name, one in METHODS.items() if one.adaptive],
     weighted=True,
+    filtered=tuple(METHODS),
 )

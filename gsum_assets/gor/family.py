@@ -55,4 +55,5 @@ FAMILY = Family(
     settings=GorSettings,
     prompts=PROMPTS,
     k="gor.contexts.k",
+    filtered=tuple(METHODS),
 )

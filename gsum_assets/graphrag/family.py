@@ -131,13 +131,19 @@ FAMILY = Family(
             ("documents", "chunks", "chunk_embeddings", *_INDEX, "query_embeddings"),
             code_version="2",
         ),
-        Step(_contexts, CONTEXTS, ("chunks", *_INDEX, "query_embeddings"), pool=None),
+        Step(
+            _contexts,
+            CONTEXTS,
+            ("chunks", *_INDEX, "query_embeddings"),
+            pool=None,
+            code_version="2",
+        ),
         Step(
             _partial_answers,
             {"partial_answers": "The answer from one pack of passages, with its helpfulness."},
             ("language_model",),
             pool="llm",
-            code_version="3",
+            code_version="4",
         ),
         Step(
             _reduced_contexts,
@@ -146,10 +152,12 @@ FAMILY = Family(
                 "passages themselves if all fit."
             },
             pool="llm",
+            code_version="2",
         ),
     ),
     settings=GraphRagSettings,
     prompts=PROMPTS,
+    prompt_tokens="graphrag.answers.prompt_tokens",
     read=_read,
     views=_views,
 )

@@ -60,4 +60,5 @@ FAMILY = Family(
     settings=LightpalSettings,
     k="lightpal.contexts.k",
     views=lambda: VIEWS,
+    filtered=tuple(METHODS),
 )

@@ -125,6 +125,11 @@ class AnswerSettings(SettingsTable):
     """Table `[answer]`: how questions are answered, whatever the method."""
 
     max_words: int = Field(default=130, ge=10, description="length of an answer, words")
+    abstain: bool = Field(
+        default=True,
+        description='whether `gsum ask` says "The documents do not say." where the table '
+        "answerability says so",
+    )
 
 
 class CorpusSettings(SettingsTable):

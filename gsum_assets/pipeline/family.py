@@ -14,6 +14,7 @@ from gsum_resources.store.arrow import pc
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.table import Macro, Table, View
 
+_OF_DOCUMENTS = ("documents", "document_sections", "chunks")
 _FOR_QUESTIONS = ("queries", SETTINGS)  # every question step may read these
 
 
@@ -51,6 +52,8 @@ class Family:
         None: there is nothing to explain beyond the passages.
     k : section and key of the setting for the number of passages read, as "gor.contexts.k"; empty
         if there is none.
+    prompt_tokens : section and key of the setting for the longest prompt, in word pieces, as
+        "graphrag.answers.prompt_tokens"; empty if there is none.
     without_k : methods that do not use that setting.
     weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
         model with `reads_weights` then prefers sentences of likely passages.
@@ -58,6 +61,8 @@ class Family:
         bound that reads the marked evidence has no answer where none is marked.
     read : returns the texts that answers are based on; None: rows of `answered_from`.
     views : returns views over its tables in the DuckDB file.
+    filtered : methods that can answer from some documents of a corpus, since all that they read of
+        the others are rows with a `document_id`.
     """
 
     name: str
@@ -69,11 +74,13 @@ class Family:
     prompts: Prompts | None = None
     explain: Callable[[Inputs], str] | None = None
     k: str = ""
+    prompt_tokens: str = ""
     without_k: Collection[str] = ()
     weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None
     read: Callable[[Inputs], Read] | None = None
     views: Callable[[], Sequence[View | Macro]] = tuple
+    filtered: Collection[str] = ()
 
     def path(self, table: str) -> list[str]:
         """Return the asset path of a table by the name that the family's steps use for it."""
@@ -87,10 +94,15 @@ class Family:
 
     @property
     def read_by_questions(self) -> Sequence[str]:
-        """Tables that question steps read, except those computed for questions; and `documents`."""
+        """Tables that question steps read, except those computed for questions.
+
+        The documents with their sections and chunks are among them: passages are shown with where
+        they come from, and sentences of answers are looked up there.
+        """
         named = [name for step in self.question for name in step.reads]
         excluded = {*MODELS, *_FOR_QUESTIONS, "query_embeddings"}
-        return list(dict.fromkeys(["documents", *(n for n in named if n not in excluded)]))
+        read = (name for name in named if name not in excluded)
+        return list(dict.fromkeys([*_OF_DOCUMENTS, *read]))
 
     @property
     def preparations(self) -> Sequence[Step]:

@@ -58,6 +58,13 @@ TABLES: Mapping[str, Table] = {
             label("content_hash", "hash of the document's bytes and its settings"),
             Column("added", TIME, "when it was first observed", True, measured=True),
             Column("changed", TIME, "when its present content was first observed", True, True),
+            Column(
+                "modified",
+                TIME,
+                "when its file was last modified before that; null: a row of a table",
+                True,
+                True,
+            ),
         ),
         corpus_table(
             "source_queries",
@@ -86,6 +93,12 @@ TABLES: Mapping[str, Table] = {
                 "encoding",
                 "encoding of its text file, with the number of invalid bytes if there are any: "
                 "'utf-8', 'cp1252'; null: a record in UTF-8, or a converted file",
+                nullable=True,
+            ),
+            text(
+                "metadata",
+                "JSON object of front matter or further columns, and `modified`, the date of a "
+                "file: metadata->>'date'; null: none",
                 nullable=True,
             ),
             check(
@@ -172,6 +185,11 @@ TABLES: Mapping[str, Table] = {
             label("form", "form of the answer: 'summary', 'short' or 'choice'"),
             texts("options", "options of a 'choice', in order; else empty"),
             label("split", "train, dev or test, as the source names it"),
+            flag(
+                "is_answerable",
+                "false: the source says that the documents do not answer it; null: it says nothing",
+                nullable=True,
+            ),
         ),
         corpus_table(
             "query_embeddings",
@@ -180,6 +198,19 @@ TABLES: Mapping[str, Table] = {
             QUERY_ID,
             vector("embedding", "unit-length vector of its retrieval_text"),
             has_rows("query_embeddings", "query_id", "queries", "query_id"),
+        ),
+        corpus_table(
+            "answerability",
+            "question",
+            "query_id",
+            QUERY_ID,
+            number(
+                "probability",
+                "that the documents answer it, 0 to 1; null: not judged, as 'Summarize …'",
+                nullable=True,
+            ),
+            flag("is_answered", "whether `gsum ask` answers it: the probability is large enough"),
+            label("chunk_id", "the most similar passage of its document, or of all"),
         ),
         result_table(
             "rankings",
@@ -235,6 +266,60 @@ TABLES: Mapping[str, Table] = {
             integer("sample", "number of the context it was written from, from 0"),
             text("text", "the answer"),
             *SPENT,
+        ),
+        result_table(
+            "answer_sources",
+            "source of a sentence of an answer, or sentence without one",
+            "query_id, sample, sentence, source",
+            QUERY_ID,
+            integer("sample", "number of the context, as in summaries"),
+            integer("sentence", "number of the sentence in the answer, from 1; headings have none"),
+            integer("source", "number among the sentence's sources, from 1"),
+            text("text", "the sentence, with the name of its speaker where the answer has it"),
+            label(
+                "kind",
+                "'quoted': it stands there, fillers aside; 'cited': the model names a passage that "
+                "supports it; 'unsupported': one that does not; 'none': no source",
+            ),
+            integer(
+                "rank",
+                "rank of the passage that has it, among those that the answer was written from; "
+                "null: none of them",
+                nullable=True,
+            ),
+            integer(
+                "cited", "number that the model wrote; null: the source was found", nullable=True
+            ),
+            label("chunk_id", "chunk that it is from; null: not known", nullable=True),
+            text("document_id", "document that it is from; null: not known", nullable=True),
+            integer("start_char", "its first character in the document's text", nullable=True),
+            integer("end_char", "one past its last character there", nullable=True),
+            number(
+                "support",
+                "1: quoted; else how much the cited passage supports it, 0 to 2; null: no source",
+                nullable=True,
+            ),
+            check(
+                "say_where_they_stand",
+                "Every quoted sentence has its characters, and every other one of its document.",
+                "source",
+                Rule(
+                    "kind = 'quoted' AND (document_id IS NULL OR chunk_id IS NULL)",
+                    "are quoted from no document",
+                ),
+                Rule("start_char >= end_char OR start_char < 0", "have no characters"),
+                Rule(
+                    "last_char IS NULL OR end_char > last_char",
+                    "are beyond the chunks of their document",
+                ),
+                shown="query_id, sentence, kind, document_id, start_char, end_char",
+                examined="""SELECT a.*, CASE WHEN a.document_id IS NULL THEN 0
+                        ELSE d.last_char END AS last_char
+                    FROM "answer_sources" a LEFT JOIN (
+                        SELECT document_id, max("end") AS last_char FROM "chunks"
+                        GROUP BY document_id
+                    ) d USING (document_id)""",
+            ),
         ),
         result_table(
             "scores",
@@ -439,7 +524,7 @@ TABLES: Mapping[str, Table] = {
     )
 }
 
-RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "scores"})
+RESULT_TABLES = frozenset({"rankings", "contexts", "summaries", "answer_sources", "scores"})
 
 
 def table_of(asset_path: Sequence[str]) -> Table:

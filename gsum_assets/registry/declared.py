@@ -23,6 +23,7 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import MODELS, SETTINGS, Inputs, Step
 from gsum_assets.pipeline.tables import RESULT_TABLES, by_corpus, table_of
 from gsum_assets.registry.families import FAMILIES
+from gsum_assets.retrieval.answerability_step import ANSWERABILITY
 from gsum_resources.engine.garbage import collected_rarely
 from gsum_resources.store.lazy import Lazy
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -216,7 +217,7 @@ def _as_named(step: Step, group: str) -> Declared:
 CORPUS_STEPS = [_as_named(step, "corpus") for step in CORPUS]
 EVALUATION_STEPS = [
     _as_named(step, "evaluation")
-    for step in (GENERATED_QUESTIONS, judging(FAMILIES), uniting(FAMILIES))
+    for step in (GENERATED_QUESTIONS, ANSWERABILITY, judging(FAMILIES), uniting(FAMILIES))
 ]
 STEPS: Sequence[Declared] = (
     *CORPUS_STEPS,

@@ -11,6 +11,7 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.registered import FOLDERS
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.macros import analysis
+from gsum_assets.retrieval import follow_up_prompts as conversation
 from gsum_assets.retrieval.methods import DEFAULT_METHOD
 from gsum_resources.store.table import Macro, Table, View
 
@@ -21,11 +22,12 @@ METHODS = Methods(FAMILIES, without_questions=(DEFAULT_METHOD,))
 
 PROMPTS: dict[str, Prompts] = {
     "answers": answers.PROMPTS,
+    "conversation": conversation.PROMPTS,
     "judges": judges.PROMPTS,
     "questions": questions.PROMPTS,
     **{family.name: family.prompts for family in FAMILIES if family.prompts},
 }
-"""All prompts, by family: of answers, judges, questions and methods."""
+"""All prompts, by family: of answers, conversations, judges, questions and methods."""
 
 
 def views() -> tuple[View | Macro, ...]:

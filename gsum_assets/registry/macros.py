@@ -128,6 +128,17 @@ FROM contexts AS c WHERE c.query_id = of_query
 ORDER BY corpus, method, rank
 """
 
+_SENTENCES = """
+SELECT a.corpus, a.method, a.sample, a.sentence, a.kind, a.text, d.title, k.position,
+       substr(d.text, a.start_char + 1, a.end_char - a.start_char) AS source_text,
+       a.start_char, a.end_char, a.rank, a.cited, a.support, a.document_id, a.chunk_id
+FROM answer_sources AS a
+LEFT JOIN documents AS d USING (corpus, document_id)
+LEFT JOIN chunks AS k ON k.corpus = a.corpus AND k.chunk_id = a.chunk_id
+WHERE a.query_id = of_query
+ORDER BY a.corpus, a.method, a.sample, a.sentence, a.source
+"""
+
 _WON = """
 SELECT query_id, q.text AS question, a.value AS first_score, b.value AS second_score,
        a.value - b.value AS difference
@@ -257,6 +268,12 @@ def analysis(tables: Iterable[Table], models: Iterable[Table]) -> tuple[View | M
             _WHY,
         ),
         Macro("answer", ("of_query",), "answer to a question, and passage read for it", _ANSWER),
+        Macro(
+            "sentences_of",
+            ("of_query",),
+            "sentence of an answer to a question, with the characters that it is from",
+            _SENTENCES,
+        ),
         Macro(
             "won",
             ("in_corpus", "first_method", "second_method", "by_metric := 'rouge1'"),

@@ -11,6 +11,7 @@ from gsum_assets.evaluation.comparisons import ALL
 from gsum_assets.evaluation.curves import main_scores
 from gsum_assets.plots.main_metrics import has_best, main_metrics
 from gsum_assets.report.judges import Duel, Grade, duels_of, grades_of
+from gsum_assets.report.sentences import Anchors, Piece, Text, pieces_of, spans_of
 from gsum_assets.report.stored import Stored
 from gsum_resources.store.arrow import pc
 
@@ -25,7 +26,12 @@ class Passage:
     number: int
     kind: str
     position: int
-    text: str
+    pieces: Sequence[Piece]
+
+    @property
+    def text(self) -> str:
+        """The whole passage."""
+        return "".join(piece.text for piece in self.pieces)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Context:
 class Sample:
     """An answer's text with its passages, best first; mostly the only one of its question."""
 
-    text: str
+    text: Text
     contexts: Sequence[Context]
 
 
@@ -93,6 +99,7 @@ class _Rows:
 
     summaries: list[Mapping] = field(default_factory=list)
     contexts: dict[int, list[Mapping]] = field(default_factory=lambda: defaultdict(list))
+    sources: dict[int, list[Mapping]] = field(default_factory=lambda: defaultdict(list))
     scores: dict[str, float] = field(default_factory=dict)
 
 
@@ -128,19 +135,37 @@ def detail(stored: Stored, split: str, n: int) -> Detail:
         rows_of[row["query_id"], row["method"]].summaries.append(row)
     for row in _of(stored.contexts, query_ids):
         rows_of[row["query_id"], row["method"]].contexts[row["sample"]].append(row)
+    sources = _of(stored.answer_sources, query_ids)
+    for row in sources:
+        rows_of[row["query_id"], row["method"]].sources[row["sample"]].append(row)
     for row in _of(main_scores(stored.scores), query_ids):
         rows_of[row["query_id"], row["method"]].scores[row["metric"]] = row["value"]
     contexts = [context for rows in rows_of.values() for context in rows.contexts.values()]
-    keys = sorted({_key(row) for context in contexts for row in context})
-    passages = {  # each distinct one once, numbered in reading order
-        key: Passage(number, "passage" if key[2] == "chunk" else key[2], key[1] + 1, key[3])
-        for number, key in enumerate(keys, 1)
+    chunks = {row["chunk_id"]: row for row in stored.sources.to_pylist()}
+    used = {
+        row["chunk_id"]: _chunk_key(chunks[row["chunk_id"]])
+        for row in sources
+        if row["chunk_id"] in chunks
     }
+    keys = sorted({*(_key(row) for context in contexts for row in context), *used.values()})
+    number_of = {key: number for number, key in enumerate(keys, 1)}
+    spans = spans_of(sources, chunks)
+    spans_of_key = {key: spans.get(chunk_id, []) for chunk_id, key in used.items()}
+    passages = {  # each distinct one once, numbered in reading order
+        key: Passage(
+            number,
+            "passage" if key[2] == "chunk" else key[2],
+            key[1] + 1,
+            pieces_of(key[3], spans_of_key.get(key, ()), number),
+        )
+        for key, number in number_of.items()
+    }
+    anchors = Anchors(chunks, spans, {chunk_id: number_of[key] for chunk_id, key in used.items()})
     judged: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in _of(stored.judgements, query_ids):
         judged[row["query_id"]].append(row)
     questions = [
-        _question(number, row, stored, rows_of, passages, judged.get(row["query_id"], []))
+        _question(number, row, stored, rows_of, passages, anchors, judged.get(row["query_id"], []))
         for number, row in enumerate(shown, 1)
     ]
     grouped: dict[str, list[Passage]] = defaultdict(list)
@@ -160,17 +185,30 @@ def _key(row: Mapping) -> PassageKey:
     return row["document_id"] or "", position, row["node_kind"], row["text"]
 
 
+def _chunk_key(chunk: Mapping) -> PassageKey:
+    return chunk["document_id"], chunk["position"], "chunk", chunk["text"]
+
+
 def _question(
     number: int,
     row: Mapping[str, Any],
     stored: Stored,
     rows_of: Mapping[tuple[str, str], _Rows],
     passages: Mapping[PassageKey, Passage],
+    anchors: Anchors,
     judged: Sequence[Mapping],
 ) -> Question:
     grades = grades_of(judged)
     answers = [
-        _answer(i, rows_of[row["query_id"], method], row, stored, passages, grades.get(method, []))
+        _answer(
+            i,
+            rows_of[row["query_id"], method],
+            row,
+            stored,
+            passages,
+            anchors,
+            grades.get(method, []),
+        )
         for i, method in enumerate(stored.methods, 1)
         if (row["query_id"], method) in rows_of
     ]
@@ -197,12 +235,13 @@ def _answer(
     question: Mapping[str, Any],
     stored: Stored,
     passages: Mapping[PassageKey, Passage],
+    anchors: Anchors,
     grades: Sequence[Grade],
 ) -> Answer:
     marked = {*question["relevant_chunk_ids"]}
     samples = [
         Sample(
-            summary["text"],
+            anchors.text(summary["text"], rows.sources[summary["sample"]], stored.titles),
             [
                 Context(
                     passages[_key(row)],

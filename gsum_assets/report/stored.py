@@ -11,9 +11,11 @@ from gsum_assets.pipeline.corpus_settings import CorpusError, corpus_name_proble
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.report.corpus import Corpus, read_corpus
 from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.lazy import lazy_rows
 from gsum_resources.store.parquet_store import ParquetStore
 
-_RESULTS = ("summaries", "contexts", "scores")
+_RESULTS = ("summaries", "answer_sources", "contexts", "scores")
 _OTHERS = ("leaderboard", "curves", "comparisons", "costs", "win_rates", "judgements", "queries")
 
 
@@ -25,6 +27,7 @@ class Stored:
     ----------
     time : when the newest of the tables was written, ISO 8601, UTC.
     known : documents, index and costs of the corpus.
+    sources : the rows of `chunks` that sentences of answers are from.
     """
 
     corpus: str
@@ -41,6 +44,8 @@ class Stored:
     judgements: pa.Table
     queries: pa.Table
     summaries: pa.Table
+    answer_sources: pa.Table
+    sources: pa.Table
     contexts: pa.Table
     scores: pa.Table
 
@@ -78,6 +83,8 @@ def read_stored(
             f"--methods {','.join(unknown)}` first{did_you_mean(unknown[0], answered)}"
         )
     results = {name: _read(store, corpus, name, times, shown) for name in _RESULTS}
+    chunks = lazy_rows(store, TABLES["chunks"], store.partitions(TABLES["chunks"], corpus))
+    chunk_ids = pc.unique(results["answer_sources"]["chunk_id"]).drop_null().to_pylist()
     documents = _read(store, corpus, "documents", times, columns=["document_id", "title"])
     titles = zip(documents["document_id"].to_pylist(), documents["title"].to_pylist(), strict=True)
     return Stored(
@@ -87,6 +94,7 @@ def read_stored(
         methods=shown,
         titles=dict(sorted(titles)),
         known=read_corpus(store, corpus),
+        sources=chunks.rows_with("chunk_id", chunk_ids),
         **tables,
         **results,
     )

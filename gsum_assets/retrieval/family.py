@@ -6,7 +6,7 @@ from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
 from gsum_assets.retrieval.contexts import full_contexts
 from gsum_assets.retrieval.loading import collection_of, contexts_of
-from gsum_assets.retrieval.methods import METHODS, NEED_VECTORS, rank
+from gsum_assets.retrieval.methods import METHODS, NEED_VECTORS, RETRIEVERS, rank
 from gsum_assets.retrieval.oracles import askable
 from gsum_assets.retrieval.settings import RetrievalSettings
 from gsum_assets.retrieval.words import Words
@@ -50,4 +50,5 @@ FAMILY = Family(
     k="retrieval.k",
     without_k=("full_context",),
     supported_questions=askable,
+    filtered=tuple(RETRIEVERS),
 )

@@ -31,6 +31,7 @@ from gsum_resources.endpoint.failures import (
 )
 from gsum_resources.endpoint.outages import Outage, Outages
 from gsum_resources.endpoint.rate_limit import RateLimiter, TokenEstimate
+from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.protocols.models import ModelUnavailableError
 from gsum_resources.state.database import state_of
 from gsum_resources.store.content_hash import hash_texts
@@ -174,6 +175,7 @@ class Endpoint:
         tokens_out: int,
         read: Callable[[Any], Value],
         is_final: Callable[[EndpointError, int], bool] = lambda failure, attempts: False,
+        on_words: OnWords | None = None,
     ) -> Answer[Value]:
         """Send one request within the limits, with retries.
 
@@ -186,6 +188,7 @@ class Endpoint:
             or ValueError mean that the attempt has failed.
         is_final : whether to leave a failure, after so many attempts, to the caller instead of
             trying again. Such a failure does not count as one of the server.
+        on_words : called with the pieces of a chat completion whose body requests a stream.
 
         Raises
         ------
@@ -205,7 +208,7 @@ class Endpoint:
         )
         encoded = content.encode("utf-8", "replace")
         try:
-            answer = await retrying(self._attempt, path, encoded, tokens_out, read)
+            answer = await retrying(self._attempt, path, encoded, tokens_out, read, on_words)
         except EndpointError as error:
             failure = error
         else:
@@ -290,13 +293,18 @@ class Endpoint:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _attempt(
-        self, path: str, content: bytes, tokens_out: int, read: Callable[[Any], Value]
+        self,
+        path: str,
+        content: bytes,
+        tokens_out: int,
+        read: Callable[[Any], Value],
+        on_words: OnWords | None = None,
     ) -> Answer[Value]:
         async with self._slots:
             reserved = self._estimate.tokens(len(content)) + tokens_out
             admitted = await self._limiter.admit(reserved)
             try:
-                text = await self._connection.send(path, content, self.settings.timeout_s)
+                text = await self._connection.send(path, content, self.settings.timeout_s, on_words)
             except EndpointError as failure:
                 if 400 <= failure.status < 500:
                     self._limiter.settle(admitted, 0)  # the server processed no tokens

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gsum_resources.endpoint.failures import EndpointError, Settings, TransientError, failure_of
 from gsum_resources.endpoint.key import Key, read_key
+from gsum_resources.endpoint.stream import Assembly, OnWords
 from gsum_resources.settings.schema import SettingsError
 
 if TYPE_CHECKING:
@@ -28,13 +29,16 @@ class Connection:
         """The key, which hides its value."""
         return read_key(self._settings, self._settings.table)
 
-    async def send(self, path: str, content: bytes | None, seconds: float) -> str:
+    async def send(
+        self, path: str, content: bytes | None, seconds: float, on_words: OnWords | None = None
+    ) -> str:
         """Return the body of a successful answer to one request, without the key.
 
         Parameters
         ----------
         content : JSON to post; None sends a GET request.
         seconds : time limit of the whole attempt, including the body's arrival.
+        on_words : called with the pieces of a chat completion whose content requests a stream.
 
         Raises
         ------
@@ -42,7 +46,9 @@ class Connection:
             The classified failure. It has no cause and no context, so that no traceback shows the
             client's own exceptions and their data.
         """
-        answer = await self._answer(path, content, seconds)
+        if on_words:
+            on_words(None)
+        answer = await self._answer(path, content, seconds, on_words)
         if isinstance(answer, EndpointError):
             raise answer
         return answer
@@ -53,7 +59,7 @@ class Connection:
             await self._client.close()
 
     async def _answer(
-        self, path: str, content: bytes | None, seconds: float
+        self, path: str, content: bytes | None, seconds: float, on_words: OnWords | None
     ) -> str | EndpointError:
         import httpx2
         import openai
@@ -62,6 +68,8 @@ class Connection:
         call = self._client.get if content is None else self._client.post
         try:
             async with asyncio.timeout(seconds):
+                if on_words:
+                    return await self._streamed(path, post, on_words)
                 response = await call(path, cast_to=httpx2.Response, options=self._options, **post)
         except openai.APIStatusError as error:
             body = self.key.hide_in_error(error.response.content.decode("utf-8", "replace"))
@@ -73,6 +81,28 @@ class Connection:
             message = self.key.hide_in_error(f"{type(cause).__name__}: {cause}".rstrip(": "))
             return TransientError(message, reached=not isinstance(cause, httpx2.ConnectError))
         return self.key.hide_in_reply(response.content.decode("utf-8", "replace"))
+
+    async def _streamed(self, path: str, post: dict[str, Any], on_words: OnWords) -> str:
+        """Return the body of an answer, of a server that does not stream as it is."""
+        import httpx2
+
+        headers = {**self._options.get("headers", {}), "X-Stainless-Raw-Response": "stream"}
+        response = await self._client.post(
+            path, cast_to=httpx2.Response, options={"headers": headers}, **post
+        )
+        try:
+            if "text/event-stream" not in response.headers.get("content-type", ""):
+                body = await response.aread()
+                return self.key.hide_in_reply(body.decode("utf-8", "replace"))
+            assembly = Assembly(lambda words: on_words(words and self.key.hide_in_reply(words)))
+            try:
+                async for line in response.aiter_lines():
+                    assembly.add(line)
+            except ValueError as error:
+                return f"an event that is no JSON: {error}"  # an unusable body
+            return self.key.hide_in_reply(assembly.body())
+        finally:
+            await response.aclose()
 
     @cached_property
     def _options(self) -> Any:

@@ -74,6 +74,7 @@ class ExtractiveModel:
         return f"{NAME}-{VERSION}/{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     reads_weights = True
+    only_quotes = True  # it writes sentences of the passages, and no numbers of them
 
     @property
     def structure(self) -> str:

@@ -82,6 +82,11 @@ class LedgeredModel:
         """Whether the wrapped model prefers sentences of passages by `Request.weights`."""
         return getattr(self._model, "reads_weights", False)
 
+    @property
+    def only_quotes(self) -> bool:
+        """Whether the wrapped model puts sentences of the passages together, as `extractive`."""
+        return getattr(self._model, "only_quotes", False)
+
     @cached_property
     def window(self) -> Window | None:
         """The model's context window; None if it is unknown."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from gsum_resources.endpoint import Answer, Endpoint, EndpointError
 from gsum_resources.endpoint.budget import Amount
+from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.llm.context_limit import stated_limit
 from gsum_resources.llm.dialect import Dialect, is_rejection, is_unexplained
 from gsum_resources.llm.directions import DIRECTIONS_VERSION, json_directions
@@ -106,6 +107,8 @@ class OpenAICompatibleModel:
     on_context : called with the context length that the server states when it rejects a request as
         too long, if it was unknown or said to be longer.
     facts : what earlier runs have learnt of the server; None: nothing is stored.
+    on_words : called with the pieces of an answer that is requested alone, as they arrive; None:
+        replies are not streamed.
     """
 
     def __init__(
@@ -115,7 +118,10 @@ class OpenAICompatibleModel:
         window: Callable[[], Window] | None = None,
         on_context: Callable[[int], None] | None = None,
         facts: ServerFacts | None = None,
+        on_words: OnWords | None = None,
     ) -> None:
+        self._on_words = on_words
+        self._streams = False
         self._settings = settings
         self._find_window = window
         self._on_context = on_context or (lambda context: None)
@@ -163,6 +169,7 @@ class OpenAICompatibleModel:
         if self._find_window and requests:
             self._window = self._find_window()
         self._learnt.recall()
+        self._streams = self._on_words is not None and len(requests) == 1
         return self._endpoint.map(self._reply, requests, on_reply)
 
     async def _reply(self, request: Request) -> Reply:
@@ -316,10 +323,19 @@ class OpenAICompatibleModel:
                 return True
             return is_unexplained(failure.status) and 0 < patience <= attempts
 
+        on_words = None
+        if self._streams and request.task == "answer" and request.schema is None:
+            on_words = self._on_words
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         try:
-            answer = await self._endpoint.post("/chat/completions", body, room, _said, is_final)
+            answer = await self._endpoint.post(
+                "/chat/completions", body, room, _said, is_final, on_words
+            )
         except EndpointError as error:
             spent.failed += 1 + error.retries
+            if on_words and error.status in (400, 422) and "stream" in str(error):
+                self._on_words, self._streams = None, False  # the server cannot stream
+                return await self._sent(request, turns, room, dialect, patience, spent)
             return error
         _count(answer, messages, spent)
         said = self._without_reasoning(answer.value, request)

@@ -21,6 +21,7 @@ def prompt_hash(identity: str, request: Request) -> str:
             json.dumps([request.max_words, request.temperature, request.seed]),
             _schema_text(request.schema) if request.schema else "null",
             *([request.ending] if request.ending else []),
+            *([json.dumps(["labels", *request.labels])] if request.labels else []),
             *([json.dumps(["weights", *request.weights])] if request.weights else []),
         ]
     )

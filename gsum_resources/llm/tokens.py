@@ -107,7 +107,8 @@ def _message_texts(request: Request, passages: Sequence[str]) -> list[str]:
     """Return the texts of a request's messages, whose tokens add up to those of the whole."""
     directions = json_directions(request.schema) if request.schema else ""
     bare = Request(request.task, "", request.question).render()
-    marked = [f"\n\n[{i}]\n{passage}" for i, passage in enumerate(passages, 1)]
+    marks = request.marks if passages else ()
+    marked = [f"\n\n{mark}\n{text}" for mark, text in zip(marks, passages, strict=True)]
     return [request.instructions, f"\n\n{directions}", *marked, f"\n\n{bare}"]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.endpoint.budget import Amount, Budget, Reserve, Spending, free_of_charge
+from gsum_resources.endpoint.stream import OnWords
 from gsum_resources.engine.blocks import LOCAL, Engine, engine_of
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel, OnProgress, ReserveRequests
@@ -53,6 +54,7 @@ class Models:
 
     `overrides` replaces a model by its asset name, for tests and notebooks. `quick` embeds without
     torch where the local model supports it: for a process that answers one question and ends.
+    `on_words` is called with the pieces of answers as they arrive, by models that stream.
     """
 
     settings: Settings
@@ -60,6 +62,7 @@ class Models:
     ledger_table: Table
     overrides: dict[str, LanguageModel | Embedder | PassageScorer] = field(default_factory=dict)
     quick: bool = False
+    on_words: OnWords | None = None
 
     _bare: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     _windows: dict[str, Window] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -262,7 +265,7 @@ class Models:
 
             window, learn = partial(self.window, name), partial(self._learn_context, name)
             endpoint, facts = self._endpoint(settings), self._facts(settings)
-            return OpenAICompatibleModel(settings, endpoint, window, learn, facts)
+            return OpenAICompatibleModel(settings, endpoint, window, learn, facts, self.on_words)
         if settings.backend in ("transformers_local", "packaged"):
             from gsum_resources.llm.spread import SpreadModel
             from gsum_resources.llm.transformers_local import TransformersModel

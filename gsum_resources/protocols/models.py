@@ -34,6 +34,8 @@ class Request:
     ending : text after passages and question, such as intermediate results. Text from documents
         belongs here and not in the instructions, and so does text that differs between requests
         about the same passages, so that these share a common prefix.
+    labels : where each passage comes from, shown behind its number, `(n_passages,)`; empty: not
+        shown.
     weights : probability that each passage holds evidence for the question, `(n_passages,)`; empty
         if unknown. Only models with `reads_weights` read it; a chat model never sees it.
     """
@@ -49,10 +51,19 @@ class Request:
     document_id: str = ""
     ending: str = ""
     weights: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What stands before each passage: its number, and where it comes from."""
+        labels = self.labels or ("",) * len(self.passages)
+        return tuple(f"[{i}] {label}".rstrip() for i, label in enumerate(labels, start=1))
 
     def render(self) -> str:
         """Return the user message: numbered passages, then the question, then the ending."""
-        sections = [f"[{i}]\n{passage}" for i, passage in enumerate(self.passages, start=1)]
+        sections = [
+            f"{mark}\n{passage}" for mark, passage in zip(self.marks, self.passages, strict=True)
+        ]
         if self.question:
             sections.append(f"Question: {self.question}")
         if self.ending:

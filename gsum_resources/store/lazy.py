@@ -120,6 +120,23 @@ def lazy_rows(
     return Lazy(read, lambda names: read(names).select(list(names)), parts, rows_with, version)
 
 
+def restricted_to(table: Lazy, column: str, values: Sequence[str]) -> Lazy:
+    """Return the rows of a table whose text in a column is one of `values`.
+
+    Its version is not known, so that nothing is kept of it.
+    """
+    wanted = pa.array(values, pa.string())
+
+    def columns(names: Sequence[str]) -> pa.Table:
+        rows = table.columns(list(dict.fromkeys([*names, column])))
+        return _rows_with(rows, column, wanted).select(list(names))
+
+    def rows_with(other: str, others: pa.Array) -> pa.Table:
+        return _rows_with(table.rows_with(other, others.to_pylist()), column, wanted)
+
+    return Lazy(lambda: table.rows_with(column, values), columns, read_rows_with=rows_with)
+
+
 def require_written(
     table: Table, partitions: Collection[Partition], written: Collection[Partition]
 ) -> None:

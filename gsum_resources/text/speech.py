@@ -151,6 +151,25 @@ def turns(text: str, labels: frozenset[str]) -> list[Turn]:
     return [Turn(name, part.strip()) for name, part in parts if part.strip()]
 
 
+def turn_spans(text: str, labels: frozenset[str]) -> list[tuple[str, int, int]]:
+    """Return the speaker, first character and one past the last of each turn of a whole document.
+
+    Labels are not part of a turn. The speaker is "" as in `turns`.
+    """
+    spans: list[tuple[str, int, int]] = [("", 0, 0)]
+    end = 0
+    for line in text.splitlines(keepends=True):
+        start, end = end, end + len(line)
+        match = _LABEL.match(line) if labels else None
+        if match and match[1] in labels:
+            spans.append((match[1], start + match.end(), end))
+        elif labels and _NOT_CONTINUED.match(line.rstrip("\r\n")):
+            spans.append(("", start, end))
+        else:
+            spans[-1] = (spans[-1][0], spans[-1][1], end)
+    return [span for span in spans if text[span[1] : span[2]].strip()]
+
+
 def _cut_label(text: str, labels: frozenset[str]) -> tuple[str, str]:
     """Return the speaker whose label is cut by the beginning of a text, and the text after it."""
     cut = re.match(r"[^\n:]{0,40}:[ \t]", text)

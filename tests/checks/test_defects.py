@@ -257,7 +257,9 @@ def test_table_written_from_another_version_is_stale(house: House) -> None:
     rows, provenance = stored(house, "queries")
     house.store.write(TABLES["queries"], ALL, rows[:1], replace(provenance, content_hash=""))
     found = verdicts(house)
-    readers = [f"retrieval/{table}" for table in ("rankings", "summaries", "scores")]
+    readers = [
+        f"retrieval/{table}" for table in ("rankings", "summaries", "answer_sources", "scores")
+    ]
     readers += ["query_embeddings", "leaderboard", "curves", "comparisons", "costs"]
     assert {name for name, verdict in found.items() if not verdict.passed} == {
         "query_embeddings:finite",

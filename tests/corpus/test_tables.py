@@ -103,7 +103,8 @@ def test_columns_are_named_by_setting_also_in_tables_with_ids(tmp_path: Path) ->
     for name in ("documents.jsonl", "any.json"):
         content = json.dumps(rows) if name == "any.json" else lines(rows)
         (tmp_path / name).write_text(content)
-        assert load(tmp_path, settings) == ([Document("k1", "C", "B.")], [])
+        others = '{"text": "X.", "title": "T"}'
+        assert load(tmp_path, settings) == ([Document("k1", "C", "B.", metadata=others)], [])
         (tmp_path / name).unlink()
     (tmp_path / "documents.csv").write_text("key,b\nk1,B.\n")
     assert load(tmp_path, settings) == ([Document("k1", "k1", "B.")], [])
@@ -198,7 +199,8 @@ def test_files_of_questions_graphs_and_programs_are_no_documents(tmp_path: Path)
 
 def test_an_object_with_a_text_is_a_document(tmp_path: Path) -> None:
     written(tmp_path, a__json='{"title": "T", "text": "One.", "tags": ["x"]}')
-    assert load(tmp_path, SETTINGS)[0] == [Document(d := _only_id(tmp_path), "T", "One.")], d
+    document = Document(_only_id(tmp_path), "T", "One.", metadata='{"tags": ["x"]}')
+    assert load(tmp_path, SETTINGS)[0] == [document]
 
 
 def _only_id(folder: Path) -> str:

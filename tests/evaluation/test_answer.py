@@ -111,3 +111,28 @@ def test_no_questions_give_no_answers() -> None:
     answers = answer_questions(queries(), contexts(), FirstWords(), 100)
     assert answers.rows.num_rows == 0
     assert answers.rows.schema == TABLES["summaries"].schema
+
+
+@pytest.mark.parametrize(
+    ("prompt_tokens", "shown"), [(None, "[1] The Ferry\n"), (9999, "[1] The Ferry\n"), (9, "[1]\n")]
+)
+def test_passages_are_labelled_where_the_prompt_has_room(
+    prompt_tokens: int | None, shown: str
+) -> None:
+    model = FirstWords()
+    rows = contexts(("q", 0, 1, "a", 0, "It sank."))
+    answer_questions(
+        queries("q"), rows, model, 20, label_of=lambda row: "The Ferry", prompt_tokens=prompt_tokens
+    )
+    assert model.requests[0].render().startswith(f"{shown}It sank.")
+
+
+def test_numbers_of_passages_are_no_part_of_the_answer() -> None:
+    rows = contexts(("q", 0, 1, "a", 0, "It sank [2]. Ann paid. [1]"))
+    answered = answer_questions(queries("q"), rows, FirstWords(), 20)
+    assert answered.rows["text"].to_pylist() == ["It sank. Ann paid."]
+    assert answered.cited == {("q", 0): {1: [2], 2: [1]}}
+    model = FirstWords()
+    model.only_quotes = True  # type: ignore[attr-defined]
+    quoted = answer_questions(queries("q"), rows, model, 20)
+    assert quoted.rows["text"].to_pylist() == ["It sank [2]. Ann paid. [1]"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gsum_assets.evaluation.attribution import Speakers, Verdict, Words
+from gsum_assets.evaluation.attribution import Speakers, Verdict
+from gsum_assets.evaluation.quotations import Words
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Request
 from gsum_resources.protocols.results import Entities, Facts

@@ -1,17 +1,29 @@
 """One question over stored tables: only the call log and memos are written."""
 
+import json
 import os
+import readline
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from gsum_assets.answering.ask import Answer, ask
+from gsum_assets.answering.conversation import Conversation
+from gsum_assets.answering.scope import find_document, matching
+from gsum_assets.cli.main import main
+from gsum_assets.cli.prompt import typed_lines
 from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.methods import RETRIEVERS
 from gsum_assets.retrieval.oracles import ORACLES
+from gsum_resources.store.lazy import Lazy
+from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 
@@ -31,7 +43,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield house
 
 
-def answer(house: House, question: str = QUESTION, method: str = "dense", **scope: str) -> Answer:
+def answer(house: House, question: str = QUESTION, method: str = "dense", **scope: Any) -> Answer:
     return ask(house.pipeline(), CORPUS, question, method, **scope)
 
 
@@ -61,7 +73,7 @@ def test_stored_vectors_are_used_and_only_the_question_is_embedded(indexed: Hous
     answer(indexed, question)
     assert indexed.embedder.n_embedded == before + 1  # known by now
     answer(indexed, "A question in words alone?", method="bm25")
-    assert indexed.embedder.n_embedded == before + 1
+    assert indexed.embedder.n_embedded == before + 2  # whether there is an answer
 
 
 @pytest.mark.parametrize("method", ORACLES)
@@ -77,7 +89,7 @@ def test_every_method_answers_within_the_scope(indexed: House, method: str) -> N
     ranks = [p["rank"] for p in whole.passages]
     assert ranks == list(range(1, len(ranks) + 1))
     assert whole.text
-    one = answer(indexed, method=method, document_id="birch")
+    one = answer(indexed, method=method, document="birch")
     assert {p["document_id"] for p in one.passages} == {"birch"}
     chunks = {c["chunk_id"]: c["text"] for c in indexed.table("chunks").to_pylist()}
     for passage in (*whole.passages, *one.passages):
@@ -95,7 +107,7 @@ def test_corpus_is_searched_as_a_whole(indexed: House) -> None:
 @pytest.mark.parametrize(
     ("wrong", "fragments"),
     [
-        ({"document_id": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
+        ({"document": "oak"}, [f"'{CORPUS}'", "no document 'oak'", "known: ash, birch, cedar"]),
         ({"method": "bm52"}, ["unknown method 'bm52'; did you mean 'bm25'"]),
         ({"corpus": "nowhere"}, ["'nowhere' does not exist", f"known: {CORPUS}"]),
         (
@@ -130,6 +142,181 @@ def test_named_document_only_is_read(indexed: House, method: str) -> None:
     assert all(" of " in source.location for source in found.sources)
     both = answer(indexed, "What met the boat in Cedar and in Ash?", method)
     assert {p["document_id"] for p in both.passages} == {"cedar", "ash"}
+
+
+def test_document_is_named_by_its_title(indexed: House) -> None:
+    titles = {"a1": "The Mill", "a2": "The mill", "b": "Ferry"}
+    assert find_document("ferry ", titles, "c") == "b"
+    assert find_document("a1", titles, "c") == "a1"
+    with pytest.raises(CorpusError, match=r"2 documents with the title 'the mill'.*'a1', 'a2'"):
+        find_document("the mill", titles, "c")
+    with pytest.raises(CorpusError, match=r"no document 'Fery'; did you mean 'Ferry'"):
+        find_document("Fery", titles, "c")
+    assert {p["document_id"] for p in answer(indexed, document="BIRCH").passages} == {"birch"}
+
+
+def test_language_model_completes_a_follow_up(indexed: House) -> None:
+    conversation = Conversation(indexed.pipeline(), [CORPUS], "bm25")
+    first = conversation.ask("What about cedar?")
+    assert (first.question, first.understood) == ("What about cedar?", "")
+    second = conversation.ask("and why?")
+    assert second.question == "and why?"
+    assert second.understood.startswith("What about cedar?")  # by the model, which repeats passages
+
+
+def test_second_question_reads_no_table_again(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = indexed.pipeline()
+    ask(workspace, CORPUS, QUESTION, "dense")
+    read = []
+    of_store = ParquetStore.read
+
+    def noted(store, table, *arguments):
+        read.append(table.name)
+        return of_store(store, table, *arguments)
+
+    monkeypatch.setattr(ParquetStore, "read", noted)
+    ask(workspace, CORPUS, "Who met the clerk?", "dense")
+    assert "chunk_embeddings" not in read
+    assert "documents" not in read
+
+
+def test_rewritten_table_is_read_again(indexed: House) -> None:
+    workspace, table = indexed.pipeline(), TABLES["documents"]
+    partition = Partition(CORPUS, "00")
+    rows, _ = workspace.store.read(table, [partition])
+    kept = workspace.kept_rows(table, [partition])
+    assert workspace.kept_rows(table, [partition]) is kept
+    footer = workspace.store.provenance(table, partition)
+    assert footer is not None
+    changed = rows.slice(0, 0) if rows.num_rows else workspace.rows("documents", CORPUS).get()
+    own = [column for column in changed.column_names if column in table.schema.names]
+    try:
+        workspace.store.write(table, partition, changed.select(own), footer)
+        assert workspace.kept_rows(table, [partition]).get().num_rows == changed.num_rows
+    finally:
+        workspace.store.write(table, partition, rows.select(own), footer)
+
+
+LINES = """\
+What met the boat?
+and why?
+/method
+/metod bm25
+/document Birhc
+/document birch
+What met the boat?
+
+/new
+and why?
+/where n_words > 1000
+/where
+/where titel = 'Ash'
+/method hybird
+/quit
+Not asked?
+"""
+
+
+def test_prompt_reads_piped_lines(indexed: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+    result = CliRunner().invoke(main, ["ask", CORPUS, "--method", "bm25"], input=LINES)
+    assert result.exit_code == 1  # four lines were wrong
+    answers = result.stdout.split("\n> ")
+    assert "understood as: why? (met, boat)" in answers[1]
+    assert answers[2] == "/method\nmethod: bm25"
+    assert answers[5] == "/document birch\ndocument: birch"
+    assert "  1. birch, passage " in answers[6]
+    assert "ash" not in answers[6].split("sources:")[1].split("found by")[0]
+    assert "understood as" not in answers[8]  # the conversation began anew
+    assert answers[9] == "/where n_words > 1000\nwhere: n_words > 1000; documents: 0"
+    assert answers[10] == "/where\nwhere: no condition; documents: 3"
+    assert "Not asked?" not in result.stdout
+    for error in (
+        "unknown command '/metod'; did you mean '/method'?",
+        "no document 'Birhc'; did you mean 'birch'?",
+        "unknown method 'hybird'; did you mean 'hybrid'",
+        'where: Binder Error: Referenced column "titel" not found',
+    ):
+        assert f"Error: {error}" in " ".join(result.stderr.split()) or error in result.stderr
+
+
+def test_home_from_before_metadata_can_be_asked_without_a_condition() -> None:
+    rows = pa.table({"document_id": ["a"], "title": ["A"], "n_words": [1]})
+    with pytest.raises(CorpusError, match=r"indexed before .*`gsum run tales` first"):
+        matching(Lazy.of(rows), "n_words = 1", "tales")
+
+
+def test_condition_restricts_the_command_and_keeps_no_index(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+    arguments = ["ask", CORPUS, QUESTION, "--method", "bm25", "--json", "--where"]
+    CliRunner().invoke(main, [*arguments, "true"])
+    before = files(indexed)
+    result = CliRunner().invoke(main, [*arguments, "title in ('ash', 'birch')"])
+    assert {p["document_id"] for p in json.loads(result.stdout)["passages"]} == {"ash", "birch"}
+    new = files(indexed).keys() - before.keys()
+    assert {"/".join(Path(path).parts[:2]) for path in new} <= {
+        *("warehouse/_memo", "warehouse/llm_calls"),
+    }
+    wrong = CliRunner().invoke(main, [*arguments, "title = (select 'ash')"])
+    assert "without subqueries" in wrong.stderr
+
+
+def test_answers_are_json_objects(indexed: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+    arguments = ["ask", CORPUS, "--method", "bm25", "--json"]
+    lines = "What met the boat?\nand why?\n/method gor\n/method\n\n"
+    result = CliRunner().invoke(main, arguments, input=lines)
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert list(first) == [
+        *("question", "understood", "answer", "probability", "sentences", "passages"),
+        *("explanation", "method", "model", "usage"),
+    ]
+    assert (first["question"], first["understood"]) == ("What met the boat?", None)
+    assert second["understood"] == "why? (met, boat)"
+    assert (first["method"], first["model"]) == ("bm25", "extractive")
+    assert first["usage"]["calls"] == 1
+    assert [p["number"] for p in first["passages"]] == list(range(1, len(first["passages"]) + 1))
+    assert sorted(p["rank"] for p in first["passages"]) == [p["number"] for p in first["passages"]]
+    assert {p["document_id"] for p in first["passages"]} <= DOCUMENTS
+    assert "gor.record_nodes" in result.stderr
+    single = CliRunner().invoke(main, [*arguments, "What met the boat?"])
+    assert json.loads(single.stdout)["answer"] == first["answer"]
+
+
+def test_question_that_fails_is_a_json_object_too(
+    indexed: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GSUM_HOME", str(indexed.home.root))
+
+    def fail(*_: object) -> Answer:
+        raise CorpusError("no such thing")
+
+    monkeypatch.setattr(Conversation, "ask", fail)
+    result = CliRunner().invoke(main, ["ask", CORPUS, "--json"], input="Who?\n")
+    assert json.loads(result.stdout) == {"question": "Who?", "error": "no such thing"}
+    assert result.exit_code == 1
+
+
+def test_typed_lines_keep_a_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = iter(["What?", KeyboardInterrupt(), "Who?", EOFError()])
+
+    def type_line(mark: str) -> str:
+        line = next(typed)
+        if isinstance(line, BaseException):
+            raise line
+        readline.add_history(line)
+        return line
+
+    readline.clear_history()
+    monkeypatch.setattr("builtins.input", type_line)
+    history = tmp_path / "history"
+    assert list(typed_lines("tales> ", history)) == ["What?", "Who?"]
+    assert [line for line in history.read_text().splitlines() if "?" in line] == ["What?", "Who?"]
+    assert history.stat().st_mode & 0o077 == 0
 
 
 def test_ask_command_runs_without_dagster_and_torch(indexed: House) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.report.page import build, render
 from gsum_assets.report.stored import read_stored
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -78,6 +79,28 @@ def test_passage_is_included_once_for_all_answers(plain: str) -> None:
     for document in toys.DOCUMENTS:
         for starts in range(toys.N_PASSAGES):
             assert text.count(f"Passage {starts} of the {document}.") == 1
+
+
+def test_a_sentence_leads_to_where_it_stands_in_its_passage(tmp_path: Path) -> None:
+    text = page_of(tmp_path, text="Nobody knows. The moon is cheese.")
+    page = Document(text)
+    anchors = {target for target, shown in page.links if shown == "1" and target[1] == "s"}
+    (anchor,) = anchors
+    assert f'<mark id="{anchor[1:]}">Passage 2 of the harbour</mark>' in text
+    assert (
+        '<span class="open" title="no source was found">Nobody knows.</span><sup><b>?</b>' in text
+    )
+    assert 'title="passage 7 does not support it">7?</b>' in text
+
+
+def test_a_refusal_has_a_colour_of_its_own(tmp_path: Path) -> None:
+    stored = toys.stored(tmp_path)
+    refused = pa.array([NOTHING_FOUND] * stored.summaries.num_rows)
+    at = stored.summaries.column_names.index("text")
+    summaries = stored.summaries.set_column(at, "text", refused)
+    none = stored.answer_sources.slice(0, 0)
+    page = render(build(replace(stored, summaries=summaries, answer_sources=none), "all", 200))
+    assert page.count(f'<p class="refusal" dir="auto">{NOTHING_FOUND}</p>') == summaries.num_rows
 
 
 def test_hostile_texts_stay_text(plain: str, hostile: str) -> None:

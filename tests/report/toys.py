@@ -74,12 +74,37 @@ def write_tables(
         row = {"document_id": document, "title": f"The {document} {text}", "text": "", "n_words": 0}
         partition = Partition(CORPUS, bucket_of(document))
         _write(store, "documents", partition, _table("documents", [row]))
+        _write(store, "chunks", partition, _table("chunks", _chunks(document, text)))
     for method in METHODS:
         partition = Partition(CORPUS, method=method)
         _write(store, "summaries", partition, _table("summaries", _answers(method, n, text)))
         _write(store, "contexts", partition, _table("contexts", _contexts(method, n, text)))
+        if n:
+            _write(store, "answer_sources", partition, _table("answer_sources", SOURCES))
         _write(store, "scores", partition, _table("scores", scores[method]))
     return store
+
+
+SOURCES = [  # of the first three sentences of the answers to the first question
+    {"query_id": "q0", "sample": 0, "sentence": sentence, "source": 1, "text": "", "kind": kind}
+    | {"rank": rank, "cited": cited, "chunk_id": chunk_id, "document_id": document_id}
+    | {"start_char": start, "end_char": end, "support": None}
+    for sentence, kind, rank, cited, chunk_id, document_id, start, end in (
+        (1, "quoted", 3, None, "harbour-2", "harbour", 2000, 2024),
+        (2, "none", None, None, None, None, None, None),
+        (3, "unsupported", None, 7, None, None, None, None),
+    )
+]
+
+
+def _chunks(document: str, text: str) -> list[dict]:
+    """The passages of a document as in `_contexts`, 1,000 characters apart."""
+    texts = [f"Passage {position} of the {document}. {text}" for position in range(N_PASSAGES)]
+    return [
+        {"chunk_id": f"{document}-{i}", "document_id": document, "position": i}
+        | {"start": 1000 * i, "end": 1000 * i + len(passage), "n_tokens": 5, "text": passage}
+        for i, passage in enumerate(texts)
+    ]
 
 
 def stored(root: Path, **how: object) -> Stored:

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "written_since": "today() - 1",
     "why": "'leaderboard', 'board'",
     "answer": "'q1'",
+    "sentences_of": "'q1'",
     "won": "'board', 'gor', 'bm25'",
     "most_read": "'board'",
     "passages_with": "'board', 'ferry'",

@@ -27,7 +27,7 @@ _TASKS: dict[type[BaseModel] | None, Task] = {
     Report: "synopsis",
     _EXTRACTION: "entities",
 }
-_PASSAGE = re.compile(r"(?:^|\n\n)\[\d+\]\n")
+_PASSAGE = re.compile(r"(?:^|\n\n)\[\d+\](?: [^\n]*)?\n")
 
 
 def extractive_says(embedder: Embedder) -> Callable[[dict], str]:

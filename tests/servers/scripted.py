@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -77,6 +78,7 @@ class Script:
     max_input_tokens : embedding inputs and prompts longer than that get 400; 0: any length.
     dimension : of embeddings.
     usage : whether replies say how many tokens they took.
+    streams : whether chat replies are streamed where the request says so; else it is disregarded.
     """
 
     first: tuple[str, ...] = ()
@@ -92,6 +94,7 @@ class Script:
     max_input_tokens: int = 0
     dimension: int = 8
     usage: bool = True
+    streams: bool = True
 
 
 class Line(TypedDict):
@@ -204,7 +207,41 @@ class App:
             while (await receive())["type"] != "http.disconnect":
                 pass
             return
+        if status == 200 and body.get("stream") and self.script.streams and fault != "garbage":
+            self._enter(arrived, path, status, fault, tokens, digest)
+            await self._stream(send, reply, fault)
+            return
         await self._answer(send, arrived, path, status, reply, fault, tokens, digest)
+
+    async def _stream(self, send: Any, reply: dict, fault: str) -> None:
+        """Send a chat reply word by word; the fault `truncate` breaks off in the middle."""
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        (choice,) = reply["choices"]
+        pieces = re.findall(r"\S+\s*|\s+", choice["message"]["content"])
+        if fault == "truncate":
+            pieces = pieces[: len(pieces) // 2]
+        deltas = [
+            ({"role": "assistant", "content": ""}, None),
+            *(({"content": p}, None) for p in pieces),
+        ]
+        if fault != "truncate":
+            deltas.append(({}, choice["finish_reason"]))
+        events = [
+            {"model": reply["model"], "choices": [{"index": 0, "delta": d, "finish_reason": f}]}
+            for d, f in deltas
+        ]
+        if fault != "truncate" and "usage" in reply:
+            events.append({"model": reply["model"], "choices": [], "usage": reply["usage"]})
+        lines = [
+            ": keep-alive",
+            *(f"data: {json.dumps(event)}" for event in events),
+            "data: [DONE]",
+        ]
+        for line in lines[: -1 if fault == "truncate" else None]:
+            content = f"{line}\n\n".encode()
+            await send({"type": "http.response.body", "body": content, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
     def _refusal(self, body: dict, path: str, request_text: str, fault: str) -> tuple[int, dict]:
         script = self.script

@@ -1,0 +1,131 @@
+"""Questions one after the other, of which each may refer to the one before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from gsum_assets.answering.ask import (
+    Answer,
+    Sections,
+    ask,
+    require_method,
+)
+from gsum_assets.answering.scope import find_document, matching, require_filter, titles_in
+from gsum_assets.answering.several import ask_several
+from gsum_assets.answering.workspace import Workspace
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_assets.pipeline.prompts import prompts_of
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.follow_up import Turn, completed, rewritten
+from gsum_assets.retrieval.methods import DEFAULT_METHOD
+from gsum_assets.retrieval.words import Words
+from gsum_resources.llm.extractive import NAME as EXTRACTIVE
+from gsum_resources.llm.ledger import Ledger
+
+
+@dataclass
+class Conversation:
+    """A conversation over one or more corpora; tables and models that were used stay in memory.
+
+    Attributes
+    ----------
+    corpora : at least one; settings and prompts are those of the first.
+    method, document, explain, where : as in `ask`; they may be changed between two questions.
+    turns : the questions so far, as they were understood, and their answers.
+    """
+
+    workspace: Workspace
+    corpora: Sequence[str]
+    method: str = DEFAULT_METHOD
+    document: str | None = None
+    explain: bool = False
+    where: str = ""
+    turns: list[Turn] = field(default_factory=list)
+
+    def use_method(self, method: str) -> None:
+        """Find passages by another method from now on.
+
+        Raises
+        ------
+        CorpusError
+            If there is no such method, or a table that it reads is missing.
+        """
+        families = [require_method(self.workspace, corpus, method) for corpus in self.corpora]
+        if self.where:
+            require_filter(families[0], method)
+        self.method = method
+
+    def use_where(self, condition: str) -> int:
+        """Ask only documents that fulfil a condition from now on; "": all documents again.
+
+        Returns
+        -------
+        The number of these documents.
+
+        Raises
+        ------
+        CorpusError
+            If the method cannot be restricted to some documents, or the condition is wrong.
+        """
+        if condition:
+            family = require_method(self.workspace, self.corpora[0], self.method)
+            require_filter(family, self.method)
+        n_documents = 0
+        for corpus in self.corpora:
+            documents = self.workspace.rows("documents", corpus)
+            if condition:
+                n_documents += len(matching(documents, condition, corpus))
+            else:
+                n_documents += documents.columns(["document_id"]).num_rows
+        self.where = condition
+        return n_documents
+
+    def use_document(self, name: str) -> None:
+        """Ask one document alone from now on, by its title or id; "": all documents again.
+
+        Raises
+        ------
+        CorpusError
+            If there is no such document, several have the title, or there are several corpora.
+        """
+        self.document = None
+        if name:
+            self._require_one_corpus()
+            titles = titles_in(self.workspace.rows("documents", self.corpora[0]))
+            self.document = find_document(name, titles, self.corpora[0])
+
+    def ask(self, question: str) -> Answer:
+        """Answer a question, completed from those before it if it refers to them; see `ask`.
+
+        The language model that writes answers completes it, or rules where none is set or its reply
+        is unusable.
+        """
+        understood = self._understood(question) if self.turns else question
+        answer = self._answered(understood)
+        self.turns.append(Turn(understood, answer.text))
+        is_changed = understood != question
+        return replace(answer, question=question, understood=understood if is_changed else "")
+
+    def _require_one_corpus(self) -> None:
+        if len(self.corpora) > 1:
+            raise CorpusError("a document is asked in one corpus; name that corpus alone")
+
+    def _answered(self, question: str) -> Answer:
+        if len(self.corpora) == 1:
+            (corpus,) = self.corpora
+            asked = self.method, self.document, self.explain, self.where
+            return ask(self.workspace, corpus, question, *asked)
+        if self.document is not None:
+            self._require_one_corpus()
+        if self.explain:
+            raise CorpusError("an explanation is of one corpus; ask one, or leave --explain out")
+        return ask_several(self.workspace, self.corpora, question, self.method, self.where)
+
+    def _understood(self, question: str) -> str:
+        models, text, corpus = self.workspace.models, "", self.corpora[0]
+        if not models.identity("answers").startswith(EXTRACTIVE):
+            ledger = Ledger(self.workspace.store, TABLES["llm_calls"], corpus, "ask")
+            prompts = prompts_of(Sections(self.workspace.section), corpus, "conversation")
+            model = models.language_model(ledger, name="answers")
+            text = rewritten(question, self.turns, model, prompts)
+        words = Words(self.workspace.section(corpus, "language"))
+        return text or completed(question, self.turns, words)

@@ -1,0 +1,120 @@
+"""The prompt of `gsum ask CORPUS`: lines are questions, or commands that begin with "/"."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from gsum_assets.answering.conversation import Conversation
+from gsum_assets.pipeline.corpus_settings import CorpusError
+from gsum_resources.messages.suggest import did_you_mean
+from gsum_resources.protocols.models import ModelUnavailableError
+
+HELP = """\
+A line is a question. It may refer to the one before: "and who paid?", "what about the boat?"
+  /method NAME      find passages by another method
+  /document NAME    ask one document alone, by its title or id; without NAME: all again
+  /where CONDITION  ask documents alone that fulfil it, such as: date >= '2024-01-01'
+  /new              forget the questions so far
+  /help             show this
+  /quit             end, as Ctrl-D does"""
+_MOST_LINES = 1000  # of the history
+
+
+class Prompt:
+    """Reads questions and commands, and prints answers.
+
+    Parameters
+    ----------
+    show : prints the answer of a question.
+    as_json : whether the output is JSON alone: errors of questions are objects, and what commands
+        say is printed to stderr.
+
+    Attributes
+    ----------
+    n_failed : lines that ended with an error.
+    """
+
+    def __init__(
+        self, conversation: Conversation, show: Callable[[str], None], as_json: bool = False
+    ) -> None:
+        self._conversation = conversation
+        self._as_json = as_json
+        self._show = show
+        self.n_failed = 0
+
+    def read(self, line: str) -> bool:
+        """Answer a question or obey a command; return whether more lines are read."""
+        line = line.strip()
+        if line in ("/quit", "/exit"):
+            return False
+        try:
+            if line.startswith("/"):
+                click.echo(self._obey(line), err=self._as_json)
+            elif line:
+                self._show(line)
+        except (ValueError, ModelUnavailableError) as error:
+            self.n_failed += 1
+            if self._as_json and not line.startswith("/"):
+                failure = {"question": line, "error": str(error)}
+                click.echo(json.dumps(failure, ensure_ascii=False))
+            else:
+                click.echo(f"Error: {error}", err=True)
+        return True
+
+    def _obey(self, line: str) -> str:
+        name, _, value = line.partition(" ")
+        conversation, value = self._conversation, value.strip()
+        if name == "/help":
+            return HELP
+        if name == "/new":
+            conversation.turns.clear()
+            return "the questions so far are forgotten"
+        if name == "/method":
+            if value:
+                conversation.use_method(value)
+            return f"method: {conversation.method}"
+        if name == "/document":
+            conversation.use_document(value)
+            return f"document: {conversation.document or 'all'}"
+        if name == "/where":
+            n_documents = conversation.use_where(value)
+            return f"where: {value or 'no condition'}; documents: {n_documents:,}"
+        known = [line.split()[0] for line in HELP.splitlines() if line.startswith("  /")]
+        raise CorpusError(f"unknown command '{name}'{did_you_mean(name, known)}")
+
+
+def typed_lines(mark: str, history: Path) -> Iterator[str]:
+    """Yield the lines that a person types, with editing and the history of earlier calls.
+
+    Ctrl-C discards the line, Ctrl-D ends.
+    """
+    try:
+        import readline
+    except ImportError:  # not in every Python
+        readline = None
+    if readline:
+        with suppress(OSError):
+            readline.read_history_file(history)
+        readline.set_history_length(_MOST_LINES)
+    while True:
+        try:
+            yield input(mark)
+        except KeyboardInterrupt:
+            click.echo()
+        except EOFError:
+            click.echo()
+            return
+        if readline:
+            with suppress(OSError):
+                readline.write_history_file(history)
+                history.chmod(0o600)
+
+
+def piped_lines() -> Iterator[str]:
+    """Yield the lines of the input."""
+    for line in sys.stdin:
+        yield line.rstrip("\n")

@@ -1,0 +1,41 @@
+"""Where the passages of an answer come from, as a language model is shown it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from gsum_assets.corpus.locations import location_of
+from gsum_assets.evaluation.answer_sources import Texts
+
+_LONGEST_TITLE = 100  # characters
+LabelOf = Callable[[Mapping[str, Any]], str]
+"""Returns the label of a row of `contexts`."""
+
+
+def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> LabelOf:
+    """Return the function that labels passages: "Budget 2026, page 4; Ines is speaking".
+
+    A passage that is no chunk has its document and kind; one over several documents its kind.
+
+    Parameters
+    ----------
+    titles : titles of the documents by id.
+    sections : rows of `document_sections` of the passages' documents.
+    texts : these documents.
+    """
+
+    def label_of(row: Mapping[str, Any]) -> str:
+        chunk, document_id = texts.chunks.get(row["node_id"]), row["document_id"]
+        kind = row["node_kind"].replace("_", " ")
+        if not document_id:
+            return f"{kind} over several documents"
+        title = titles.get(document_id, document_id)[:_LONGEST_TITLE]
+        if chunk is None:
+            return f"{title}, {kind}"
+        location = location_of(sections, document_id, chunk["start"], chunk["end"])
+        place = f"{title}, {location}" if location not in ("", f'section "{title}"') else title
+        speaker = texts.speaker_at(document_id, chunk["start"])
+        return f"{place}; {speaker} is speaking" if speaker else place
+
+    return label_of

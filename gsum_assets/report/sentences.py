@@ -1,0 +1,150 @@
+"""Sentences of answers with links to where they stand in the passages of the page."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gsum_assets.evaluation.answer import is_refusal
+from gsum_assets.evaluation.shown_sentences import ShownSentence, shown_lines
+
+Span = tuple[int, int]
+
+
+class Piece(NamedTuple):
+    """A part of a passage's text; `mark` is the anchor of a sentence of answers, "" for others."""
+
+    text: str
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A source of an answer, numbered from 1; `anchor` is "" if it is not on the page."""
+
+    number: int
+    title: str
+    kind: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of an answer: its mark, and each sentence with the anchors of its numbers."""
+
+    mark: str
+    sentences: Sequence[tuple[ShownSentence, Sequence[tuple[int, str]]]]
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of an answer; without lines if nothing is known of its sentences."""
+
+    plain: str
+    lines: Sequence[Line]
+    origins: Sequence[Origin]
+    is_refusal: bool
+
+
+def spans_of(
+    rows: Iterable[Mapping[str, Any]], chunks: Mapping[str, Mapping]
+) -> dict[str, list[Span]]:
+    """Return the characters of each chunk in which sentences stand, ascending and disjoint.
+
+    Parameters
+    ----------
+    rows : rows of `answer_sources`.
+    chunks : rows of `chunks` by id.
+    """
+    found: dict[str, set[Span]] = defaultdict(set)
+    for row in rows:
+        if chunk := chunks.get(row["chunk_id"]):
+            start, end = (row[name] - chunk["start"] for name in ("start_char", "end_char"))
+            found[row["chunk_id"]].add((max(0, start), min(len(chunk["text"]), end)))
+    return {chunk_id: _disjoint(spans) for chunk_id, spans in found.items()}
+
+
+def _disjoint(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in sorted(span for span in spans if span[0] < span[1]):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def pieces_of(text: str, spans: Sequence[Span], number: int) -> list[Piece]:
+    """Return a passage in pieces, with the anchor "s12-340" at the sentence that begins at 340."""
+    pieces, reached = [], 0
+    for start, end in spans:
+        pieces += [Piece(text[reached:start]), Piece(text[start:end], f"s{number}-{start}")]
+        reached = end
+    return [piece for piece in (*pieces, Piece(text[reached:])) if piece.text]
+
+
+class Anchors:
+    """Anchors of the page for rows of `answer_sources`.
+
+    Parameters
+    ----------
+    chunks : rows of `chunks` by id.
+    spans : as of `spans_of`.
+    numbers : number on the page of each chunk's passage.
+    """
+
+    def __init__(
+        self,
+        chunks: Mapping[str, Mapping],
+        spans: Mapping[str, Sequence[Span]],
+        numbers: Mapping[str, int],
+    ) -> None:
+        self._chunks, self._spans, self._numbers = chunks, spans, numbers
+
+    def of(self, row: Mapping[str, Any]) -> str:
+        """Return the anchor of the sentence in its passage; "" if that is not on the page."""
+        if row["chunk_id"] not in self._numbers:
+            return ""
+        chunk, number = self._chunks[row["chunk_id"]], self._numbers[row["chunk_id"]]
+        at = max(0, row["start_char"] - chunk["start"])
+        spans = self._spans.get(row["chunk_id"], ())
+        start = next((first for first, end in spans if first <= at < end), None)
+        return f"p{number}" if start is None else f"s{number}-{start}"
+
+    def text(
+        self, answer: str, rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]
+    ) -> Text:
+        """Return an answer with the numbers of the sources of its sentences.
+
+        Parameters
+        ----------
+        rows : rows of `answer_sources` of this answer.
+        """
+        if not rows:
+            return Text(answer, (), (), is_refusal(answer))
+        origins: dict[str | int, Origin] = {}
+        anchors: dict[tuple[int, int], str] = {}
+
+        def number_of(row: Mapping[str, Any]) -> int:
+            key = row["chunk_id"] or row["rank"]
+            if key not in origins:
+                chunk = self._chunks.get(row["chunk_id"])
+                title = titles.get(row["document_id"] or "", "a text made of several passages")
+                kind = f"passage {chunk['position'] + 1}" if chunk else ""
+                number = self._numbers.get(row["chunk_id"])
+                anchor = f"p{number}" if number else ""
+                origins[key] = Origin(len(origins) + 1, title, kind, anchor)
+            anchors.setdefault((row["sentence"], origins[key].number), self.of(row))
+            return origins[key].number
+
+        lines = [
+            Line(
+                line.mark,
+                [
+                    (sentence, [(n, anchors[sentence.number, n]) for n in sentence.numbers])
+                    for sentence in line.sentences
+                ],
+            )
+            for line in shown_lines(answer, rows, number_of)
+        ]
+        return Text(answer, lines, list(origins.values()), is_refusal(answer))

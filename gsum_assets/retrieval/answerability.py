@@ -1,0 +1,228 @@
+"""Whether the documents answer a question: a probability from what they hold.
+
+No feature needs labels of the corpus at hand. For a question about one document of several:
+
+- `surprise`: the sum over the question's words of ln((n + s) / (expected + s)), where n counts a
+  word in the document, and `expected` is its count in as much text of the other documents;
+- `gap`: by how much the most similar passage of another document is more similar than its own.
+
+For a question about all documents, or about the only one:
+
+- `missing`: the mean over the question's words of -ln of their frequency in general English, where
+  words that occur in the most similar passages count 0: a rare word that is missing weighs most;
+- `similarity`: cosine of the question and the most similar passage.
+
+A question is not judged, and therefore answered, if it has no words of its own ("Summarize the
+meeting"), or if hardly any of its words occurs, as where it is in another language.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gsum_assets.corpus.chunk import default_tokenizer
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.retrieval.collection import Collection, Questions
+from gsum_resources.text.reading import CONTENTLESS, question_aspects
+from gsum_resources.text.scripts import is_plain
+from gsum_resources.text.vocabulary import content_stems, stem, words
+
+ReadTexts = Callable[[list[str]], list[str]]
+"""Returns the texts of chunks by their ids."""
+
+_WORD = re.compile(r"[^\W_]+")
+_SMOOTHING = 0.3  # of a count
+_FIRST_WORD = 1996  # id of the packaged tokenizer's first word; they are ordered by frequency
+_RAREST = 2e-6  # frequency of a word that this vocabulary lacks
+_LEAST_SHARED = 0.25  # of a question's words, else it is in another language
+_LEAST_OTHER_WORDS = 5_000  # of other documents, to compare with
+_MOST_OTHERS = 2_000  # passages of all documents that are counted, evenly spread
+_NEAREST = 6  # passages in which the words of a question over all documents are looked for
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Logistic regression of two features, and the probability from which a question is answered.
+
+    Fitted on 32 meetings of QMSum train and 20 stories of SQuALITY train (packaged embedder), each
+    question asked of its own document and of all others; both sets, and both answers, weigh
+    equally. The threshold is where 3% of the questions asked of their own document are refused, in
+    both sets together (`OF_DOCUMENT`) or in the set with more (`OF_ALL`).
+    """
+
+    intercept: float
+    lexical: float
+    dense: float
+    threshold: float
+
+    def verdict(self, lexical: float, dense: float) -> dict[str, Any]:
+        """Return the probability of an answer in the documents, and whether it suffices."""
+        logit = self.intercept + self.lexical * lexical + self.dense * dense
+        probability = round(1 / (1 + math.exp(-logit)), 6)
+        return {"probability": probability, "is_answered": probability >= self.threshold}
+
+
+OF_DOCUMENT = Weights(0.9215, 0.5456, -12.7443, 0.24)
+"""Of surprise and gap."""
+OF_ALL = Weights(-1.4827, -0.2649, 7.5715, 0.1236)
+"""Of missing and similarity."""
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """How often stems occur in some texts of `n_words` words, function words included."""
+
+    counts: Mapping[str, int]
+    n_words: int
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "WordCounts":
+        """Count the words of texts."""
+        spelled: Counter[str] = Counter()
+        for text in texts:
+            lower = text.lower()
+            spelled.update(_WORD.findall(lower) if is_plain(lower) else words(lower))
+        counts: Counter[str] = Counter()
+        for word, n in spelled.items():
+            counts[stem(word)] += n
+        return cls(counts, spelled.total())
+
+    def without(self, other: "WordCounts") -> "WordCounts":
+        """Return the counts in the texts that are not among those of `other`."""
+        counts = Counter(self.counts)
+        counts.subtract(other.counts)
+        return WordCounts(counts, self.n_words - other.n_words)
+
+
+def surprise(question: str, scope: WordCounts, others: WordCounts) -> float | None:
+    """Return by how much the question's words are more frequent than in other documents.
+
+    None if the question is not judged.
+    """
+    wanted = _wanted(question, scope)
+
+    def of(word: str) -> float:
+        expected = scope.n_words * others.counts.get(word, 0) / others.n_words
+        return math.log((scope.counts.get(word, 0) + _SMOOTHING) / (expected + _SMOOTHING))
+
+    return sum(map(of, wanted)) if wanted else None
+
+
+def missing(question: str, scope: WordCounts) -> float | None:
+    """Return how rare the question's words are that do not occur; None if it is not judged."""
+    wanted = _wanted(question, scope)
+    absent = [-math.log(frequency(word)) for word in wanted if not scope.counts.get(word)]
+    return sum(absent) / len(wanted) if wanted else None
+
+
+def _wanted(question: str, scope: WordCounts) -> list[str]:
+    """Return the stems of a question's own words; none if it is not judged."""
+    every = {stem(word) for word in words(question)}
+    n_shared = sum(scope.counts.get(word, 0) > 0 for word in every)
+    if not question_aspects(question) or n_shared < _LEAST_SHARED * len(every):
+        return []
+    return [w for w in dict.fromkeys(content_stems(question)) if w not in CONTENTLESS]
+
+
+def frequency(word: str) -> float:
+    """Return the approximate share of a stem among the words of general English, by Zipf's law."""
+    return max(_frequencies().get(word, 0.0), _RAREST)
+
+
+@lru_cache(maxsize=1)
+def _frequencies() -> Mapping[str, float]:
+    vocabulary = default_tokenizer().get_vocab()
+    harmonic = math.log(len(vocabulary) - _FIRST_WORD) + 0.5772
+    shares: dict[str, float] = defaultdict(float)
+    for word, number in vocabulary.items():
+        if number >= _FIRST_WORD and word.isalpha():
+            shares[stem(word)] += 1 / ((number - _FIRST_WORD + 1) * harmonic)
+    return shares
+
+
+def answerability(
+    questions: Questions, texts: Sequence[str], collection: Collection, read: ReadTexts
+) -> pa.Table:
+    """Return the rows of the table `answerability`, in the order of the questions.
+
+    Parameters
+    ----------
+    texts : of the questions.
+    collection : with embeddings.
+
+    Raises
+    ------
+    ValueError
+        If the vectors of questions and passages have different lengths.
+    """
+    assert questions.embeddings is not None
+    assert collection.embeddings is not None
+    lengths = questions.embeddings.shape[1], collection.embeddings.shape[1]
+    if len(set(lengths)) > 1 and len(collection.chunk_ids):
+        raise ValueError(
+            f"answerability: question vectors have {lengths[0]} dimensions, passage vectors "
+            f"{lengths[1]}; materialize chunk_embeddings with the questions' embedding model"
+        )
+    ids = list(collection.chunk_ids)
+    number_of = {document_id: i for i, document_id in enumerate(collection.document_ids)}
+    words_by = _Others(collection, read)
+    rows, over_all = [], {}
+    for i, query_id in enumerate(questions.ids):
+        cosines = collection.embeddings @ questions.embeddings[i]
+        document = number_of.get(questions.document_ids[i] or "")
+        if document is None and questions.document_ids[i]:
+            continue  # its document has no passage
+        bounds = (0, -1) if document is None else (document, document + 1)
+        first, last = collection.starts[list(bounds)].tolist()
+        if not len(own := cosines[first:last]):
+            continue
+        nearest = first + np.argsort(-own, kind="stable")[:_NEAREST]
+        row = {"query_id": query_id, "probability": None, "is_answered": True}
+        rows.append(row | {"chunk_id": ids[int(nearest[0])]})
+        words_of = None if document is None else words_by.of(document)
+        if words_of is None:
+            over_all[len(rows) - 1] = texts[i], float(own.max()), nearest
+            continue
+        gap = max(0.0, float(np.delete(cosines, slice(first, last)).max()) - float(own.max()))
+        if (found := surprise(texts[i], *words_of)) is not None:
+            rows[-1] |= OF_DOCUMENT.verdict(found, gap)
+    near = sorted({ids[j] for _, _, nearest in over_all.values() for j in nearest.tolist()})
+    text_of = dict(zip(near, read(near), strict=True)) if near else {}
+    for place, (text, similarity, nearest) in over_all.items():
+        counted = WordCounts.of(text_of[ids[j]] for j in nearest.tolist())
+        if (found := missing(text, counted)) is not None:
+            rows[place] |= OF_ALL.verdict(found, similarity)
+    return pa.Table.from_pylist(rows, TABLES["answerability"].schema)
+
+
+class _Others:
+    """Words of a document and of the others, which are counted in a sample."""
+
+    def __init__(self, collection: Collection, read: ReadTexts) -> None:
+        self._ids, self._starts, self._read = list(collection.chunk_ids), collection.starts, read
+        self._chosen = np.unique(np.linspace(0, len(self._ids) - 1, _MOST_OTHERS).astype(int))
+        self.of = cache(self._of)
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return self._read([self._ids[i] for i in self._chosen.tolist()])
+
+    @cached_property
+    def _all(self) -> WordCounts:
+        return WordCounts.of(self._texts)
+
+    def _of(self, document: int) -> tuple[WordCounts, WordCounts] | None:
+        """Return the counts; None if the others have too few words to compare with."""
+        first, last = self._starts[document : document + 2].tolist()
+        inside = [t for i, t in zip(self._chosen, self._texts, strict=True) if first <= i < last]
+        others = self._all.without(WordCounts.of(inside))
+        if others.n_words < _LEAST_OTHER_WORDS:
+            return None
+        return WordCounts.of(self._read(self._ids[first:last])), others
