@@ -31,6 +31,8 @@ def main(benchmark: str, path: str, seed: int = 7) -> None:
 
         run("import", benchmark, str(Path(path).resolve()), "--corpus", "strangers")
         add_strangers(Path(root) / "corpora/strangers/queries.jsonl", random.Random(seed))
+        settings = Path(root) / "corpora/strangers/corpus.toml"
+        settings.write_text(f"{settings.read_text()}\n[scores]\nbertscore = false\n")
         run("run", "strangers", "--methods", "random")
         rows = gsum.open(root).sql(
             "select query_id, coalesce(probability, 1) as p, is_answered, is_answerable from "

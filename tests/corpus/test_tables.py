@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gsum_assets.answering.sources import sources_of
+from gsum_assets.answering.sources import Sources
 from gsum_assets.corpus.folder import read_records
 from gsum_assets.corpus.load import Document, load, scan, take
 from gsum_assets.corpus.records import Record
@@ -234,7 +234,7 @@ def test_source_of_a_row_names_file_and_row() -> None:
     row = "faq.csv, row 3"
 
     def shown(title: str) -> str:
-        return str(sources_of(passages, {"d": title}, chunks, lambda *where: row)[0])
+        return str(Sources(passages, {"d": title}, chunks, lambda *where: row).listed()[0])
 
     assert shown("Pump") == "Pump, faq.csv, row 3"
     assert shown(row) == "faq.csv, row 3, passage 1 of 1"
