@@ -188,6 +188,7 @@ def answer_request(
         document_id=question["document_id"] or "",
         weights=weights,
         labels=labels,
+        is_brief=question.get("split") == "ask",
     )
 
 

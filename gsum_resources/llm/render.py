@@ -23,6 +23,7 @@ def prompt_hash(identity: str, request: Request) -> str:
             *([request.ending] if request.ending else []),
             *([json.dumps(["labels", *request.labels])] if request.labels else []),
             *([json.dumps(["weights", *request.weights])] if request.weights else []),
+            *(["brief"] if request.is_brief else []),
         ]
     )
 

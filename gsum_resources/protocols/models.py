@@ -38,6 +38,8 @@ class Request:
         shown.
     weights : probability that each passage holds evidence for the question, `(n_passages,)`; empty
         if unknown. Only models with `reads_weights` read it; a chat model never sees it.
+    is_brief : whether to answer by what bears on the question alone, instead of filling
+        `max_words`; only a model that reads no instructions needs it.
     """
 
     task: Task
@@ -52,6 +54,7 @@ class Request:
     ending: str = ""
     weights: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
+    is_brief: bool = False
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ _FACT = re.compile(
     r"(?:who|whom|whose|when|where|which|how (?:many|much|long|old|far|often))\b", re.IGNORECASE
 )
 _FURTHER = re.compile(r",|;|\b(?:and|or|why|how)\b|\?\s*\S", re.IGNORECASE)
+_BRACKETS = re.compile(r"\s*\([^()]*\)$")
 _LONGEST_FACT = 40  # words of an answer: one or two sentences
 
 
@@ -72,12 +73,17 @@ def question_aspects(question: str) -> list[str]:
     ]
 
 
-def words_of_answer(question: str, max_words: int) -> int:
-    """Return the length of an answer, in words: that of a single fact is short.
+def is_fact(question: str) -> bool:
+    """Return whether a question requests a single fact.
 
-    "Who was made responsible?" requests a fact; "Who was made responsible, and why?" does not.
+    "Who was made responsible?" does; "Who was made responsible, and why?" does not. Words in
+    brackets at the end, which say what a follow-up is about, are not part of the request.
     """
-    text = question.strip()
+    text = _BRACKETS.sub("", question.strip())
     begins = _FACT.match(text)
-    is_fact = begins is not None and not _FURTHER.search(text, begins.end())
-    return min(max_words, _LONGEST_FACT) if is_fact else max_words
+    return begins is not None and not _FURTHER.search(text, begins.end())
+
+
+def words_of_answer(question: str, max_words: int) -> int:
+    """Return the length of an answer, in words: that of a single fact is short."""
+    return min(max_words, _LONGEST_FACT) if is_fact(question) else max_words

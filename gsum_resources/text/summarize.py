@@ -13,9 +13,15 @@ from gsum_resources.text.speech import is_speech
 
 @dataclass(frozen=True)
 class SummarySettings:
-    """Threshold of unrelated sentences, and the settings of the selection."""
+    """Threshold of unrelated sentences, and the settings of the selection.
+
+    `of_a_fact`, `of_a_brief_answer`: share of the best sentence's similarity to the question that
+    one must have to be in the answer to a question for a fact, and in another brief answer.
+    """
 
     unrelated: float = 0.2
+    of_a_fact: float = 0.8
+    of_a_brief_answer: float = 0.4
     selection: SelectionSettings = field(default_factory=SelectionSettings)
 
 
@@ -24,6 +30,7 @@ def choose_sentences(
     max_words: int,
     settings: SummarySettings | None = None,
     probabilities: np.ndarray | None = None,
+    least_relevance: float = 0.0,
 ) -> list[Sentence]:
     """Return the sentences of a summary, in document order.
 
@@ -33,6 +40,8 @@ def choose_sentences(
     probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; sentences of
         likely passages are preferred. None if unknown; without effect on a question that requests
         everything.
+    least_relevance : share of the best sentence's similarity to the question below which a sentence
+        is left out, even if there is room for it.
 
     Returns
     -------
@@ -46,6 +55,7 @@ def choose_sentences(
         relevant = relevance(reading.vectors, reading.aspects)
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(relevant, probabilities, settings.selection, of_speech)
+        wanted[relevant < least_relevance * relevant.max(initial=0)] = 0
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, settings.selection
     )

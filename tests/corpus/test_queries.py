@@ -35,12 +35,13 @@ def test_all_fields_are_read(tmp_path):
         {"query_id": "q", "text": "Why?", "retrieval_text": "why topics", "kind": "specific"}
         | {"document_id": None, "references": ["r"], "relevant_document_ids": ["d2", "d1", "d2"]}
         | {"split": "dev", "form": "choice", "options": ["r", "s"]}
-        | {"relevant_spans": [{"document_id": "d1", "start": 3, "end": 9}]}
+        | {"relevant_spans": [{"document_id": "d1", "start": 3, "end": 9}], "answerable": False}
     )
     queries, failures = _load(tmp_path, row)
     assert failures == []
     row["relevant_document_ids"] = ["d2", "d1"]
     row["relevant_spans"] = [Span("d1", 3, 9)]
+    row["is_answerable"] = row.pop("answerable")
     assert queries == [Query(**row)]
     assert set(row) ^ set(TABLES["queries"].schema.names) == {
         "relevant_spans",

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import results
 from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
-from gsum_resources.text.reading import question_aspects, words_of_answer
+from gsum_resources.text.reading import is_fact, question_aspects, words_of_answer
 from tests.llm.embedders import WordEmbedder
 
 BOAT = (
@@ -72,6 +72,26 @@ def test_question_finds_its_sentence():
 def test_a_fact_gets_a_short_answer(question, n_words):
     assert words_of_answer(question, 130) == n_words
     assert words_of_answer(question, 20) == 20
+
+
+@pytest.mark.parametrize(
+    ("question", "is_one"),
+    [
+        ("Who fixed the valve?", True),
+        ("who paid her? (fixed, valve)", True),
+        ("Who fixed the valve, and why?", False),
+        ("Why did the editor resign?", False),
+    ],
+)
+def test_a_fact_is_told_from_other_requests(question: str, is_one: bool) -> None:
+    assert is_fact(question) is is_one
+
+
+def test_a_brief_answer_leaves_out_what_does_not_bear_on_the_question():
+    question = "Who paid Mrs Aldous?"
+    full, brief = (complete(answer(question, is_brief=is_brief)).text for is_brief in (False, True))
+    assert brief == "Dov: We paid Mrs Aldous 6,000 pounds for the boat."
+    assert len(full) > len(brief)
 
 
 def test_answers_keep_the_length_of_their_question():

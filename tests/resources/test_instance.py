@@ -53,7 +53,8 @@ def test_home_that_names_the_storage_by_its_former_module_opens(house: House) ->
     config = prepare(house.home) / CONFIG_FILE
     shipped = config.read_text()
     of_operator = shipped.replace("max_retries: 2", "max_retries: 5")
-    config.write_text(of_operator.replace("gsum_resources.dagster_io.", "gsum_resources."))
+    storage = "gsum_resources.dagster_io.event_log"
+    config.write_text(of_operator.replace(storage, "gsum_resources.event_log"))
     with open_instance(house.home) as instance:
         assert instance.run_retries_max_retries == 5
     assert config.read_text() == of_operator
