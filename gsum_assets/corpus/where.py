@@ -85,7 +85,8 @@ def _further_columns(documents: pa.Table) -> dict[str, pa.Array]:
     """
     metadata = [json.loads(text or "{}") for text in documents["metadata"].to_pylist()]
     keys: dict[str, list[str]] = {}
-    for key in sorted({key for values in metadata for key in values}, key=str.casefold):
+    distinct = {key for values in metadata for key in values}
+    for key in sorted(distinct, key=lambda key: (key.casefold(), key)):
         if key.casefold() not in COLUMNS:
             keys.setdefault(key.casefold(), []).append(key)
     return {

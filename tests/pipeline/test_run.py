@@ -35,7 +35,8 @@ from tests.pipeline.daemon import AssetPartition, requested
 from tests.pipeline.homes import LEDGERS, contents, copy_of, furnish, house_at, requests_by_asset
 
 pytestmark = pytest.mark.usefixtures("only_tables")
-RESULTS = [f"retrieval/{table}" for table in ("rankings", "contexts", "summaries", "scores")]
+ANSWERS = ["retrieval/answer_sources", "retrieval/summaries"]  # written in one step
+RESULTS = ["retrieval/rankings", "retrieval/contexts", *ANSWERS, "retrieval/scores"]
 BOARD = ["comparisons[]", "costs[]", "curves[]", "leaderboard[]"]  # written in one step
 BUCKETS = [f"0{i}" for i in range(8)]
 
@@ -139,7 +140,7 @@ def test_failing_step_blocks_its_descendants_until_the_next_run(fresh: House) ->
     assert repaired.errors == []
     # BM25 reads no vectors, but the graph cannot know: it waited like the others
     expected = [f"chunk_embeddings[{b}]" for b in BUCKETS]
-    expected += [f"{asset}[bm25]" for asset in RESULTS]
+    expected += ["answerability[]", *(f"{asset}[bm25]" for asset in RESULTS)]
     expected += ["retrieval/index[]", "judgements[]", "win_rates[]"]  # not built of nothing before
     assert materialized_by(repaired) == sorted([*expected, *BOARD])
 
@@ -235,13 +236,13 @@ def test_daemon_requests_the_same_first_steps_as_a_refresh(changeable: House) ->
 
 def test_daemon_gives_up_failures_and_a_refresh_retries(changeable: House) -> None:
     changeable.model = FirstWords("sour", refuses="boat")
-    failed = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
+    failed = {(asset, Partition(CORPUS, method="bm25")) for asset in ANSWERS}
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
-        assert requested(pipeline, instance) == {failed}
+        assert requested(pipeline, instance) == failed
         for _ in range(2):
             report = refresh(pipeline, instance, CORPUS)
-            assert in_order(report) == [failed]
+            assert set(in_order(report)) == failed
             assert len(report.errors) == 1
             assert requested(pipeline, instance) == set()
 
@@ -262,7 +263,7 @@ def test_unavailable_model_is_requested_once_and_the_rest_is_materialized(
     (error,) = report.errors
     assert error == "retrieval/summaries: server 'away' does not answer; start it"
     assert changeable.model.n_requests == 1
-    assert report.not_materialized == {"retrieval/summaries", "retrieval/scores"}
+    assert report.not_materialized == {*ANSWERS, "retrieval/scores"}
     assert not report.is_complete
     ranked = set(changeable.table("rankings")["method"].to_pylist())
     assert ranked == {"bm25", "tfidf", "random"}
