@@ -260,7 +260,14 @@ def test_table_written_from_another_version_is_stale(house: House) -> None:
     readers = [
         f"retrieval/{table}" for table in ("rankings", "summaries", "answer_sources", "scores")
     ]
-    readers += ["query_embeddings", "leaderboard", "curves", "comparisons", "costs"]
+    readers += [
+        "query_embeddings",
+        "answerability",
+        "leaderboard",
+        "curves",
+        "comparisons",
+        "costs",
+    ]
     assert {name for name, verdict in found.items() if not verdict.passed} == {
         "query_embeddings:finite",
         *(f"{asset}:lineage_is_current" for asset in readers),
