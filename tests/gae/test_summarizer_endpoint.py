@@ -61,5 +61,5 @@ def test_low_grade_is_shortened_and_a_bad_reply_costs_only_its_row(tmp_path: Pat
     assert rows[1]["tokens_after"] == 4 < rows[1]["tokens_before"]
     assert all(row["tokens_in"] > 0 and row["model"] == "judge" for row in rows)
     assert n_requests == 2 + (3 + 1) + 3 + 1
-    assert f"[2]\nThey ate soup.\n\n[3]\nEdited: {LETTER}" in answer
+    assert f"They ate soup. Edited: {LETTER}" in " ".join(answer.split())  # without numbers
     assert COOKING not in answer
