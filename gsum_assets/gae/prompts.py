@@ -25,9 +25,9 @@ Write the new passage alone: no heading, no number, no comment.\
 
 EDIT = f"""\
 The passage that follows bears closely on the question. Keep it as it is, but make it clear: mend
-slips and broken sentences, and say who or what is meant where the passage itself tells. Leave out
-no fact, name or number, and keep the order and, where you can, the words; at most {{max_words}}
-words. {_MATERIAL}\
+slips and broken sentences, and say who or what is meant where the passage itself tells. Keep the
+order and, where you can, the words. Write at most {{max_words}} words; where the passage has more,
+leave out what bears on the question least. {_MATERIAL}\
 """
 
 CONDENSE = f"""\

@@ -15,7 +15,9 @@ from gsum_resources.text.vocabulary import content_stems, word_set, words
 NEAR_DUPLICATE = 0.7
 _SHORTEST, _LONGEST = 10, 400  # characters, because scripts without blanks have no words to count
 _LEAD = re.compile(
-    r"^(?:[\s\"'“”‘’*#>\-–]|\d+[.)]|(?:here is the )?(?:question|query|q)\s*:)+", re.I
+    r"^(?:[\s\"'“”‘’*#>\-–]|\d+[.)]|(?:sure|certainly|okay|of course)\s*[!.,:]"
+    r"|(?:here(?:['’]s| is) (?:a|the|one|your) )?(?:question|query|q)\b[^:?]{0,40}:)+",
+    re.I,
 )
 _MARKS = "?？؟"
 _POINTING = word_set("he she it they him her them his their its this that these those there here")

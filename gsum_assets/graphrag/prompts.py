@@ -14,9 +14,11 @@ List the entities that the passage names or clearly speaks of: whatever a reader
 ask about later. Write each name as the passage writes it, in the passage's own language, once; take
 the fullest form where it has several. Its type is one of: {{types}}. Describe in one to three
 sentences all that the passage tells of it, so that the description can be understood without the
-passage. Then list the pairs of these entities between which the passage tells a connection, with
-what connects them and how strong it is, from 1 (in passing) to 10 (all turns on it). An entity is
-never connected to itself.{{claims}} Say only what the passage says. {_MATERIAL}
+passage. Leave out what has no name and could be meant anywhere ("a problem", "the meeting",
+"money"), and dates and numbers by themselves. "I" is the speaker named before the colon. Then list
+the pairs of these entities between which the passage tells a connection, with what connects them
+and how strong it is, from 1 (in passing) to 10 (all turns on it). An entity is never connected to
+itself.{{claims}} Say only what the passage says. {_MATERIAL}
 
 An example: "{_EXAMPLE}" gives
 {{example}}\
@@ -51,10 +53,10 @@ REPORT = f"""\
 The numbered passages describe a group of closely connected entities, their connections and what is
 claimed of them; some may be reports on parts of the group. Write a report for somebody who has to
 understand what this group is and why it matters: a title that names its main entities, a summary,
-a rating of its importance in the whole collection from 0 to 10 with a sentence of explanation, and
-up to {{max_findings}} findings, the most important first. Each finding names in `references` the
-numbers of the passages it rests on, and says nothing that these do not say. About {{max_words}}
-words in all. {_MATERIAL}\
+a rating from 0 to 10 of how much depends on the group in what these passages tell, with a sentence
+of explanation, and up to {{max_findings}} findings, the most important first. Each finding names in
+`references` the numbers of the passages it rests on, and says nothing that these do not say. About
+{{max_words}} words in all. {_MATERIAL}\
 """
 
 MAP = f"""\

@@ -194,6 +194,8 @@ def test_flaws(question, why):
         "Question: Who built the bridge?\n\nAnswer: the company.",
         "Sure, gladly.\n\n1. **Who built\tthe bridge?**",
         "Here is the question: Who built the bridge? It is answered in full.",
+        "Sure! Here's a question: Who built the bridge?",
+        "Certainly. Here is one question that the passage answers: Who built the bridge?",
     ],
 )
 def test_question_is_extracted_from_a_reply(reply):
