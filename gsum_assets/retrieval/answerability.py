@@ -13,7 +13,8 @@ For a question about all documents, or about the only one:
 - `similarity`: cosine of the question and the most similar passage.
 
 A question is not judged, and therefore answered, if it has no words of its own ("Summarize the
-meeting"), or if hardly any of its words occurs, as where it is in another language.
+meeting"), or if hardly any of its words occurs, as where it is in another language. Cosines mean
+something else with another embedder, so that questions are judged with the packaged one alone.
 """
 
 import math
@@ -37,6 +38,8 @@ from gsum_resources.text.vocabulary import content_stems, stem, words
 ReadTexts = Callable[[list[str]], list[str]]
 """Returns the texts of chunks by their ids."""
 
+PACKAGED = "56b0e4c1f213e079"
+"""Digest of the packaged embedder's weights, which is in its identity."""
 _WORD = re.compile(r"[^\W_]+")
 _SMOOTHING = 0.3  # of a count
 _FIRST_WORD = 1996  # id of the packaged tokenizer's first word; they are ordered by frequency

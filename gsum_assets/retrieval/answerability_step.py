@@ -9,14 +9,14 @@ import pyarrow as pa
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.answerability import answerability
+from gsum_assets.retrieval.answerability import PACKAGED, answerability
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of
 
 
 def _answerability(inputs: Inputs) -> Result:
     queries = inputs.table("queries")
-    if not queries.num_rows:
+    if not queries.num_rows or PACKAGED not in inputs.model("embedding_model").identity:
         return Result(TABLES["answerability"].empty())
 
     def read(chunk_ids: list[str]) -> list[str]:
@@ -63,6 +63,9 @@ ANSWERABILITY = Step(
         "answerability": "Whether the documents answer each question, judged before any method "
         "answers it, and the most similar passage."
     },
-    ("queries", "query_embeddings", "documents", "chunks", "chunk_embeddings"),
+    (
+        *("queries", "query_embeddings", "documents", "chunks", "chunk_embeddings"),
+        "embedding_model",
+    ),
     pool=None,
 )

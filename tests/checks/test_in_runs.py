@@ -29,7 +29,7 @@ from tests.pipeline.homes import WITHOUT_BERTSCORE, copy_of
 pytestmark = pytest.mark.slow
 
 ASKED_ABOUT = (document_in(0), document_in(3))
-RESULTS = ("rankings", "contexts", "summaries", "scores")
+RESULTS = ("rankings", "contexts", "summaries", "answer_sources", "scores")
 GENERAL = {"schema", "ids_unique", "lineage_is_current"}
 EXPECTED = {
     "documents": GENERAL | {"has_rows"},
@@ -46,7 +46,10 @@ EXPECTED = {
     "retrieval/summaries": GENERAL
     | {"requests_answered", "every_question_answered"}
     | {"speakers_are_right", "models_name_speakers"},
+    "retrieval/answer_sources": GENERAL
+    | {"requests_answered", "citations_support", "say_where_they_stand"},
     "retrieval/scores": GENERAL | {"requests_answered", "in_range"},
+    "answerability": GENERAL,
     "generated_questions": GENERAL | {"requests_answered"},
     "judgements": GENERAL | {"requests_answered", "verdicts_parsed", "no_position_bias"},
     "win_rates": GENERAL | {"requests_answered"},
@@ -211,6 +214,7 @@ def test_failed_request_is_reported_until_it_succeeds(house: House) -> None:
     failing = {name for name, evaluation in results.items() if not evaluation.passed}
     assert failing == {
         "retrieval/summaries:requests_answered",
+        "retrieval/answer_sources:requests_answered",
         "retrieval/summaries:every_question_answered",
     }
     requests = results["retrieval/summaries:requests_answered"]

@@ -77,6 +77,7 @@ class Workshop:
             partition_key_range=SimpleNamespace(start=keys[0]),
             job_def=SimpleNamespace(asset_layer=self._graph),
             output_capture=None,
+            op_config={},
             add_asset_metadata=lambda *_: None,
         )
         for noted in (r := self._warehouse.reads).tables, r.partitions, r.others, r.failures:
@@ -107,11 +108,13 @@ class Workshop:
             asset_key=min(asset.keys),
             step_context=step,
             log=_LOG,
+            run=SimpleNamespace(tags={}),
+            selected_asset_keys=set(asset.keys),
             add_asset_metadata=lambda *_, **__: None,
             selected_output_names=list(asset.keys_by_output_name),
             resources=SimpleNamespace(**self._doors),
             op_execution_context=SimpleNamespace(
-                selected_output_names=list(asset.keys_by_output_name)
+                selected_output_names=list(asset.keys_by_output_name), op_config={}
             ),
         )
         function: Any = asset.op.compute_fn

@@ -17,19 +17,20 @@ from tests.pipeline.homes import BAD, GOOD
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 SUMMARIES = ("retrieval/summaries", Partition(CORPUS, method="bm25"))
+ANSWERS = {SUMMARIES, ("retrieval/answer_sources", SUMMARIES[1])}  # written by one step
 
 
 def test_failure_is_retried_once_per_request(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()
     with changeable.instance() as instance:
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()  # given up
         observe_sources(pipeline, instance, CORPUS, {})
         assert requested(pipeline, instance) == set()  # looking is no wish to try again
         reindex(pipeline, instance)
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS
         assert not start(pipeline, instance, SUMMARIES).success
         assert requested(pipeline, instance) == set()
         (result,) = refresh(pipeline, instance, CORPUS).results
@@ -47,7 +48,7 @@ def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> 
     with changeable.instance() as instance:
         report = refresh(pipeline, instance, CORPUS)
         assert report.errors == []
-        (gap,) = report.gaps
+        gap = " ".join(report.gaps)  # of answers, and of their sources
         for fragment in ("retrieval/summaries", "1 request ", "refused: ", "run it again"):
             assert fragment in gap
         assert not report.is_complete
@@ -56,13 +57,13 @@ def test_incomplete_partition_is_retried_once_per_request(changeable: House) -> 
 
         n_before = changeable.model.n_requests
         report = refresh(pipeline, instance, CORPUS)
-        assert materialized_by(report) == ["retrieval/summaries[bm25]"]
-        assert len(report.gaps) == 1
+        assert materialized_by(report) == sorted(f"{name}[bm25]" for name, _ in ANSWERS)
+        assert len(report.gaps) == 2  # of answers, and of their sources
         assert changeable.model.n_requests == n_before + 1  # the one that failed, no other
         assert requested(pipeline, instance) == set()
 
         reindex(pipeline, instance)
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS
         changeable.model.refuses = None
         report = refresh(pipeline, instance, CORPUS)
         assert report.is_complete
@@ -76,7 +77,7 @@ def test_filtered_request_is_a_known_gap_that_no_run_repeats(changeable: House) 
     with changeable.instance() as instance:
         report = refresh(pipeline, instance, CORPUS)
         assert report.is_complete
-        (gap,) = [gap for result in report.results for gap in result.known_gaps]
+        gap = " ".join(gap for result in report.results for gap in result.known_gaps)
         for fragment in ("retrieval/summaries", "for good", "1 request;", "filter_version"):
             assert fragment in gap
         assert changeable.table("summaries")["query_id"].to_pylist() == [GOOD]
@@ -101,7 +102,7 @@ def test_cancelled_assets_wait_for_the_next_request(changeable: House) -> None:
         reindex(pipeline, instance, {"dagster/schedule_name": "reindex_nightly"})
         assert requested(pipeline, instance) == set()  # no schedule repeats it
         reindex(pipeline, instance)
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS
 
 
 def cancel(instance: dg.DagsterInstance, run_id: str) -> None:
@@ -116,7 +117,7 @@ UNITING = ("leaderboard", "comparisons", "curves", "costs", "judgements", "win_r
 def test_nothing_is_united_of_cancelled_methods(changeable: House) -> None:
     changeable.model = FirstWords("changed", refuses="boat")
     pipeline = changeable.pipeline()
-    for name in ("summaries", "scores", *UNITING):
+    for name in ("summaries", "answer_sources", "scores", *UNITING):
         for partition in pipeline.store.partitions(TABLES[name]):
             pipeline.store.delete(TABLES[name], partition)
     scores = ("retrieval/scores", SUMMARIES[1])
@@ -131,7 +132,7 @@ def test_nothing_is_united_of_cancelled_methods(changeable: House) -> None:
         report = RunReport()
         report.note_left(snapshot.left(CORPUS), snapshot)
         others = f"{len(UNITING)} not begun because of these"
-        assert report.why_missing == f"1 cancelled, 1 failed, {others}"
+        assert report.why_missing == f"1 cancelled, 2 failed, {others}"
         assert not refresh(pipeline, instance, CORPUS).is_complete  # what failed fails again
         assert changeable.table("leaderboard").num_rows == 0
         changeable.model.refuses = None
@@ -149,11 +150,11 @@ def test_run_within_a_cancelled_one_is_cancelled(changeable: House) -> None:
         run_id = start(pipeline, instance, SUMMARIES).run_id
         tags = {CONTINUES: outer.run_id, "dagster/failure_reason": "UNEXPECTED_TERMINATION"}
         instance.add_run_tags(run_id, tags)
-        assert requested(pipeline, instance) == {SUMMARIES}  # a signal from elsewhere
+        assert requested(pipeline, instance) == ANSWERS  # a signal from elsewhere
         cancel(instance, outer.run_id)
         assert requested(pipeline, instance) == set()
         reindex(pipeline, instance)
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS
 
 
 def test_interrupted_run_is_tried_again_and_a_cancelled_one_in_the_queue_is_not(
@@ -164,10 +165,10 @@ def test_interrupted_run_is_tried_again_and_a_cancelled_one_in_the_queue_is_not(
     with changeable.instance() as instance:
         run_id = start(pipeline, instance, SUMMARIES).run_id
         instance.add_run_tags(run_id, {"dagster/failure_reason": "UNEXPECTED_TERMINATION"})
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS
         instance.add_run_tags(run_id, {"dagster/will_retry": "true"})  # by the daemon itself
         assert requested(pipeline, instance) == set()
         cancel(instance, run_id)
         assert requested(pipeline, instance) == set()
         instance.add_run_tags(run_id, {ORPHANED: "true"})  # by a `gsum run` that computes it
-        assert requested(pipeline, instance) == {SUMMARIES}
+        assert requested(pipeline, instance) == ANSWERS

@@ -18,7 +18,9 @@ from tests.pipeline.homes import LEDGERS, contents, copy_of, house_at, write_lin
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 DOCUMENT_LEVEL = (*READ_TOGETHER, "chunks", "chunk_embeddings")
-RESULTS = tuple(f"retrieval/{t}" for t in ("rankings", "contexts", "summaries", "scores"))
+RESULTS = tuple(
+    f"retrieval/{t}" for t in ("rankings", "contexts", "answer_sources", "summaries", "scores")
+)
 BOARD = ("comparisons[]", "costs[]", "curves[]", "leaderboard[]")  # written in one step
 METHODS = ["bm25", "dense"]
 NEW, OLD_NAME, NEW_NAME = document_in(5, 1), document_in(2), document_in(6, 1)
@@ -84,7 +86,8 @@ def test_first_run_materializes_everything_once(first_run: tuple[House, RunRepor
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
     judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
-    assert materialized == sorted([*expected, "queries[]", "query_embeddings[]", *judged, *BOARD])
+    expected += ["queries[]", "query_embeddings[]", "answerability[]"]
+    assert materialized == sorted([*expected, *judged, *BOARD])
 
 
 def test_unchanged_corpus_materializes_nothing(indexed: House) -> None:
@@ -120,9 +123,11 @@ def test_title_change_stops_at_assets_without_titles(indexed: House) -> None:
     materialized = materialized_by(indexed.run(METHODS))
     assert "chunks[03]" in materialized
     assert "chunk_embeddings[03]" not in materialized
-    assert not [
-        name for name in materialized if name.endswith("[dense]") and "rankings" not in name
-    ]
+    of_dense = {name for name in materialized if name.endswith("[dense]")}
+    # language models are shown the titles of passages
+    assert of_dense <= {
+        f"retrieval/{n}[dense]" for n in ("rankings", "answer_sources", "summaries")
+    }
 
 
 def test_edits_additions_renames_and_deletions_equal_a_rebuild(
@@ -146,7 +151,7 @@ def test_changed_embedding_model_materializes_only_its_descendants(indexed: Hous
     materialized = materialized_by(indexed.run())
     expected = [f"chunk_embeddings[0{b}]" for b in range(8)]
     expected += [f"{asset}[dense]" for asset in RESULTS]
-    expected += ["query_embeddings[]", "retrieval/index[]"]
+    expected += ["query_embeddings[]", "answerability[]", "retrieval/index[]"]
     assert materialized == sorted([*expected, *BOARD])
     kind = indexed.table("chunk_embeddings").schema.field("embedding").type
     assert kind == pa.list_(pa.float32(), 12)

@@ -41,7 +41,7 @@ def failure_of(house: House, asset: str, **others: str) -> str:
         ("graphrag/entities", {}, "graphrag.entity_mentions of 'tales' were never made (8 of 8"),
         ("graphrag/index", {}, "of 'tales' were never made (8 of 8 buckets)"),
         ("retrieval/rankings", {"method": "bm25"}, "of 'tales' were never made"),
-        ("retrieval/summaries", {"method": "bm25"}, "queries of 'tales' were never made"),
+        ("retrieval/summaries", {"method": "bm25"}, "contexts of bm25 of 'tales' were never made"),
         ("leaderboard", {}, "scores and summaries of 'tales' were never made for any method"),
         ("judgements", {}, "summaries and "),
     ],

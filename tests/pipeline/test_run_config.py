@@ -130,11 +130,12 @@ def launch(
     config = {key: {"config": values} for key, values in resources.items()}
     job = pipeline.definitions.resolve_implicit_global_asset_job_def()
     key = dg.AssetKey(asset.split("/"))
-    definition = job.asset_layer.get(key).partitions_def
+    node = job.asset_layer.get(key)
+    definition = node.partitions_def
     with open_instance(pipeline.home) as instance:
         return job.execute_in_process(
             run_config={**QUIET, "resources": config, **run_config},
-            asset_selection=[key],
+            asset_selection=list(node.execution_set_asset_keys),  # with those of the same step
             partition_key=KEY if isinstance(definition, dg.MultiPartitionsDefinition) else CORPUS,
             instance=instance,
             raise_on_error=False,
@@ -311,7 +312,12 @@ def test_launchpad_replaces_the_model_of_one_run(house: House, server: ScriptedS
     tags["dagster/partition/method"] = "bm25"
     params = {
         "selector": LOCATION
-        | {"pipelineName": "__ASSET_JOB", "assetSelection": [{"path": ["retrieval", "summaries"]}]}
+        | {
+            "pipelineName": "__ASSET_JOB",
+            "assetSelection": [
+                {"path": ["retrieval", name]} for name in ("summaries", "answer_sources")
+            ],
+        }
         | {"assetCheckSelection": []},
         "runConfigData": {"resources": {"gsum_llm": {"config": {"model": "launched"}}}},
         "executionMetadata": {"tags": [{"key": k, "value": v} for k, v in tags.items()]},

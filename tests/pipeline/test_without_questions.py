@@ -25,7 +25,7 @@ CORPUS_TABLES = {
     "chunk_embeddings",
     "retrieval.index",
 }
-OF_QUESTIONS = {"queries", "query_embeddings", "generated_questions"}
+OF_QUESTIONS = {"queries", "query_embeddings", "generated_questions", "answerability"}
 OBSERVED = {"source_documents", "source_queries", "source_graph"}
 QUESTION = {"query_id": "all", "text": "Who met the boat?", "references": ["The lamp met it."]}
 
