@@ -70,11 +70,12 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
         inputs.settings(section)[key] if key else None,
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
-    beside = {"answer_sources": _sources(inputs, family, answers)} if with_sources else {}
+    quotes = _only_quotes(model)
+    beside = {"answer_sources": _sources(inputs, family, answers, quotes)} if with_sources else {}
     return Result(with_spent(answers.rows, spent), answers.failures, beside)
 
 
-def _sources(inputs: Inputs, family: Family, answers: Answered) -> pa.Table:
+def _sources(inputs: Inputs, family: Family, answers: Answered, only_quotes: bool) -> pa.Table:
     """Return the rows of `answer_sources`."""
     rows = [row for row in answers.rows.to_pylist() if not is_refusal(row["text"])]
     if not rows:
@@ -95,7 +96,7 @@ def _sources(inputs: Inputs, family: Family, answers: Answered) -> pa.Table:
         readings,
         texts,
         Support(lambda: inputs.model("embedding_model")),
-        _only_quotes(inputs.model("language_model")),
+        only_quotes,
     )
 
 

@@ -173,7 +173,7 @@ class TestRuns:
         _, result = [launch(pipeline, "retrieval/summaries", other) for _ in range(2)]
         assert result.success, error_of(result)
         assert len(chats(server)) - n == N_QUESTIONS
-        [event] = result.asset_materializations_for_node("retrieval__summaries")
+        event, _ = result.asset_materializations_for_node("retrieval__summaries")
         assert "model:language_model is" in str(event.metadata[REPLACED].value)
         assert "other" in set(house.table("summaries")["model"].to_pylist()).pop()
         assert changes(pipeline, "retrieval/summaries") == ["model:language_model"]

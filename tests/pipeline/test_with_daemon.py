@@ -106,7 +106,7 @@ def test_daemon_computes_named_methods_first_and_continues_with_the_others(
     assert {p.method for result in report.results for p in result.partitions} == {None, "random"}
     assert "leaderboard[]" in materialized_by(report)
     assert "retrieval/rankings" in beside.steps
-    assert (report.others, report.n_others) == (["tfidf"], 4)
+    assert (report.others, report.n_others) == (["tfidf"], 5)
     assert set(changeable.table("leaderboard")["method"].to_pylist()) == {"bm25", "random"}
     assert {p.method for _, p in requested(beside.pipeline, beside.instance)} == {"tfidf"}
     assert beside.owners == [True]
