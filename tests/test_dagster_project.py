@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tomllib
@@ -19,8 +18,6 @@ from gsum_assets.component.gsum_corpus import _home_of, _write_corpus
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import SettingsError
-from tests.servers.transformers_serve import free_port, wait_for
-from tests.ui.served import eventually
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -47,7 +44,6 @@ attributes:
   upstream: [minutes]
   settings: {{scores: {{bertscore: false}}}}
 """
-QUESTION = {"query_id": "q", "text": "What was decided?", "references": ["Nothing."]}
 MATERIALIZE = """
 import dagster as dg
 from mine.definitions import defs
@@ -200,34 +196,3 @@ def test_assets_of_both_are_materialized_by_the_project(project: Project) -> Non
     written = home / "warehouse" / "documents" / "corpus=board"
     assert len(list(written.rglob("*.parquet"))) == 8
     assert list(Path(project.environment["DAGSTER_HOME"]).rglob("minutes"))  # its own IO manager
-
-
-@pytest.mark.slow
-def test_daemon_of_the_project_reaches_the_leaderboard_and_keeps_the_schedule(
-    project: Project,
-) -> None:
-    """By `dg dev` and Dagster's default executor, a process a step."""
-    defs = project.folder / "src" / "mine" / "defs"
-    shutil.rmtree(defs / "tales")
-    (defs / "board" / "defs.yaml").write_text(BOARD.format(cron="* * * * *"))
-    (project.folder / "corpora" / "board" / "queries.jsonl").write_text(json.dumps(QUESTION))
-    leaderboard = project.folder / "data" / "warehouse" / "leaderboard" / "corpus=board"
-    log = project.folder / "dev.log"
-    port = free_port()
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [str(BIN / "dg"), "dev", "--port", str(port)],
-            cwd=project.folder,
-            env={**project.environment, "OMP_NUM_THREADS": "1"},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        wait_for(f"http://127.0.0.1:{port}/server_info", process, log)
-        eventually(lambda: any(leaderboard.rglob("*.parquet")), "the leaderboard", log)
-        with dg.DagsterInstance.from_config(project.environment["DAGSTER_HOME"]) as instance:
-            by_schedule = dg.RunsFilter(tags={"dagster/schedule_name": "refresh_board"})
-            eventually(lambda: bool(instance.get_runs(by_schedule)), "a run of the schedule", log)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
