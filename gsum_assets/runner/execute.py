@@ -14,6 +14,7 @@ from gsum_assets.dagster_assets.build import IF_CHANGED
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.finding import count
 from gsum_assets.pipeline.tables import table_of
+from gsum_assets.registry.declared import STEP_OF
 from gsum_assets.runner.pipeline import Pipeline
 from gsum_resources.dagster_io.dagster_private import InMemoryJob, core_execute_in_process
 from gsum_resources.dagster_io.failure import ERROR
@@ -45,9 +46,9 @@ class RunResult:
     Attributes
     ----------
     error : None if the run succeeded.
-    gaps : a line for each table that lacks rows because a model gave no valid reply.
-    known_gaps : a line for each table that lacks rows for good, because a content filter rejected
-        their requests.
+    gaps : a line for each step whose tables lack rows because a model gave no valid reply.
+    known_gaps : a line for each step whose tables lack rows for good, because a content filter
+        rejected its requests.
     skipped : why something that the settings request was left out.
     unavailable : the model that was unavailable, if any.
     """
@@ -161,12 +162,15 @@ def result_of(
     """Return the result of a run that has ended, from its events."""
     names = [key.to_user_string() for key in keys]
     if any(event.event_type == dg.DagsterEventType.RUN_SUCCESS for event in events):
+        # the first table of each step: all that a step writes records its failed requests
+        steps = [(key, STEP_OF.get(name)) for key, name in zip(keys, names, strict=True)]
+        heads = [key for key, step in steps if step is None or step.table == key.path[-1]]
         return RunResult(
             names,
             partitions,
             seconds,
-            gaps=_gaps(pipeline, instance, run_id, keys, partitions),
-            known_gaps=_known_gaps(pipeline, keys, partitions),
+            gaps=_gaps(pipeline, instance, run_id, heads, partitions),
+            known_gaps=_known_gaps(pipeline, heads, partitions),
             skipped=_skipped(events),
         )
     error, unavailable = _cause(run_id, events)
@@ -229,7 +233,7 @@ def _gaps(
     keys: Sequence[dg.AssetKey],
     partitions: Sequence[Partition],
 ) -> list[str]:
-    """Return a line for each table with missing rows, with the first warning of its step."""
+    """Return a line for each step whose tables lack rows, with its first warning."""
     gaps = []
     for key in keys:
         table = table_of(key.path)
@@ -251,7 +255,7 @@ def _gaps(
 def _known_gaps(
     pipeline: Pipeline, keys: Sequence[dg.AssetKey], partitions: Sequence[Partition]
 ) -> list[str]:
-    """Return a line for each table with rows that a content filter prevents."""
+    """Return a line for each step with rows that a content filter prevents."""
     gaps = []
     for key in keys:
         footers = (pipeline.store.provenance(table_of(key.path), p) for p in partitions)

@@ -48,7 +48,7 @@ class RunReport:
 
     @property
     def gaps(self) -> list[str]:
-        """A message for each table that lacks rows, since a model gave no valid reply."""
+        """A message for each step whose tables lack rows, since a model gave no valid reply."""
         return [gap for m in self.results for gap in m.gaps]
 
     @property

@@ -11,6 +11,7 @@ from gsum_assets.retrieval import answerability as module
 from gsum_assets.retrieval.answerability import WordCounts, answerability, missing, surprise
 from gsum_assets.retrieval.answerability_step import separation
 from gsum_assets.retrieval.collection import Questions
+from gsum_resources.embedding.embedder import LocalEmbedder
 from tests.retrieval.toys import CHUNKS, collection, toy_questions
 
 BOATS = WordCounts.of(["The boats sail to the harbour.", "A boat, the Boat's sail and the harbour"])
@@ -100,3 +101,7 @@ def test_refusals_are_compared_with_the_marks_of_the_source() -> None:
         "auroc": pytest.approx(5 / 6),
     }
     assert separation(rows.slice(0, 3), queries) == {"refused": 1}
+
+
+def test_the_packaged_embedder_is_the_one_that_judges() -> None:
+    assert module.PACKAGED in LocalEmbedder().identity
