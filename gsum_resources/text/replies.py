@@ -17,7 +17,7 @@ from gsum_resources.text.keywords import keywords
 from gsum_resources.text.pauses import least_alike
 from gsum_resources.text.question import write_question
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.reading import Reading, is_fact, words_of_answer
+from gsum_resources.text.reading import Reading, words_of_answer
 from gsum_resources.text.relevance import helpfulness
 from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.summarize import SummarySettings, choose_sentences
@@ -77,11 +77,7 @@ class Replies:
         request, n_words = self._request, self._request.max_words
         if request.task == "answer":
             n_words = words_of_answer(request.question, n_words)
-        least, settings = 0.0, self._settings
-        if request.is_brief:
-            fact = is_fact(request.question)
-            least = settings.of_a_fact if fact else settings.of_a_brief_answer
-        return choose_sentences(self._reading, n_words, self._settings, known, least)
+        return choose_sentences(self._reading, n_words, self._settings, known, request.is_brief)
 
     @cached_property
     def summary(self) -> str:

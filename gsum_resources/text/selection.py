@@ -166,6 +166,11 @@ def relevance_factor(
     return likely**settings.probability_in_prose * clipped**settings.relevance
 
 
+def is_question(sentence: Sentence) -> bool:
+    """Return whether a sentence ends in a question mark."""
+    return sentence.text.endswith(("?", "？", "؟"))
+
+
 def is_statement(sentence: Sentence) -> bool:
     """Return whether a sentence states something: a heading, a date line or a bare name does not.
 
@@ -208,7 +213,7 @@ def readability(sentences: Sequence[Sentence], settings: SelectionSettings) -> n
         factors[i] = max(0.2, 1 - settings.chat * chat_share)
         factors[i] *= settings.quoted if sentence.text[0] in '"“' else 1
         factors[i] *= settings.imprint if _IMPRINT.search(sentence.text) else 1
-        factors[i] *= settings.question if sentence.text.endswith(("?", "？", "؟")) else 1
+        factors[i] *= settings.question if is_question(sentence) else 1
         factors[i] *= 1 if sentence.whole else settings.fragment
         factors[i] *= settings.hanging if _HANGING.match(sentence.text) else 1
         factors[i] *= 1 if _FINITE.search(sentence.text) else settings.verbless

@@ -1,12 +1,19 @@
 """Extractive answers: sentences of the passages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.reading import Reading
-from gsum_resources.text.selection import SelectionSettings, relevance_factor, select_sentences
+from gsum_resources.text.reading import Reading, is_fact
+from gsum_resources.text.selection import (
+    SelectionSettings,
+    is_question,
+    is_statement,
+    relevance_factor,
+    select_sentences,
+)
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
 
@@ -30,7 +37,7 @@ def choose_sentences(
     max_words: int,
     settings: SummarySettings | None = None,
     probabilities: np.ndarray | None = None,
-    least_relevance: float = 0.0,
+    is_brief: bool = False,
 ) -> list[Sentence]:
     """Return the sentences of a summary, in document order.
 
@@ -40,8 +47,9 @@ def choose_sentences(
     probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; sentences of
         likely passages are preferred. None if unknown; without effect on a question that requests
         everything.
-    least_relevance : share of the best sentence's similarity to the question below which a sentence
-        is left out, even if there is room for it.
+    is_brief : whether sentences are left out that are less similar to the question than the best
+        statement by `of_a_fact` or `of_a_brief_answer`, even if there is room for them. The answer
+        to a question for a fact has no question, and nothing cut off at the border of a passage.
 
     Returns
     -------
@@ -55,7 +63,10 @@ def choose_sentences(
         relevant = relevance(reading.vectors, reading.aspects)
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(relevant, probabilities, settings.selection, of_speech)
-        wanted[relevant < least_relevance * relevant.max(initial=0)] = 0
+        if is_brief:
+            fact = is_fact(reading.question)
+            least = settings.of_a_fact if fact else settings.of_a_brief_answer
+            wanted *= _bearing(reading.sentences, relevant, least, fact)
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, settings.selection
     )
@@ -65,3 +76,13 @@ def choose_sentences(
     sentence = reading.sentences[best]
     cut = " ".join(sentence.text.split()[: max(1, max_words - 3)]).rstrip(" ,;:.") + "…"
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
+
+
+def _bearing(
+    sentences: Sequence[Sentence], relevant: np.ndarray, least: float, is_fact: bool
+) -> np.ndarray:
+    """Return which sentences bear on a question; all do where none states anything."""
+    states = np.array([s.whole and is_statement(s) and not is_question(s) for s in sentences], bool)
+    if not states.any():
+        return np.ones(len(sentences), bool)
+    return (relevant >= least * relevant[states].max()) & (states | (not is_fact))

@@ -87,6 +87,16 @@ def test_a_fact_is_told_from_other_requests(question: str, is_one: bool) -> None
     assert is_fact(question) is is_one
 
 
+def test_a_brief_answer_is_neither_a_question_nor_a_piece_of_a_sentence():
+    # both have more of the question's words than the sentence that answers it
+    passages = (
+        "lamp keeper. Marta Lund has looked after the lamp since the ferry stopped.",
+        "Who is the keeper of the lamp? The mine is closed, and the village moved to the coast.",
+    )
+    answered = complete(answer("Who is the lamp keeper?", passages, is_brief=True)).text
+    assert answered == "Marta Lund has looked after the lamp since the ferry stopped."
+
+
 def test_a_brief_answer_leaves_out_what_does_not_bear_on_the_question():
     question = "Who paid Mrs Aldous?"
     full, brief = (complete(answer(question, is_brief=is_brief)).text for is_brief in (False, True))
