@@ -72,6 +72,7 @@ def test_workers_of_a_launcher_are_left_to_the_monitoring(
     assert found.status == dg.DagsterRunStatus.STARTED
 
 
+@pytest.mark.slow
 def test_run_is_followed_through_a_retry_and_goes_first(
     changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

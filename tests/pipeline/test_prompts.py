@@ -41,6 +41,7 @@ def assets_of(report: RunReport) -> set[str]:
     return {asset for one in report.results for asset in one.assets}
 
 
+@pytest.mark.slow
 def test_edited_prompt_rewrites_its_outputs(house: House) -> None:
     assert house.run(METHODS).results
     with house.instance() as instance:
@@ -92,6 +93,7 @@ def run_with(house: House, **overrides: FirstWords) -> RunReport:
         return refresh(pipeline_for(house.home, models), instance, "tales", ["bm25"])
 
 
+@pytest.mark.slow
 def test_answer_model_rewrites_only_answers(house: House) -> None:
     assert run_with(house).results
     assert not run_with(

@@ -21,7 +21,7 @@ from tests.conftest import CORPUS, House
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
 from tests.pipeline.homes import copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 _JUDGED = ["dense", "gor", "lightpal", "gae", "graphrag-c0", "jerr", "evidence"]
 _OPTIONAL = f"""
 [questions]
