@@ -69,7 +69,12 @@ class Weights:
         """Return the probability of an answer in the documents, and whether it suffices."""
         logit = self.intercept + self.lexical * lexical + self.dense * dense
         probability = round(1 / (1 + math.exp(-logit)), 6)
-        return {"probability": probability, "is_answered": probability >= self.threshold}
+        is_answered = probability >= self.threshold
+        return {
+            "probability": probability,
+            "threshold": self.threshold,
+            "is_answered": is_answered,
+        }
 
 
 OF_DOCUMENT = Weights(0.9215, 0.5456, -12.7443, 0.24)
@@ -187,7 +192,7 @@ def answerability(
         if not len(own := cosines[first:last]):
             continue
         nearest = first + np.argsort(-own, kind="stable")[:_NEAREST]
-        row = {"query_id": query_id, "probability": None, "is_answered": True}
+        row = {"query_id": query_id, "probability": None, "threshold": None, "is_answered": True}
         rows.append(row | {"chunk_id": ids[int(nearest[0])]})
         words_of = None if document is None else words_by.of(document)
         if words_of is None:
