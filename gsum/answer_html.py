@@ -5,7 +5,6 @@ from html import escape
 
 from gsum_assets.answering.ask import Answer
 from gsum_assets.answering.sources import Source
-from gsum_assets.evaluation.answer import is_refusal
 from gsum_assets.evaluation.shown_sentences import ShownLine, ShownSentence
 
 # Colours are shades of the notebook's own, so that they fit a light and a dark one.
@@ -34,10 +33,10 @@ def answer_html(answer: Answer, method: str, writer: str) -> str:
     own.
     """
     parts = [f"<div class='gsum-answer'><style>{_STYLE}</style>"]
-    if is_refusal(answer.text) or not answer.lines:
-        of_kind = " class='refusal'" if is_refusal(answer.text) else ""
+    if answer.is_refusal or not answer.lines:
+        of_kind = " class='refusal'" if answer.is_refusal else ""
         parts.append(f"<p{of_kind}>{escape(answer.text)}</p>")
-    parts += map(_line, answer.lines if not is_refusal(answer.text) else ())
+    parts += map(_line, answer.lines if not answer.is_refusal else ())
     numbered = list(enumerate(answer.sources, 1))
     used = [(n, source) for n, source in numbered if source.marked or source.origins]
     unused = [(n, source) for n, source in numbered if not (source.marked or source.origins)]

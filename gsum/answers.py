@@ -36,6 +36,11 @@ class Answer:
         return cls(found.text, found.method, found.model, found.explanation, found, settings)
 
     @property
+    def is_refusal(self) -> bool:
+        """Whether the text says that the documents do not answer the question."""
+        return self._found.is_refusal
+
+    @property
     def sources(self) -> "pd.DataFrame":
         """The passages in the order in which the model read them.
 

@@ -265,7 +265,7 @@ class Home:
         corpus : its name; or several names: the best passages of all of them are read.
         method : that finds the passages.
         document_id : asks one document alone, by its id or title.
-        explain : whether the answer shall say how it came about, where the method can.
+        explain : whether the answer shall say how it came about.
         where : condition in SQL on the documents that are asked, over their columns and metadata:
             "date >= '2024-01-01' and kind = 'minutes'"; "": all documents.
 

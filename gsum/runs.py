@@ -189,14 +189,14 @@ class Result:
         Parameters
         ----------
         document_id : asks one document alone, by its id or title.
-        explain : whether the answer shall say how it came about, where the method can.
+        explain : whether the answer shall say how it came about.
         where : condition in SQL on the documents that are asked, over their columns and metadata:
             "date >= '2024-01-01' and kind = 'minutes'"; "": all documents.
 
         Raises
         ------
         ValueError
-            If the question is empty, there is no such document, or nothing to explain.
+            If the question is empty, or there is no such document.
         """
         tables = self._tables
         with tables.working([]):

@@ -12,7 +12,15 @@ QUESTION = (
     | {"options": [], "split": "dev"}
 )
 _CONTEXT = {"sample": 0, "node_id": "n", "node_kind": "chunk", "position": None, "score": 0.0}
-_SUMMARY = {"sample": 0, "text": "t", "model": "m", "calls": 1, "tokens_in": 1, "tokens_out": 1}
+_SUMMARY = {
+    "sample": 0,
+    "text": "t",
+    "is_refusal": False,
+    "model": "m",
+    "calls": 1,
+    "tokens_in": 1,
+    "tokens_out": 1,
+}
 _SUMMARY |= {"latency_s": 0.0, "cost_usd": 0.0}
 _DEFAULTS = {"queries": QUESTION, "contexts": _CONTEXT, "summaries": _SUMMARY}
 

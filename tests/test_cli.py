@@ -178,10 +178,6 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
             ["unknown method 'bm52'; did you mean 'bm25'?"],
         ),
         (["ask", "two-meetings", "Who?", "--method", "bm52"], ["unknown method 'bm52'", "bm25"]),
-        (
-            ["ask", "two-meetings", "Who?", "--explain"],
-            ["method 'hybrid' has no explanation", "use one of: jerr"],
-        ),
         (["ask", "two-meetings", "Who?", "--document", "x"], ["no document 'x'", "qmsum-val-001"]),
         (["ask", "elsewhere", "Who?"], ["'elsewhere' does not exist", "known: two-meetings"]),
         (["report", "elsewhere"], ["'elsewhere' does not exist", "known: two-meetings"]),

@@ -12,6 +12,7 @@ def answer_object(answer: Answer) -> dict[str, Any]:
         "question": answer.question,
         "understood": answer.understood or None,
         "answer": answer.text,
+        "is_refusal": answer.is_refusal,
         "probability": answer.probability,
         "sentences": [
             {

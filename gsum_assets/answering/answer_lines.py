@@ -6,7 +6,6 @@ from pathlib import Path
 
 from gsum_assets.answering.ask import Answer
 from gsum_assets.answering.sources import Source
-from gsum_assets.evaluation.answer import is_refusal
 from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
@@ -32,9 +31,8 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
     yield from _doubts(answer)
     if answer.explanation:
         yield from ("", answer.explanation)
-    is_refused = is_refusal(answer.text)
     if answer.sources:
-        yield from ("", "what comes nearest:" if is_refused else "sources:")
+        yield from ("", "what comes nearest:" if answer.is_refusal else "sources:")
     for number, source in enumerate(answer.sources, 1):
         shown_ids = f" ({source.document_id or '-'} {source.node_id})" if ids else ""
         yield f"{number:3d}. {source}{shown_ids}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gsum_assets.answering.explain import explained
 from gsum_assets.answering.scope import find_document, restricted, titles_in
 from gsum_assets.answering.sources import Source, Sources
 from gsum_assets.answering.workspace import Workspace
@@ -43,7 +44,7 @@ class Answer:
     ----------
     text : the answer.
     passages : rows of `contexts`, best first.
-    explanation : how the passages were found; "" unless requested.
+    explanation : how the answer came about; "" unless requested.
     sources : what the answer was written from; the first ones are the passages in the order in
         which the model read them.
     model : the model that wrote the answer; "" if no passage was found.
@@ -54,6 +55,7 @@ class Answer:
         "".
     probability : that the documents answer the question; None: it was not judged. An answer that is
         refused has the most similar passage as its only source.
+    is_refusal : whether the text says that the documents do not answer the question.
     usage : `calls`, `tokens_in`, `tokens_out`, `latency_s` and `cost_usd` of the language model, as
         in `summaries`; a reply that is stored counts as when it was requested.
     """
@@ -70,6 +72,7 @@ class Answer:
     usage: Mapping[str, float] = field(default_factory=dict)
     corpus: str = ""
     probability: float | None = None
+    is_refusal: bool = False
 
 
 class Sections:
@@ -111,8 +114,7 @@ def ask(
     ------
     CorpusError
         If corpus, method or document is unknown, a table that the method reads is missing, the
-        method has no explanation beyond its passages or cannot be restricted to some documents, or
-        no document fulfils the condition.
+        method cannot be restricted to some documents, or no document fulfils the condition.
     """
     family = METHODS.family_of(method)
     inputs, read = inputs_of(workspace, corpus, method)
@@ -157,20 +159,23 @@ def answer(
     ----------
     read : returns the rows of a table of the corpus, or some of its columns.
     """
-    _check_question(family, inputs.method, question, explain)
+    require_question(question)
     found = find(family, inputs, question, document, where)
+    verdict, more = found.verdict if found.passages else None, ""
     if not found.passages:
-        return Answer(NOTHING_FOUND, [], method=inputs.method, question=question)
-    verdict = found.verdict
-    if verdict and not verdict["is_answered"]:
-        return refusal(question, found, verdict, read)
-    written = write(family, found)
-    passages = _shown(written.tables[family.answered_from])
-    explanation = ""
-    if explain and family.explain:
-        explanation = family.explain(written.inputs.with_tables(written.tables))
-    answered = answer_of(question, written, passages, read, explanation)
-    return replace(answered, probability=verdict and verdict["probability"])
+        answered = nothing_found(question, inputs.method)
+    elif verdict and not verdict["is_answered"]:
+        answered = refusal(question, found, verdict, read)
+    else:
+        written = write(family, found)
+        answered = answer_of(question, written, _shown(written.tables[family.answered_from]), read)
+        answered = replace(answered, probability=verdict and verdict["probability"])
+        if explain and family.explain:
+            more = family.explain(written.inputs.with_tables(written.tables))
+    if not explain:
+        return answered
+    general = explained(question, inputs.method, answered.passages, verdict)
+    return replace(answered, explanation=f"{general}\n\n{more}".rstrip())
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,11 @@ def write(family: Family, found: Found) -> Found:
     return replace(found, tables={**found.tables, **written})
 
 
+def nothing_found(question: str, method: str) -> Answer:
+    """Return the answer to a question for which no passage was found."""
+    return Answer(NOTHING_FOUND, [], method=method, question=question, is_refusal=True)
+
+
 def refusal(question: str, found: Found, verdict: Mapping[str, Any], read: ReadTable) -> Answer:
     """Return the answer to a question that the documents do not answer, by a row of its verdict."""
     chunk = found.inputs.tables["chunks"].rows_with("chunk_id", [verdict["chunk_id"]])
@@ -242,6 +252,7 @@ def refusal(question: str, found: Found, verdict: Mapping[str, Any], read: ReadT
         question=question,
         corpus=found.inputs.corpus,
         probability=verdict["probability"],
+        is_refusal=True,
     )
 
 
@@ -250,7 +261,6 @@ def answer_of(
     written: Found,
     passages: Sequence[dict],
     read: ReadTable,
-    explanation: str = "",
 ) -> Answer:
     """Return the answer in `summaries`, with the sources of its sentences."""
     row = written.tables["summaries"].slice(0, 1).to_pylist()[0]
@@ -262,14 +272,14 @@ def answer_of(
     return Answer(
         text,
         passages,
-        explanation,
-        sources.listed(),
-        row["model"],
-        written.inputs.method,
-        sources.lines(text),
-        question,
+        sources=sources.listed(),
+        model=row["model"],
+        method=written.inputs.method,
+        lines=sources.lines(text),
+        question=question,
         usage={name: row[name] for name in _USAGE},
         corpus=written.inputs.corpus,
+        is_refusal=row["is_refusal"] or not row["text"].strip(),
     )
 
 
@@ -360,16 +370,6 @@ def _of_documents(rows: pa.Table, passages: Sequence[dict]) -> pa.Table:
     """Return the rows of the documents that the passages are from."""
     wanted = pa.array({row["document_id"] for row in passages if row["document_id"]}, pa.string())
     return rows.filter(pc.is_in(rows["document_id"], value_set=wanted))
-
-
-def _check_question(family: Family, method: str, question: str, explain: bool) -> None:
-    if explain and family.explain is None:
-        able = ", ".join(name for f in FAMILIES if f.explain for name in f.methods)
-        raise CorpusError(
-            f"method '{method}' has no explanation beyond its passages; leave --explain out, or "
-            f"use one of: {able}"
-        )
-    require_question(question)
 
 
 def require_question(question: str) -> None:

@@ -11,13 +11,13 @@ from gsum_assets.answering.ask import (
     answer_of,
     find,
     inputs_of,
+    nothing_found,
     refusal,
     require_question,
     write,
 )
 from gsum_assets.answering.scope import NoDocumentError
 from gsum_assets.answering.workspace import Workspace
-from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.registry.families import FAMILIES, METHODS
 from gsum_resources.store.arrow import pc
@@ -64,7 +64,7 @@ def ask_several(
     first = next(iter(results.values()))
     rows = merged(passages, by_score=family.weighted or method in COSINES)
     if not rows:
-        return Answer(NOTHING_FOUND, [], method=method, question=question)
+        return nothing_found(question, method)
     verdicts = {corpus: found.verdict for corpus, found in results.items()}
     refused = {c: v for c, v in verdicts.items() if v and not v["is_answered"]}
     if len(refused) == len(results):

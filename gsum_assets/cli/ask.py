@@ -22,7 +22,12 @@ from gsum_resources.settings.home import Home
     help="Ask the documents alone that fulfil a condition on their columns and metadata, in SQL: "
     "\"date >= '2024-01-01' and kind = 'minutes'\".",
 )
-@click.option("--explain", is_flag=True, help="Also show why these passages (jerr, evidence).")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Also show the kind of the question, whether it is answerable, and for jerr and evidence "
+    "why these passages were read.",
+)
 @click.option("--ids", is_flag=True, help="Also show the ids of documents and passages.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object a question, each on a line."

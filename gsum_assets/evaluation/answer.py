@@ -25,16 +25,17 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
 from gsum_resources.store.arrow import pc
+from gsum_resources.text.question_kinds import rule_of
+from gsum_resources.text.refusals import refusal_in
 
 NOTHING_FOUND = "The documents do not say."
 _SPENT = ("calls", "tokens_in", "tokens_out", "latency_s", "cost_usd")
 _READ = ["query_id", "sample", "rank", "node_id", "node_kind", "document_id", "position", "score"]
 _READ += ["text"]
 Key = tuple[str, int]  # query id, sample
-_PROMPTS = {"summary": "answer", "short": "short", "choice": "choice"}  # by form
-# A model that cannot follow instructions quotes sentences instead: with this many words the option
-# can be recognized.
-_MOST_WORDS = {"short": 20, "choice": 40}
+# Words of an answer by form or kind, where they are fewer. A model that cannot follow instructions
+# quotes sentences instead: with 40 words the option of a choice can be recognized.
+_MOST_WORDS = {"short": 20, "choice": 40, "fact": 40, "yes_no": 60}
 
 
 class Answered(NamedTuple):
@@ -69,6 +70,7 @@ def answer_questions(
     retrieved: pa.Table | None = None,
     label_of: LabelOf | None = None,
     prompt_tokens: int | None = None,
+    by_kind: bool = False,
 ) -> Answered:
     """Answer every question over its contexts with `model`.
 
@@ -85,6 +87,8 @@ def answer_questions(
     label_of : returns where a passage comes from, which stands behind its number; None: not shown.
     prompt_tokens : word pieces of the longest prompt; one that is longer with labels has none.
         None: of any length.
+    by_kind : whether summaries have the form of the kind of their question; those of `gsum ask`
+        always have.
 
     Raises
     ------
@@ -109,6 +113,7 @@ def answer_questions(
             weighted,
             label_of,
             prompt_tokens,
+            by_kind,
         )
         for key in keys
     ]
@@ -121,9 +126,15 @@ def answer_questions(
         if isinstance(reply, Completion):
             is_cited = questions[key[0]]["form"] == "summary" and not quotes
             text, cited[key] = without_citations(reply.text) if is_cited else (reply.text, {})
-            rows.append({"query_id": key[0], "sample": key[1], "text": text, **spent(reply)})
+            refusal = refusal_in(text) if is_cited else None
+            text, is_refusal = (
+                (text, False) if refusal is None else (refusal or NOTHING_FOUND, True)
+            )
+            row = {"query_id": key[0], "sample": key[1], "text": text, "is_refusal": is_refusal}
+            rows.append({**row, **spent(reply)})
+    nothing = {"text": NOTHING_FOUND, "is_refusal": True, **NO_USAGE}
     rows += [
-        {"query_id": key[0], "sample": key[1], "text": NOTHING_FOUND, **NO_USAGE}
+        {"query_id": key[0], "sample": key[1], **nothing}
         for key, read in passages.items()
         if not read and key[0] in questions
     ]
@@ -175,20 +186,26 @@ def answer_request(
     prompts: Prompts = PROMPTS,
     weights: tuple[float, ...] = (),
     labels: tuple[str, ...] = (),
+    by_kind: bool = False,
 ) -> Request:
     """Return the request for a row of `queries`, over passages in reading order."""
-    form = question["form"]
-    words = min(max_words, _MOST_WORDS.get(form, max_words))
+    form, is_brief = question["form"], question.get("split") == "ask"
+    kind = rule_of(question["text"]).kind if is_brief or by_kind else "account"
+    asked = kind if form == "summary" else form
+    words = min(max_words, _MOST_WORDS.get(asked, max_words))
+    instructions = prompts.text(asked, max_words=words)
+    if form == "summary":
+        instructions = prompts.text("answer", max_words=words, form=instructions)
     return Request(
         task="answer",
-        instructions=prompts.text(_PROMPTS[form], max_words=words),
+        instructions=instructions,
         question=question_text(question),
         passages=passages,
         max_words=words,
         document_id=question["document_id"] or "",
         weights=weights,
         labels=labels,
-        is_brief=question.get("split") == "ask",
+        is_brief=is_brief,
     )
 
 
@@ -201,6 +218,7 @@ def _fitted(
     weighted: bool,
     label_of: LabelOf | None,
     prompt_tokens: int | None,
+    by_kind: bool,
 ) -> tuple[Request, Sequence[dict], int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
@@ -214,7 +232,7 @@ def _fitted(
         ordered = reading_order(rows)
         texts = tuple(row["text"] for row in ordered)
         weights = tuple(row["score"] for row in ordered) if weighted else ()
-        request = answer_request(question, texts, max_words, prompts, weights)
+        request = answer_request(question, texts, max_words, prompts, weights, by_kind=by_kind)
         labelled = replace(request, labels=tuple(map(label_of, ordered))) if label_of else request
         is_short = _is_within(labelled, prompt_tokens) and not (
             isinstance(window, Window) and window.excess(labelled)
@@ -239,11 +257,6 @@ def _is_within(request: Request, prompt_tokens: int | None) -> bool:
     if prompt_tokens is None:
         return True
     return sum(n_word_pieces([request.instructions, request.render()])) <= prompt_tokens
-
-
-def is_refusal(answer: str) -> bool:
-    """Return whether an answer says that the documents do not answer the question."""
-    return answer.strip(" .").casefold() == NOTHING_FOUND.strip(" .").casefold()
 
 
 def answer_room(

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import pyarrow as pa
 
-from gsum_assets.evaluation.answer import Answered, answer_questions, is_refusal, with_spent
+from gsum_assets.evaluation.answer import Answered, answer_questions, with_spent
 from gsum_assets.evaluation.answer_sources import Texts, answer_sources, readings_of
 from gsum_assets.evaluation.passage_labels import LabelOf, label_by
 from gsum_assets.evaluation.result_checks import CITATIONS_SUPPORT, answer_checks
@@ -27,7 +27,7 @@ def answer_steps(family: Family, with_sources: bool = True) -> Sequence[Step]:
     with_sources : whether the last one also looks for the source of every sentence.
     """
     purpose = "The answer, and what it cost in calls, tokens and seconds."
-    version = "6" if family.weighted else "5"
+    version = "7" if family.weighted else "6"
     written = Step(
         partial(_summaries, family=family, with_sources=with_sources),
         {
@@ -58,16 +58,18 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
     """Return the rows of `summaries`, each with the cost of the earlier steps added."""
     section, _, key = family.prompt_tokens.rpartition(".")
     model, passages = inputs.model("language_model"), inputs.table(family.answered_from)
+    settings = inputs.settings("answer")
     answers = answer_questions(
         inputs.table("queries"),
         passages,
         model,
-        inputs.settings("answer")["max_words"],
+        settings["max_words"],
         inputs.prompts("answers"),
         family.weighted,
         inputs.table("contexts"),
         None if _only_quotes(model) else _labels(inputs, passages),
         inputs.settings(section)[key] if key else None,
+        settings["by_kind"],
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
     quotes = _only_quotes(model)
@@ -77,7 +79,7 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
 
 def _sources(inputs: Inputs, family: Family, answers: Answered, only_quotes: bool) -> pa.Table:
     """Return the rows of `answer_sources`."""
-    rows = [row for row in answers.rows.to_pylist() if not is_refusal(row["text"])]
+    rows = [row for row in answers.rows.to_pylist() if not row["is_refusal"]]
     if not rows:
         return TABLES["answer_sources"].empty()
     readings = readings_of(

@@ -150,7 +150,7 @@ FAMILY = Family(
             {"reflections": "Relevance of each passage to its question."},
             ("language_model",),
             pool="llm",
-            code_version="2",
+            code_version="3",
         ),
         Step(
             _refined_contexts,

@@ -10,9 +10,9 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
-from gsum_resources.protocols.results import Score
+from gsum_resources.protocols.results import ReasonedScore
 
-_MAX_WORDS = 5  # of a number
+_MAX_WORDS = 30  # of a reason and a number
 
 
 def reflections(
@@ -42,7 +42,7 @@ def reflections(
                 question=question_text(question.row),
                 passages=(passage["text"],),
                 max_words=_MAX_WORDS,
-                schema=Score,
+                schema=ReasonedScore,
                 document_id=passage["document_id"] or "",
             )
             for question, passage in pairs
@@ -51,7 +51,7 @@ def reflections(
     rows, failures = [], []
     for (question, passage), reply in zip(pairs, replies, strict=True):
         key = {"query_id": question.query_id, "node_id": passage["node_id"]}
-        if isinstance(reply, Completion) and isinstance(reply.parsed, Score):
+        if isinstance(reply, Completion) and isinstance(reply.parsed, ReasonedScore):
             rows.append({**key, "relevance": reply.parsed.score, **spent(reply)})
         else:
             where = f"question '{key['query_id']}', passage '{key['node_id']}'"

@@ -73,7 +73,7 @@ def _simulated_queries(inputs: Inputs) -> Result:
 
 def _historical_responses(inputs: Inputs) -> Result:
     chosen = _simulation(inputs)
-    responses = respond(
+    return respond(
         inputs.table("simulated_queries"),
         inputs.table("chunks"),
         inputs.table("chunk_embeddings"),
@@ -84,7 +84,6 @@ def _historical_responses(inputs: Inputs) -> Result:
         inputs.progress("questions answered"),
         inputs.prompts("gor"),
     )
-    return Result(responses.rows, responses.failures)
 
 
 def _record_graph(inputs: Inputs) -> Result:
@@ -259,7 +258,7 @@ INDEX = (
             *("corpus_settings", "language_model", "embedding_model"),
         ),
         pool="llm",
-        code_version="2",
+        code_version="3",
         work="simulation",
     ),
     Step(

@@ -19,6 +19,7 @@ from gsum_assets.retrieval.ranking import top
 from gsum_assets.retrieval.vectors import vectors_of
 from gsum_resources.protocols.models import Completion, Embedder, LanguageModel, Request
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.text.refusals import refusal_in
 
 # 60 words are 75 tokens, and use 3.6 of the 6 nodes on average. On 32 training meetings of QMSum,
 # answers over passages and responses of 40, 60, 90 and 120 words had ROUGE-1 / ROUGE-L of 27.2 /
@@ -77,7 +78,8 @@ def respond(
 ) -> Result:
     """Answer every simulated question from the k nearest nodes of its round.
 
-    A round without a valid reply adds no node; later rounds continue.
+    A round without a valid reply, or with one that says that what was retrieved does not answer,
+    adds no node; later rounds continue.
 
     Parameters
     ----------
@@ -91,7 +93,8 @@ def respond(
     Returns
     -------
     Result
-        Rows of `gor.historical_responses` ordered by document and round.
+        Rows of `gor.historical_responses` ordered by document and round, and the number of
+        questions that were `not_answered`.
 
     Raises
     ------
@@ -108,11 +111,12 @@ def respond(
     memories = _memories(questions, chunks, chunk_embeddings, embedder)
     rows: list[dict] = []
     failures: list[str] = []
-    n_done = 0
+    n_done = n_refused = 0
     documents = [list(rows) for _, rows in groupby(questions, key=lambda row: row["document_id"])]
     for nth_questions in zip_longest(*documents):  # the first of all documents, the second, …
         wave = [row for row in nth_questions if row is not None]
         answered, failed = _answer(wave, memories, model, k, max_words, prompts)
+        n_refused += len(wave) - len(answered) - len(failed)
         embedded = embedder.embed([row["text"] for row in answered]) if answered else []
         for row, vector in zip(answered, embedded, strict=True):
             memories[row["document_id"]].keep(row["response_id"], row["text"], vector)
@@ -122,7 +126,11 @@ def respond(
         if on_progress:
             on_progress(n_done, len(questions))
     rows.sort(key=lambda row: (row["document_id"], row["round"]))
-    return Result(_table(rows, embedder.dimension), failures)
+    return Result(
+        _table(rows, embedder.dimension),
+        failures,
+        shown=lambda: {"historical_responses": {"not_answered": n_refused}},
+    )
 
 
 def _answer(
@@ -133,7 +141,10 @@ def _answer(
     max_words: int,
     prompts: Prompts,
 ) -> tuple[list[dict], list[str]]:
-    """Return the responses to one question of each document, and the failures."""
+    """Return the responses to one question of each document, and the failures.
+
+    A question that is neither answered nor failed was refused: the passages do not answer it.
+    """
     nearest = [memories[row["document_id"]].nearest(row["query_embedding"], k) for row in wave]
     replies = model.complete(
         [
@@ -149,9 +160,11 @@ def _answer(
         ]
     )
     answered, failed = [], []
+    quotes = getattr(model, "only_quotes", False)  # it says nothing of its own
     for row, node_ids, reply in zip(wave, nearest, replies, strict=True):
         if isinstance(reply, Completion) and reply.text.strip():
-            answered.append(_row(row, node_ids, reply))
+            if quotes or refusal_in(reply.text) is None:
+                answered.append(_row(row, node_ids, reply))
         else:
             why = "the reply is empty" if isinstance(reply, Completion) else reply.message
             failed.append(

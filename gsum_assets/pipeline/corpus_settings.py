@@ -130,6 +130,11 @@ class AnswerSettings(SettingsTable):
         description='whether `gsum ask` says "The documents do not say." where the table '
         "answerability says so",
     )
+    by_kind: bool = Field(
+        default=False,
+        description="whether evaluated answers, too, have the form of the kind of their question "
+        "(a list, yes or no, …); those of `gsum ask` always have",
+    )
 
 
 class CorpusSettings(SettingsTable):

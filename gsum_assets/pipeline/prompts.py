@@ -80,15 +80,17 @@ class Prompt:
     ----------
     text : template with placeholders in braces for `str.format`.
     writes : whether the reply is prose, so that the prompt names its language.
+    optional : placeholders that an override may have or leave out.
     """
 
     text: str
     writes: bool = False
+    optional: frozenset[str] = frozenset()
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """Names of the placeholders, which an override must have as well."""
-        return frozenset(_placeholders(self.text))
+        """Names of the placeholders, which an override may have."""
+        return frozenset(_placeholders(self.text)) | self.optional
 
 
 class Prompts:
@@ -267,7 +269,7 @@ def _checked(file: Path, prompt: Prompt) -> str:
             f"{file}: unknown placeholder {{{unknown[0]}}}; this prompt has {known}. Correct it, "
             "or write {{ and }} for braces in the text"
         )
-    if missing := sorted(prompt.placeholders - placeholders):
+    if missing := sorted(prompt.placeholders - prompt.optional - placeholders):
         raise CorpusError(
             f"{file}: placeholder {{{missing[0]}}} is missing; write it where its value belongs"
         )

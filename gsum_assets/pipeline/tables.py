@@ -209,6 +209,7 @@ TABLES: Mapping[str, Table] = {
                 "that the documents answer it, 0 to 1; null: not judged, as 'Summarize …'",
                 nullable=True,
             ),
+            number("threshold", "least probability of a question that is answered", nullable=True),
             flag("is_answered", "whether `gsum ask` answers it: the probability is large enough"),
             label("chunk_id", "the most similar passage of its document, or of all"),
         ),
@@ -265,6 +266,7 @@ TABLES: Mapping[str, Table] = {
             QUERY_ID,
             integer("sample", "number of the context it was written from, from 0"),
             text("text", "the answer"),
+            flag("is_refusal", "whether it says that the documents do not answer the question"),
             *SPENT,
         ),
         result_table(

@@ -241,7 +241,7 @@ def _answer(
     marked = {*question["relevant_chunk_ids"]}
     samples = [
         Sample(
-            anchors.text(summary["text"], rows.sources[summary["sample"]], stored.titles),
+            anchors.text(summary, rows.sources[summary["sample"]], stored.titles),
             [
                 Context(
                     passages[_key(row)],

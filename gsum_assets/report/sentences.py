@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gsum_assets.evaluation.answer import is_refusal
 from gsum_assets.evaluation.shown_sentences import ShownSentence, shown_lines
 
 Span = tuple[int, int]
@@ -112,16 +111,21 @@ class Anchors:
         return f"p{number}" if start is None else f"s{number}-{start}"
 
     def text(
-        self, answer: str, rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]
+        self,
+        summary: Mapping[str, Any],
+        rows: Sequence[Mapping[str, Any]],
+        titles: Mapping[str, str],
     ) -> Text:
         """Return an answer with the numbers of the sources of its sentences.
 
         Parameters
         ----------
+        summary : its row of `summaries`.
         rows : rows of `answer_sources` of this answer.
         """
+        answer, is_refusal = summary["text"], summary["is_refusal"]
         if not rows:
-            return Text(answer, (), (), is_refusal(answer))
+            return Text(answer, (), (), is_refusal)
         origins: dict[str | int, Origin] = {}
         anchors: dict[tuple[int, int], str] = {}
 
@@ -147,4 +151,4 @@ class Anchors:
             )
             for line in shown_lines(answer, rows, number_of)
         ]
-        return Text(answer, lines, list(origins.values()), is_refusal(answer))
+        return Text(answer, lines, list(origins.values()), is_refusal)

@@ -58,6 +58,16 @@ class Score(BaseModel):
     score: int = Field(ge=1, le=10, description="1 (unrelated) to 10 (answers it).")
 
 
+class ReasonedScore(BaseModel):
+    """How much a text helps to answer a question, and why, in this order."""
+
+    reason: str = Field(
+        default="",
+        description="What in the text helps, in at most twenty words; or that nothing does.",
+    )
+    score: int = Field(ge=1, le=10, description="1 (unrelated) to 10 (answers it).")
+
+
 class TopicScore(BaseModel):
     """Topic of a text and its relevance to a question."""
 

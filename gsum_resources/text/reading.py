@@ -32,7 +32,6 @@ _FACT = re.compile(
 )
 _FURTHER = re.compile(r",|;|\b(?:and|or|why|how)\b|\?\s*\S", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*\([^()]*\)$")
-_LONGEST_FACT = 40  # words of an answer: one or two sentences
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,16 @@ def is_fact(question: str) -> bool:
     "Who was made responsible?" does; "Who was made responsible, and why?" does not. Words in
     brackets at the end, which say what a follow-up is about, are not part of the request.
     """
-    text = _BRACKETS.sub("", question.strip())
+    text = without_brackets(question)
     begins = _FACT.match(text)
-    return begins is not None and not _FURTHER.search(text, begins.end())
+    return begins is not None and not asks_further(text[begins.end() :])
 
 
-def words_of_answer(question: str, max_words: int) -> int:
-    """Return the length of an answer, in words: that of a single fact is short."""
-    return min(max_words, _LONGEST_FACT) if is_fact(question) else max_words
+def without_brackets(question: str) -> str:
+    """Return a question without words in brackets at its end, which a follow-up was given."""
+    return _BRACKETS.sub("", question.strip())
+
+
+def asks_further(rest: str) -> bool:
+    """Return whether the rest of a question requests more than its beginning: "and why?"."""
+    return _FURTHER.search(rest) is not None

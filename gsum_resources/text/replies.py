@@ -16,8 +16,9 @@ from gsum_resources.text.keyphrases import distinct, keyphrases
 from gsum_resources.text.keywords import keywords
 from gsum_resources.text.pauses import least_alike
 from gsum_resources.text.question import write_question
+from gsum_resources.text.question_kinds import words_of_answer
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.reading import Reading, words_of_answer
+from gsum_resources.text.reading import Reading
 from gsum_resources.text.relevance import helpfulness
 from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.summarize import SummarySettings, choose_sentences
@@ -76,7 +77,7 @@ class Replies:
         known = weights[np.array(self._passages_of_sentences) - 1] if len(weights) else None
         request, n_words = self._request, self._request.max_words
         if request.task == "answer":
-            n_words = words_of_answer(request.question, n_words)
+            n_words = words_of_answer(request.question, n_words, request.is_brief)
         return choose_sentences(self._reading, n_words, self._settings, known, request.is_brief)
 
     @cached_property

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gsum_resources.text.question_kinds import is_settled_by_one
 from gsum_resources.text.ranking import centrality, relevance
-from gsum_resources.text.reading import Reading, is_fact
+from gsum_resources.text.reading import Reading
 from gsum_resources.text.selection import (
     SelectionSettings,
     is_question,
@@ -64,7 +65,7 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(relevant, probabilities, settings.selection, of_speech)
         if is_brief:
-            fact = is_fact(reading.question)
+            fact = is_settled_by_one(reading.question)
             least = settings.of_a_fact if fact else settings.of_a_brief_answer
             wanted *= _bearing(reading.sentences, relevant, least, fact)
     chosen = select_sentences(

@@ -81,6 +81,15 @@ def test_mistake_in_a_prompt_file_is_named(folders: list[Path], text: str, error
     assert prompt_in(folders, "gae", "topic") == "Name it."
 
 
+@pytest.mark.parametrize("text", ["In {max_words} words.", "{form}", "Briefly. {form}"])
+def test_an_answer_prompt_may_have_a_form_or_a_length(folders: list[Path], text: str) -> None:
+    put(folders[1], "answers/answer.md", text)
+    assert prompt_in(folders, "answers", "answer", known=PROMPTS) == text
+    put(folders[1], "answers/answer.md", "{kind}")
+    with pytest.raises(CorpusError, match=r"\{kind\}; this prompt has \{form\}, \{max_words\}"):
+        prompt_in(folders, "answers", "answer", known=PROMPTS)
+
+
 def test_non_utf8_prompt_file_is_named(folders: list[Path]) -> None:
     put(folders[0], "gor/response.md", "").write_bytes(b"\xff\xfe")
     with pytest.raises(CorpusError, match=r"response.md: not UTF-8 at byte 0; save it as UTF-8"):

@@ -4,6 +4,8 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.evaluation.answer import NOTHING_FOUND, AnswerError, answer_questions
+from gsum_assets.evaluation.prompts import PROMPTS
+from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.tables import TABLES
 from tests.models import FirstWords
 from tests.rows import question_rows, rows_of
@@ -136,3 +138,49 @@ def test_numbers_of_passages_are_no_part_of_the_answer() -> None:
     model.only_quotes = True  # type: ignore[attr-defined]
     quoted = answer_questions(queries("q"), rows, model, 20)
     assert quoted.rows["text"].to_pylist() == ["It sank [2]. Ann paid. [1]"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "is_refusal"),
+    [
+        ("UNANSWERED", NOTHING_FOUND, True),
+        ("UNANSWERED: Asiakirjat eivät kerro. [1]", "Asiakirjat eivät kerro.", True),
+        ("Die Dokumente sagen dazu nichts.", "Die Dokumente sagen dazu nichts.", True),
+        ("The letter does not mention it [1].", "The letter does not mention it.", False),
+    ],
+)
+def test_a_reply_that_the_documents_do_not_say_is_marked(
+    reply: str, text: str, is_refusal: bool
+) -> None:
+    rows = contexts(("q", 0, 1, "a", 0, reply))
+    (row,) = answer_questions(queries("q"), rows, FirstWords(), 20).rows.to_pylist()
+    assert (row["text"], row["is_refusal"]) == (text, is_refusal)
+
+
+@pytest.mark.parametrize(
+    ("split", "by_kind", "n_words", "form"),
+    [
+        ("ask", False, 40, "one or two sentences"),
+        ("dev", False, 100, "one coherent"),
+        ("dev", True, 40, "one or two sentences"),
+    ],
+)
+def test_an_answer_of_ask_has_the_form_of_its_kind(
+    split: str, by_kind: bool, n_words: int, form: str
+) -> None:
+    model, rows = FirstWords(), contexts(("q", 0, 1, "a", 0, "It sank."))
+    asked = question_rows({"query_id": "q", "text": "Who sank?", "split": split})
+    answer_questions(asked, rows, model, 100, by_kind=by_kind)
+    (request,) = model.requests
+    assert request.max_words == n_words
+    assert form in request.instructions
+    assert f"{n_words}" in request.instructions
+
+
+def test_an_override_that_has_no_form_replaces_the_whole_prompt() -> None:
+    def read(name: str) -> str:
+        return "Reply in {max_words} words." if name == "answer" else PROMPTS.built_in[name].text
+
+    model, rows = FirstWords(), contexts(("q", 0, 1, "a", 0, "It sank."))
+    answer_questions(queries("q"), rows, model, 100, Prompts({}, read))
+    assert model.requests[0].instructions == "Reply in 100 words."

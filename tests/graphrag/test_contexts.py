@@ -277,10 +277,15 @@ def test_local_passages_keep_their_order_in_any_scope() -> None:
 
 
 def test_options_take_room_in_the_prompt() -> None:
-    choice = ABOUT_ALL | {"form": "choice", "options": [LONG, "No."]}
     plain, longer = (
-        answer_room(q, SETTINGS.prompt_tokens, MAX_WORDS, n_word_pieces)
-        for q in (ABOUT_ALL, choice)
+        answer_room(
+            ABOUT_ALL | {"form": "choice", "options": [option, "No."]},
+            SETTINGS.prompt_tokens,
+            MAX_WORDS,
+            n_word_pieces,
+        )
+        for option in ("Yes.", LONG)
     )
-    assert plain.tokens - longer.tokens > n_word_pieces([LONG])[0] - 60
+    added = n_word_pieces([LONG])[0] - n_word_pieces(["Yes."])[0]
+    assert plain.tokens - longer.tokens == added
     assert replace(plain, tokens=0) == replace(longer, tokens=0)

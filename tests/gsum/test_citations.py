@@ -13,7 +13,7 @@ from tests.models import HashEmbedder
 from tests.servers.extractive import extractive_says
 from tests.servers.scripted import scripted_server
 
-REFUSAL = "The documents do not say."
+REFUSAL = "Asiakirjat eivät kerro sitä."
 BEGINNING = ANSWER.partition("{")[0]  # of the instructions for an answer
 WRONG = "The moon is made of cheese"
 
@@ -24,7 +24,7 @@ def citing(body: dict) -> str:
     if not instructions.startswith(BEGINNING):
         return extractive_says(HashEmbedder())(body)
     if "Who built the pyramids?" in said:
-        return REFUSAL
+        return f"UNANSWERED: {REFUSAL}"
     passages = said.partition("\n\nQuestion: ")[0].split("\n\n[")
     first = [re.search(r"[A-Z][^.:\n]{20,}(?=\.)", p.partition("\n")[2]) for p in passages]
     one, two = [match[0] for match in first[:2] if match]
@@ -57,7 +57,7 @@ def test_numbers_are_resolved_and_wrong_ones_are_counted(tmp_path: Path, method:
     assert {*located["cited"]} == {1, 2}
     assert located["chunk_id"].notna().all()
     assert not set(sources["kind"]) & {"none"}
-    assert refused.text == REFUSAL
+    assert (refused.text, refused.is_refusal) == (REFUSAL, True)
     assert "[1?]" in shown
     assert "[99?]: the model" in shown or "[1?]: the model" in shown
     assert "class='refusal'" in refused._repr_html_()

@@ -134,8 +134,6 @@ def test_messages_name_the_argument_instead_of_a_file() -> None:
         )
     with pytest.raises(ValueError, match=r"raise max_bytes in \[documents\] of the argument set"):
         run(settings={"documents": {"max_bytes": 20}})
-    with pytest.raises(CorpusError, match="leave explain out"):
-        run().ask("What broke?", explain=True)
     written = gsum.run("bm25", TEXTS, models={"embedding_model": HashEmbedder()}).ask("A pump?")
     assert "A model is set in [llm] of the argument settings" in str(written)
 

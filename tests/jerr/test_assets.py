@@ -10,7 +10,6 @@ import pytest
 
 from gsum_assets.answering.answer_lines import answer_lines
 from gsum_assets.answering.ask import ask
-from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
@@ -249,8 +248,3 @@ def test_question_is_answered_and_explained_from_the_stored_index(
     assert "read again (" in explanation
     shown = "\n".join(answer_lines(answer, Path("gsum.toml")))
     assert 0 < shown.index(explanation) < shown.index("\nsources:\n")
-
-
-def test_only_methods_with_an_explanation_explain(indexed: House) -> None:
-    with pytest.raises(CorpusError, match="leave --explain out, or use one of: jerr"):
-        ask(indexed.pipeline(), CORPUS, QUESTION, "bm25", explain=True)

@@ -7,7 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp
-from gsum_resources.protocols.results import Entities, PartialAnswer, Score, TopicScore
+from gsum_resources.protocols.results import (
+    Entities,
+    PartialAnswer,
+    ReasonedScore,
+    Score,
+    TopicScore,
+)
 
 
 class Note(BaseModel):
@@ -43,6 +49,7 @@ class Thing(BaseModel):
 CHUNK = extraction_schema(("person", "place"), True)
 NOTE = Note(title="a } b", lines=["x", 'say "hi"', "[", "雪"])
 JSON = NOTE.model_dump_json()
+NO_REASON = {"reason": "Nothing does.", "score": 7}
 SCORE = {"score": 7}
 SCORE_JSON = json.dumps(SCORE)
 T_X = {"title": "t", "lines": ["x"]}
@@ -126,6 +133,11 @@ SYNTAX = [
     Case(Score, '{"score": 7,}', SCORE),
     Case(Score, '{"SCORE": "7/10"} // done', SCORE),
     Case(Score, '{"score": 7e0}', SCORE),
+    Case(
+        ReasonedScore, '{"reason": "It names it.", "score": 7}', {"reason": "It names it."} | SCORE
+    ),
+    Case(ReasonedScore, 'It helps. {"reason": "Nothing does.", "score": "7/10"}', NO_REASON),
+    Case(ReasonedScore, '{"score": 7}', {"reason": ""} | SCORE),
 ]
 WRAPPED = [
     Case(Score, text, SCORE)

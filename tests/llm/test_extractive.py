@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols import results
 from gsum_resources.protocols.models import Completion, CompletionError, LanguageModel, Request
-from gsum_resources.text.reading import is_fact, question_aspects, words_of_answer
+from gsum_resources.text.question_kinds import words_of_answer
+from gsum_resources.text.reading import is_fact, question_aspects
 from tests.llm.embedders import WordEmbedder
 
 BOAT = (
@@ -95,6 +96,12 @@ def test_a_brief_answer_is_neither_a_question_nor_a_piece_of_a_sentence():
     )
     answered = complete(answer("Who is the lamp keeper?", passages, is_brief=True)).text
     assert answered == "Marta Lund has looked after the lamp since the ferry stopped."
+
+
+def test_a_brief_answer_of_yes_or_no_is_as_short_as_one_for_a_fact():
+    assert words_of_answer("Was the valve fixed?", 130, is_brief=True) == 40
+    assert words_of_answer("Was the valve fixed?", 130) == 130  # as in stored answers
+    assert words_of_answer("Which valves were fixed?", 130, is_brief=True) == 130
 
 
 def test_a_brief_answer_leaves_out_what_does_not_bear_on_the_question():

@@ -76,6 +76,14 @@ def test_stored_vectors_are_used_and_only_the_question_is_embedded(indexed: Hous
     assert indexed.embedder.n_embedded == before + 1  # no vector of this one: it is not judged
 
 
+def test_any_answer_is_explained_by_kind_and_what_was_read(indexed: House) -> None:
+    explanation = answer(indexed, "Which boats met?", explain=True).explanation
+    kind, judged, read = explanation.splitlines()
+    assert kind.startswith('kind of question: list; it asks for several ("Which')
+    assert judged == "answerable: not judged"  # the embedder is not the packaged one
+    assert read == "read: 3 passages of 3 documents, found by dense"
+
+
 @pytest.mark.parametrize("method", ORACLES)
 def test_upper_bound_does_not_answer_unmarked_questions(indexed: House, method: str) -> None:
     with pytest.raises(CorpusError, match="is an upper bound"):

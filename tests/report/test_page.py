@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gsum_assets.evaluation.answer import NOTHING_FOUND
 from gsum_assets.report.page import build, render
 from gsum_assets.report.stored import read_stored
 from gsum_resources.store.parquet_store import ParquetStore, Partition
@@ -95,12 +94,11 @@ def test_a_sentence_leads_to_where_it_stands_in_its_passage(tmp_path: Path) -> N
 
 def test_a_refusal_has_a_colour_of_its_own(tmp_path: Path) -> None:
     stored = toys.stored(tmp_path)
-    refused = pa.array([NOTHING_FOUND] * stored.summaries.num_rows)
-    at = stored.summaries.column_names.index("text")
-    summaries = stored.summaries.set_column(at, "text", refused)
+    rows = [r | {"text": "非", "is_refusal": True} for r in stored.summaries.to_pylist()]
+    summaries = pa.Table.from_pylist(rows, stored.summaries.schema)
     none = stored.answer_sources.slice(0, 0)
     page = render(build(replace(stored, summaries=summaries, answer_sources=none), "all", 200))
-    assert page.count(f'<p class="refusal" dir="auto">{NOTHING_FOUND}</p>') == summaries.num_rows
+    assert page.count('<p class="refusal" dir="auto">非</p>') == summaries.num_rows
 
 
 def test_hostile_texts_stay_text(plain: str, hostile: str) -> None:

@@ -124,7 +124,7 @@ def _write(store: ParquetStore, name: str, partition: Partition, rows: pa.Table)
 
 def _answers(method: str, n: int, text: str) -> list[dict]:
     used = {"model": "scribe", "calls": 1, "tokens_in": 900, "tokens_out": 80}
-    used |= {"latency_s": 0.5, "cost_usd": 0.001}
+    used |= {"is_refusal": False, "latency_s": 0.5, "cost_usd": 0.001}
     return [
         {"query_id": f"q{i}", "sample": 0, "text": f"Answer of {method} to {i}. {text}", **used}
         for i in range(n)

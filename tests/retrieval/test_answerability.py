@@ -8,7 +8,13 @@ import pytest
 
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval import answerability as module
-from gsum_assets.retrieval.answerability import WordCounts, answerability, missing, surprise
+from gsum_assets.retrieval.answerability import (
+    WordCounts,
+    answerability,
+    lacks_name,
+    missing,
+    surprise,
+)
 from gsum_assets.retrieval.answerability_step import separation
 from gsum_assets.retrieval.collection import Questions
 from gsum_resources.embedding.embedder import LocalEmbedder
@@ -45,6 +51,28 @@ def test_a_rare_word_that_is_missing_weighs_more_than_a_usual_one() -> None:
     assert usual is not None
     assert rare is not None
     assert rare > usual > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "lacks"),
+    [
+        ("What did Napoleon think of Bram?", True),
+        ('What did Bram\'s sister think of "Constance"?', False),
+        ("Napoleon?", False),  # the first word may have its capital from the sentence
+        ("What did I say of the Bram-boat?", False),
+        ("What did it cost? Was it too much?", False),
+    ],
+)
+def test_a_name_that_no_passage_has_is_missed(question: str, lacks: bool) -> None:
+    texts = [
+        "Yesterday the captain and her friend Bram were aboard. The sister sold the Constance."
+    ]
+    assert lacks_name(question, texts, WordCounts.of(texts)) is lacks
+
+
+def test_a_noun_with_a_capital_is_no_name_in_german() -> None:
+    texts = ["Im März brach die Pumpe der Fähre, und der Vorstand beschloss die Reparatur."]
+    assert not lacks_name("Was kostete der Motor?", texts, WordCounts.of(texts))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def queries(*ids: str, **columns: object) -> pa.Table:
 
 def summaries(answers: Answers, sample: int = 0, model: str = "m") -> pa.Table:
     fixed = {"model": model, "calls": 1, "tokens_in": 1, "tokens_out": 1}
-    fixed |= {"latency_s": 0.0, "cost_usd": 0.0}
+    fixed |= {"latency_s": 0.0, "cost_usd": 0.0, "is_refusal": False}
     rows = [
         {"query_id": query_id, "sample": sample, "text": text, "method": method} | fixed
         for method, texts in answers.items()

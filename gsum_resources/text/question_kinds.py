@@ -1,0 +1,163 @@
+"""Which kind of answer a question requests, by its words: the first rule that matches decides.
+
+The rules are for English, and for German and French where a few words suffice. They decide the form
+of an answer, not what is searched for. A question that no rule knows gets an account in one text.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from gsum_resources.text.reading import asks_further, is_fact, without_brackets
+
+QuestionKind = Literal["yes_no", "comparison", "themes", "chronology", "list", "fact", "account"]
+
+
+@dataclass(frozen=True)
+class KindRule:
+    """A rule: a question that begins with one of the forms is of this kind.
+
+    Attributes
+    ----------
+    shown : what the rule looks for, as `gsum ask --explain` says it.
+    forms : regular expressions; the cases of letters are equal.
+    is_single : whether the rule holds only if nothing further is requested ("and why?").
+    """
+
+    kind: QuestionKind
+    shown: str
+    forms: tuple[str, ...]
+    is_single: bool = False
+
+    def matches(self, question: str) -> bool:
+        """Return whether a question is of this kind."""
+        match = re.match("|".join(self.forms), question, re.IGNORECASE)
+        return match is not None and not (self.is_single and asks_further(question[match.end() :]))
+
+
+_POLITE = re.compile(
+    r"(?:please|(?:can|could|would|will) you(?: please)?|(?:do|did) you know|(?:tell|show|give) me"
+    r"|i would like to know|kannst du|können sie|bitte|pouvez-vous)\b[\s,:]*",
+    re.IGNORECASE,
+)
+_PLURAL = (
+    r"(?:(?:the|all|some|any|every|other) )?(?:[\w-]+ ){0,2}?"
+    r"(?:(?!\w*(?:ss|us|is|ews)\b)[\w-]{2,}s|people|men|women|children)"
+)
+_WITH_PLURAL = r"(?:are|were|do|did|have|had|can|could|will|would|shall|should|may|might|must)"
+_FACTS = (
+    r"(?:names?|date|day|year|time|price|cost|budget|amount|number|size|height|length|weight|age"
+    r"|capital|title|address|deadline|population|colou?r)"
+)
+
+RULES = (
+    KindRule(
+        "yes_no",
+        'begins with a verb ("Did …", "Hat …", "Est-ce que …"), without "or"',
+        tuple(
+            rf"{begins}(?!.*\b(?:or(?! not\b)|oder|ou)\b)"
+            for begins in (
+                rf"(?:is|does|has|{_WITH_PLURAL})(?:n['’]t)?\b",
+                r"was(?:n['’]t)? (?!ist|sind|war|hat|haben|wird|wurde|sagt|steht|geschah|passiert)",
+                r"(?:ist|sind|war|waren|hat|haben|hatten?|wird|werden|wurden?|kann|können|soll"
+                r"|sollen|muss|darf|gibt es|gab es)\b",
+                r"est-ce qu",
+                r"(?:est|sont|était|a|ont|avait|peut|y a|y avait)(?:-t)?-(?:ce|ils?|elles?|on)\b",
+            )
+        ),
+    ),
+    KindRule(
+        "comparison",
+        'compares ("differ", "in common", "versus", "Unterschied", "comparer")',
+        (
+            r".*\b(?:compar(?:e|es|ed|ing|isons?)|contrast(?:s|ed)?|versus|vs|in common)\b",
+            r".*\b(?:differ|differs|differed|differences?|different(?:ly)? (?:from|to|than))\b",
+            r".*\bsimilarit(?:y|ies)\b",
+            r".*\b(?:vergleich|unterschied|unterscheide|gemeinsam)",
+            r".*\b(?:comparer|comparez|comparaison|différences?|points communs)\b",
+        ),
+    ),
+    KindRule(
+        "themes",
+        'names themes, views or all that was said ("topics", "said about", "Themen")',
+        (
+            r".*\b(?:themes?|topics?|motifs|subjects|issues|concerns|pros and cons|overview)\b",
+            r".*\b(?:views|viewpoints|opinions|attitudes|perspectives|positions|main points)\b",
+            r"(?:what|summari[sz]e).* (?:said (?:about|on)|(?:documents|texts) say)\b",
+            r"who \w+ what\b",
+            r".*\b(?:themen|ansichten|meinungen|thèmes|sujets)\b",
+        ),
+    ),
+    KindRule(
+        "chronology",
+        'requests a summary or what happened ("Summarize", "What happened", "Fasse zusammen")',
+        (
+            r"summari[sz]e|recap|retell|(?:(?:a|the) )?(?:brief |short )?summary\b",
+            r"what (?:has |have )?happen(?:s|ed)?\b|in what order\b",
+            r"(?:describe|tell|what is) the (?:plot|story|history|course)\b",
+            r"how did .*\b(?:develop|evolve|change|unfold|come about)\b|.*\b(?:timeline|chronolog)",
+            r"fass\w* .*zusammen|was (?:geschah|passiert)|erzähl",
+            r"résume|que s['’]est-il passé|racont",
+        ),
+    ),
+    KindRule(
+        "list",
+        'asks for several ("Which repairs were", "What are the reasons", "List", "Who attended")',
+        (
+            r"(?:list|name(?! of)|enumerate)\b",
+            rf"(?:which|what) {_PLURAL} (?:(?:\w+ )?{_WITH_PLURAL}|\w+ed)\b",
+            r"(?:what|which|who) (?:are|were) (?:the|all|some)\b|who were\b",
+            r"who (?:attended|participated|took part|(?:was|were) present)\b",
+            r"welche \w+(?:en|e|er|s) (?:wurden|sind|waren|gibt|gab|haben|hatten)\b|nenne\b",
+            r"wer (?:sind|waren)\b",
+            r"(?:quels|quelles|qui) sont\b|(?:quels|quelles) \w+s\b",
+        ),
+    ),
+    KindRule(
+        "fact",
+        'asks for one thing ("Who", "When", "How many", "Which", "Wer", "Combien")',
+        (
+            r"(?:(?:in|on|at|by|from|to|for|with|of|since|until) )?"
+            r"(?:who|whom|whose|when|where|which)\b",
+            r"how (?:many|much|long|old|far|often|big|large|tall|high|wide|deep|fast)\b",
+            rf"(?:in |on |at )?what (?:(?:is|was) (?:the|its|his|her|their) (?:\w+ )?)?{_FACTS}\b",
+            r"(?:wer|wem|wen|wessen|wann|wo|woher|wohin|welche[rsnm]?)\b",
+            r"wie (?:viele?|lange|alt|oft|hoch|weit|groß|heißt)\b",
+            r"(?:qui|quand|où|combien|quel(?:le)?s?)\b|comment s['’]appel",
+        ),
+        is_single=True,
+    ),
+)
+"""In the order in which they are tried."""
+
+OTHERWISE = KindRule("account", "matches no rule", ())
+
+_LONGEST_FACT = 40  # words of an answer: one or two sentences
+
+
+def rule_of(question: str) -> KindRule:
+    """Return the first rule that matches a question, else `OTHERWISE`.
+
+    "Could you tell me" and the like, and words in brackets at the end, are not considered.
+    """
+    text = without_brackets(question)
+    while polite := _POLITE.match(text):
+        text = text[polite.end() :]
+    return next((rule for rule in RULES if rule.matches(text)), OTHERWISE)
+
+
+def is_settled_by_one(question: str) -> bool:
+    """Return whether one statement answers a question: one for a fact, and for yes or no."""
+    return rule_of(question).kind in ("fact", "yes_no")
+
+
+def words_of_answer(question: str, max_words: int, is_brief: bool = False) -> int:
+    """Return the length of an answer, in words: that of a single fact is short.
+
+    Parameters
+    ----------
+    is_brief : whether the rules decide, see `is_settled_by_one`; else `is_fact` does, by which
+        stored answers were written.
+    """
+    is_short = is_settled_by_one(question) if is_brief else is_fact(question)
+    return min(max_words, _LONGEST_FACT) if is_short else max_words
