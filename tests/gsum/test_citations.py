@@ -41,12 +41,12 @@ def citing(body: dict) -> str:
         "dense",
         *(
             pytest.param(method, marks=pytest.mark.slow)
-            for method in ("evidence", "graphrag-local", "graphrag-ts", "graphrag-c0")
+            for method in ("evidence", "graphrag-local", "graphrag-ts")
         ),
     ],
 )
 def test_numbers_are_resolved_and_wrong_ones_are_counted(tmp_path: Path, method: str) -> None:
-    reads_points = method in ("graphrag-ts", "graphrag-c0")
+    reads_points = method == "graphrag-ts"
     with scripted_server(tmp_path / "log", citing) as server:
         llm = {"backend": "openai_compatible", "base_url": server.base_url, "model": "m"}
         result = gsum.run(
