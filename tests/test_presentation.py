@@ -328,7 +328,7 @@ def test_preview_shows_labels_and_lengths_of_texts(tmp_path: Path) -> None:
 
 
 def test_no_column_that_documents_or_replies_fill_is_a_label() -> None:
-    texts = {"text", "title", "name", "description", "summary", "answer", "document_id", "file"}
+    texts = {"text", "title", "name", "description", "summary", "document_id", "file"}
     columns = [column for table in TABLES.values() for column in table.columns]
     assert texts <= {column.name for column in columns}
     assert not [c for c in columns if c.label and (c.name in texts or c.type not in (TEXT, TEXTS))]

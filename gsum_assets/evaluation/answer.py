@@ -17,6 +17,7 @@ from gsum_assets.evaluation.budget import (
     room_for,
 )
 from gsum_assets.evaluation.passage_labels import LabelOf
+from gsum_assets.evaluation.passages import KEY_POINT
 from gsum_assets.evaluation.prompts import PROMPTS
 from gsum_assets.evaluation.short_answers import listed
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
@@ -187,15 +188,22 @@ def answer_request(
     weights: tuple[float, ...] = (),
     labels: tuple[str, ...] = (),
     by_kind: bool = False,
+    of_points: bool = False,
 ) -> Request:
-    """Return the request for a row of `queries`, over passages in reading order."""
+    """Return the request for a row of `queries`, over passages in reading order.
+
+    Parameters
+    ----------
+    of_points : whether the passages are key points.
+    """
     form, is_brief = question["form"], question.get("split") == "ask"
     kind = rule_of(question["text"]).kind if is_brief or by_kind else "account"
     asked = kind if form == "summary" else form
     words = min(max_words, _MOST_WORDS.get(asked, max_words))
     instructions = prompts.text(asked, max_words=words)
     if form == "summary":
-        instructions = prompts.text("answer", max_words=words, form=instructions)
+        whole = "reduce" if of_points else "answer"
+        instructions = prompts.text(whole, max_words=words, form=instructions)
     return Request(
         task="answer",
         instructions=instructions,
@@ -232,7 +240,8 @@ def _fitted(
         ordered = reading_order(rows)
         texts = tuple(row["text"] for row in ordered)
         weights = tuple(row["score"] for row in ordered) if weighted else ()
-        request = answer_request(question, texts, max_words, prompts, weights, by_kind=by_kind)
+        points = all(row["node_kind"] == KEY_POINT for row in ordered)
+        request = answer_request(question, texts, max_words, prompts, weights, (), by_kind, points)
         labelled = replace(request, labels=tuple(map(label_of, ordered))) if label_of else request
         is_short = _is_within(labelled, prompt_tokens) and not (
             isinstance(window, Window) and window.excess(labelled)
@@ -260,10 +269,14 @@ def _is_within(request: Request, prompt_tokens: int | None) -> bool:
 
 
 def answer_room(
-    question: dict, prompt_tokens: int, max_words: int, count_tokens: CountTokens
+    question: dict,
+    prompt_tokens: int,
+    max_words: int,
+    count_tokens: CountTokens,
+    of_points: bool = False,
 ) -> Room:
     """Return the room that the prompt to answer a row of `queries` leaves to its passages."""
-    bare = answer_request(question, (), max_words)
+    bare = answer_request(question, (), max_words, of_points=of_points)
     return room_for(bare, MOST_MARKED, prompt_tokens, count_tokens)
 
 

@@ -59,11 +59,12 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
     section, _, key = family.prompt_tokens.rpartition(".")
     model, passages = inputs.model("language_model"), inputs.table(family.answered_from)
     settings = inputs.settings("answer")
+    length, _, words = family.max_words.rpartition(".")
     answers = answer_questions(
         inputs.table("queries"),
         passages,
         model,
-        settings["max_words"],
+        (inputs.settings(length)[words] if words else None) or settings["max_words"],
         inputs.prompts("answers"),
         family.weighted,
         inputs.table("contexts"),

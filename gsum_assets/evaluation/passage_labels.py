@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.locations import location_of
 from gsum_assets.evaluation.answer_sources import Texts
+from gsum_assets.evaluation.passages import KEY_POINT
 
 _LONGEST_TITLE = 100  # characters
 LabelOf = Callable[[Mapping[str, Any]], str]
@@ -28,6 +29,8 @@ def label_by(titles: Mapping[str, str], sections: pa.Table, texts: Texts) -> Lab
     def label_of(row: Mapping[str, Any]) -> str:
         chunk, document_id = texts.chunks.get(row["node_id"]), row["document_id"]
         kind = row["node_kind"].replace("_", " ")
+        if kind == KEY_POINT:
+            kind = f"{kind}, score {row['score']:.0f} of 100"
         if not document_id:
             return f"{kind} over several documents"
         title = titles.get(document_id, document_id)[:_LONGEST_TITLE]

@@ -7,6 +7,9 @@ import pyarrow as pa
 
 from gsum_assets.pipeline.tables import TABLES
 
+KEY_POINT = "key point"
+"""Kind of a context that a language model wrote from several passages of one question."""
+
 
 @dataclass(frozen=True)
 class Passage:

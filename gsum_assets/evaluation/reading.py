@@ -1,7 +1,7 @@
 """Precision, recall, F1 and length of the texts from which an answer was written.
 
 A ranking has the texts that a method could read. These metrics are of the texts that the language
-model received for its answer; for map-reduce, of the texts of the partial answers that the final
+model received for its answer; for map-reduce, of the texts behind the points that the final
 one depends on.
 
 A text counts as the chunks of the corpus that it contains: a chunk itself, a longer span of a

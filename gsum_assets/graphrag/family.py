@@ -33,6 +33,10 @@ def _settings(inputs: Inputs) -> AnswerSettings:
     return AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
 
 
+def _max_words(inputs: Inputs) -> int:
+    return _settings(inputs).final_words or inputs.settings("answer")["max_words"]
+
+
 def _index(inputs: Inputs) -> Index:
     """Return the index, with empty tables for a baseline that does not use it."""
     if METHODS[inputs.method].reads in ("reports", "around"):
@@ -59,7 +63,7 @@ def _contexts(inputs: Inputs) -> pa.Table:
     if chosen.reads == "chunks":
         return context_rows(queries, all_chunks(inputs.table("chunks"), settings.seed))
     ranked = inputs.table("rankings"), inputs.table("chunks")
-    length = settings, inputs.settings("answer")["max_words"], n_word_pieces
+    length = settings, _max_words(inputs), n_word_pieces
     if chosen.reads == "nearest":
         return context_rows(queries, nearest_chunks(*ranked, *length))
     embedded = inputs.table("query_embeddings")
@@ -70,14 +74,15 @@ def _contexts(inputs: Inputs) -> pa.Table:
 
 def _partial_answers(inputs: Inputs) -> Result:
     if not METHODS[inputs.method].maps:
-        return Result(TABLES["graphrag.partial_answers"].empty())
+        nothing = {"key_points": TABLES["graphrag.key_points"].empty()}
+        return Result(TABLES["graphrag.partial_answers"].empty(), beside=nothing)
     model, settings = inputs.model("language_model"), _settings(inputs)
     return partial_answers(
         inputs.table("contexts"),
         inputs.table("queries"),
         model,
         settings,
-        inputs.settings("answer")["max_words"],
+        _max_words(inputs),
         counter_for(model, settings.prompt_tokens),
         inputs.prompts("graphrag"),
     )
@@ -87,20 +92,22 @@ def _reduced_contexts(inputs: Inputs) -> pa.Table:
     return reduced_contexts(
         inputs.table("contexts"),
         inputs.table("partial_answers"),
+        inputs.table("key_points"),
         inputs.table("queries"),
         _settings(inputs),
-        inputs.settings("answer")["max_words"],
+        _max_words(inputs),
         n_word_pieces,
     )
 
 
 def _read(inputs: Inputs) -> Read:
-    """Return the passages of the kept partial answers, with the chunks that support reports."""
+    """Return the passages behind the kept points, with the chunks behind reports and points."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
-    rows = reduced
+    rows, points = reduced, TABLES["graphrag.key_points"].empty()
     if METHODS[inputs.method].maps:
-        rows = passages_behind(contexts, inputs.table("partial_answers"), reduced)
-    if "report" not in pc.unique(rows["node_kind"]).to_pylist():
+        points = inputs.table("key_points")
+        rows = passages_behind(contexts, inputs.table("partial_answers"), points, reduced)
+    if "report" not in pc.unique(rows["node_kind"]).to_pylist() and not points.num_rows:
         return Read(rows, {})
     chunks, findings = inputs.table("chunks"), inputs.table("findings")
     document_of = dict(
@@ -110,6 +117,13 @@ def _read(inputs: Inputs) -> Read:
     for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
         chunks_of = held.setdefault(row["community_id"], {})
         chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
+    for row in points.select(["point_id", "node_ids"]).to_pylist():
+        held[row["point_id"]] = {
+            pair: None
+            for node_id in row["node_ids"]
+            for pair in held.get(node_id, ((node_id, document_of.get(node_id, "")),))
+            if pair[1]
+        }
     return Read(rows, held)
 
 
@@ -140,24 +154,29 @@ FAMILY = Family(
         ),
         Step(
             _partial_answers,
-            {"partial_answers": "The answer from one pack of passages, with its helpfulness."},
+            {
+                "partial_answers": "One pack of passages, and what it cost to read it.",
+                "key_points": "What the pack says about the question, with its score and the "
+                "passages that say it.",
+            },
             ("language_model",),
             pool="llm",
-            code_version="4",
+            code_version="5",
         ),
         Step(
             _reduced_contexts,
             {
-                "reduced_contexts": "The most helpful partial answers that fit one prompt, or the "
-                "passages themselves if all fit."
+                "reduced_contexts": "The most helpful points that fit one prompt, or the passages "
+                "themselves if all fit."
             },
             pool="llm",
-            code_version="2",
+            code_version="3",
         ),
     ),
     settings=GraphRagSettings,
     prompts=PROMPTS,
     prompt_tokens="graphrag.answers.prompt_tokens",
+    max_words="graphrag.answers.final_words",
     read=_read,
     views=_views,
 )

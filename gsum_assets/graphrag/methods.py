@@ -20,7 +20,7 @@ class Method:
 
     @property
     def maps(self) -> bool:
-        """Whether partial answers are written from the context and reduced to one."""
+        """Whether points are written from packs of the context and reduced to one answer."""
         return self.reads in ("reports", "chunks")
 
 

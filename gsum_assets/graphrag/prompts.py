@@ -60,10 +60,12 @@ of explanation, and up to {{max_findings}} findings, the most important first. E
 """
 
 MAP = f"""\
-Answer the question as far as the numbered passages allow, in at most {{max_words}} words: all
-points that bear on it, with names and numbers. Then say from 0 to 100 how much your answer helps
-somebody who asks this question about a large collection of which you see only a part: 0 if the
-passages say nothing about it. Add nothing from elsewhere. {_MATERIAL}\
+List the points that the numbered passages make about the question, in at most {{max_words}} words
+in all: one statement each, in one or two sentences that can be understood by themselves, with names
+and numbers. Give for each the numbers of the passages that say it, and from 0 to 100 how much it
+helps somebody who asks this question about a large collection of which you see only a part. Leave
+out what does not bear on the question; if nothing does, list no point. Add nothing from elsewhere.
+{_MATERIAL}\
 """
 
 

@@ -103,7 +103,13 @@ class AnswerSettings(SettingsTable):
         default=8000, ge=500, description="longest prompt, of map and of reduce (3.5: 8k)"
     )
     max_words: int = Field(
-        default=150, ge=20, description="length of a partial answer, words (ours)"
+        default=150, ge=20, description="length of all points of one pack, words (ours)"
+    )
+    final_words: int | None = Field(
+        default=None,
+        ge=10,
+        description="length of a final answer, words; unset: [answer] max_words, so that methods "
+        "are compared at one length",
     )
     seed: int = Field(default=0, description="seed of the order of reports in packs")
     n_entities: int = Field(

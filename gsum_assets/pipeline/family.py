@@ -54,6 +54,8 @@ class Family:
         if there is none.
     prompt_tokens : section and key of the setting for the longest prompt, in word pieces, as
         "graphrag.answers.prompt_tokens"; empty if there is none.
+    max_words : section and key of the setting for the length of its answers, in words; empty, or
+        unset there: as of all methods.
     without_k : methods that do not use that setting.
     weighted : whether the scores of its contexts are probabilities that a passage holds evidence; a
         model with `reads_weights` then prefers sentences of likely passages.
@@ -75,6 +77,7 @@ class Family:
     explain: Callable[[Inputs], str] | None = None
     k: str = ""
     prompt_tokens: str = ""
+    max_words: str = ""
     without_k: Collection[str] = ()
     weighted: bool = False
     supported_questions: Callable[[str, pa.Table], pa.Table] | None = None

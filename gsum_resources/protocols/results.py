@@ -75,8 +75,15 @@ class TopicScore(BaseModel):
     relevance: int = Field(ge=1, le=10, description="1 (unrelated) to 10 (answers it).")
 
 
-class PartialAnswer(BaseModel):
-    """An answer from a part of the material, and how much it helps."""
+class KeyPoint(BaseModel):
+    """One thing that a part of the material says about a question."""
 
-    answer: str
-    helpfulness: int = Field(ge=0, le=100, description="0 (of no help) to 100 (answers it).")
+    description: str = Field(description="The point in one or two sentences.")
+    score: int = Field(ge=0, le=100, description="0 (of no help) to 100 (answers it).")
+    references: list[int] = Field(default_factory=list, description="Passages that say it.")
+
+
+class KeyPoints(BaseModel):
+    """What a part of the material says about a question; nothing: an empty list."""
+
+    points: list[KeyPoint]

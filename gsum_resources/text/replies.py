@@ -19,7 +19,7 @@ from gsum_resources.text.question import write_question
 from gsum_resources.text.question_kinds import words_of_answer
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
-from gsum_resources.text.relevance import helpfulness
+from gsum_resources.text.relevance import helpfulness, worth_of_sentences
 from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.summarize import SummarySettings, choose_sentences
 from gsum_resources.text.topics import topic_title
@@ -152,13 +152,16 @@ class Replies:
 
     @cached_property
     def findings(self) -> list[dict[str, Any]]:
-        """The summary's sentences, each with its subject and its passage."""
+        """The summary's sentences, each with its subject, its passage, and how much it helps."""
+        worth = worth_of_sentences(self._reading)
+        worth_of = dict(zip((s.text for s in self._reading.sentences), worth, strict=True))
         return [
             {
                 "name": s.speaker or s.text.split(",")[0],
                 "statement": render_sentences([s]),
                 "description": render_sentences([s]),
                 "references": [self._passage_of(s.text)],
+                "score": Share(worth_of.get(s.text, worth.max())),  # of one that is cut: the best
             }
             for s in self.chosen
         ]

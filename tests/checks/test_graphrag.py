@@ -26,7 +26,7 @@ COLUMNS = {
     "graphrag.community_reports": "community_id",
     "graphrag.findings": "community_id position summary entity_ids chunk_ids",
     "graphrag.embeddings": "kind item_id embedding",
-    "graphrag.partial_answers": "query_id pack helpfulness",
+    "graphrag.key_points": "query_id pack position score",
     "graphrag.reduced_contexts": "query_id sample rank",
 }
 GOOD: Rows = {
@@ -85,7 +85,7 @@ GOOD: Rows = {
         *(("entity", i, [0.6, 0.8]) for i in ("BAY", "LIN", "SEA", "TVA")),
         *(("report", f"c{i}", [0.0, -1.0]) for i in range(4)),
     ],
-    "graphrag.partial_answers": [("q", 0, 0), ("q", 1, 100), ("p", 0, 55)],
+    "graphrag.key_points": [("q", 0, 0, 0), ("q", 1, 0, 100), ("p", 0, 0, 55)],
     "graphrag.reduced_contexts": [("q", 0, 1), ("q", 0, 2), ("p", 0, 1)],
 }
 CHECKS = {
@@ -101,7 +101,7 @@ CHECKS = {
     "reported": ("community_reports", "every_community_reported"),
     "cite": ("findings", "cite_what_supports"),
     "finite": ("embeddings", "finite"),
-    "in_range": ("partial_answers", "in_range"),
+    "in_range": ("key_points", "in_range"),
     "ranks": ("reduced_contexts", "ranks_consecutive"),
 }
 
@@ -239,9 +239,9 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (0, (), "1 of 8 entities and reports have no vector"),
         (8, ("report", "BAY", [1.0, 0.0]), "1 of 9 vectors belong to no entity or report"),
     ],
-    ("in_range", "partial_answers"): [
-        (2, ("p", 0, 101), "1 of 3 partial answers have a helpfulness that is not 0 to 100"),
-        (2, ("p", 0, -1), "1 of 3 partial answers have a helpfulness that is not 0 to 100"),
+    ("in_range", "key_points"): [
+        (2, ("p", 0, 0, 101), "1 of 3 key points have a score that is not 0 to 100"),
+        (2, ("p", 0, 0, -1), "1 of 3 key points have a score that is not 0 to 100"),
     ],
     ("ranks", "reduced_contexts"): [
         (2, ("p", 0, 2), "1 of 2 contexts do not count their ranks up from 1"),

@@ -226,8 +226,9 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
             return json.dumps(
                 {"title": "Jetty", "summary": "All.", "rating": 5, "findings": [finding]}
             )
-        if "helpfulness" in fields:
-            return json.dumps({"answer": "The jetty at Tarnholt.", "helpfulness": 50})
+        if "points" in fields:
+            point = {"description": "The jetty at Tarnholt.", "score": 50, "references": [1]}
+            return json.dumps({"points": [point]})
         return "They met at the jetty."
 
     with (

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions
-from gsum_assets.evaluation.passages import context_rows
+from gsum_assets.evaluation.passages import KEY_POINT, context_rows
 from gsum_assets.graphrag.contexts import all_reports
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, reduced_contexts
@@ -23,7 +23,8 @@ from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import prompt_length
 
 MAX_WORDS = 120
-SMALL = AnswerSettings(prompt_tokens=500)
+LENGTH = 690  # word pieces, of which passages have half
+SMALL = AnswerSettings(prompt_tokens=LENGTH)
 ONE = queries({"q": "Who lit the lamp?"})
 WORDS = ["boat", "lamp", "harbour", "orchard", "letter", "mirror", "signal", "clerk"]
 
@@ -33,6 +34,7 @@ class Run:
     """Rows of a run and its requests to the model: the maps, then the final questions."""
 
     partial: pa.Table
+    points: pa.Table
     failures: list[str]
     reduced: pa.Table
     maps: Scripted
@@ -44,8 +46,11 @@ class Run:
         return [(row["score"], row["fate"]) for row in self.reduced.to_pylist()]
 
 
-def helping(helpfulness: int, answer: str = "It was Lin.") -> str:
-    return json.dumps({"answer": answer, "helpfulness": helpfulness})
+def helping(score: int, *points: str, cited: Sequence[int] = (1,)) -> str:
+    """A reply with points of one score."""
+    stated = points or ("It was Lin.",)
+    rows = [{"description": text, "score": score, "references": [*cited]} for text in stated]
+    return json.dumps({"points": rows})
 
 
 def run(
@@ -57,7 +62,8 @@ def run(
     maps, finals = Scripted(say), Scripted(lambda request: "It was Lin, they say.")
     length = settings, MAX_WORDS, n_word_pieces
     mapped = partial_answers(contexts, questions, maps, *length)
-    reduced = reduced_contexts(contexts, mapped.rows, questions, *length)
+    points = mapped.beside["key_points"]
+    reduced = reduced_contexts(contexts, mapped.rows, points, questions, *length)
     also = queries({"always": "?"})  # so that a run of unanswered questions is no error
     shown = pa.concat_tables(
         [reduced.select(TABLES["contexts"].schema.names), passages(1, "always")]
@@ -65,7 +71,8 @@ def run(
     asked = pa.concat_tables([questions, also])
     answers = answer_questions(asked, shown, finals, MAX_WORDS, retrieved=contexts)
     finals.calls = [[r for r in call if r.question != "?"] for call in finals.calls]
-    return Run(mapped.rows, list(mapped.failures), reduced, maps, finals, list(answers.failures))
+    problems = list(mapped.failures), list(answers.failures)
+    return Run(mapped.rows, points, problems[0], reduced, maps, finals, problems[1])
 
 
 def sentence(i: int, words: int = 20) -> str:
@@ -82,9 +89,9 @@ def passages(n: int, query_id: str = "q", words: int = 20) -> pa.Table:
     return table_of_rows(TABLES["contexts"], rows)
 
 
-def in_order(*helpfulness: int, answer: str = "Answer") -> Callable[[Request], str]:
+def in_order(*scores: int, answer: str = "Answer") -> Callable[[Request], str]:
     """Of each map in turn."""
-    left = iter(helpfulness)
+    left = iter(scores)
 
     def say(_: Request) -> str:
         value = next(left)
@@ -121,7 +128,7 @@ def _index_of_2000() -> Index:
 INDEX = _index_of_2000()
 
 
-@pytest.mark.parametrize("prompt_tokens", [500, 8000])
+@pytest.mark.parametrize("prompt_tokens", [LENGTH, 8000])
 def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> None:
     questions = pa.concat_tables([ONE, queries({"r": "And in d3?"}, document_id="d3")])
     settings = AnswerSettings(prompt_tokens=prompt_tokens)
@@ -154,30 +161,56 @@ def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> 
     assert all("Found in d3." in text for request in of_d3 for text in request.passages)
 
 
-def test_partial_answers_are_ordered_by_helpfulness_without_zeros() -> None:
+def test_points_are_ordered_by_score_without_zeros() -> None:
     contexts = passages(60)
     assert n_packs(contexts) == 8
     done = run(contexts, in_order(0, 30, 100, 0, 30, 7, 0, 55))
-    assert done.partial["helpfulness"].to_pylist() == [0, 30, 100, 0, 30, 7, 0, 55]
+    assert done.points["score"].to_pylist() == [0, 30, 100, 0, 30, 7, 0, 55]
     assert done.fates == [(v, "kept") for v in (100, 55, 30, 30, 7)] + [(0, "of no help")] * 3
     assert done.reduced["rank"].to_pylist() == list(range(1, 9))
     (final,) = done.finals.requests
     assert final.passages == tuple(f"Answer worth {value}." for value in (100, 55, 30, 30, 7))
+    assert "notes" in final.instructions
+    assert set(done.reduced["node_kind"].to_pylist()) == {KEY_POINT}
 
 
-def test_empty_answer_is_unhelpful_whatever_its_rating() -> None:
-    done = run(passages(60), lambda request: helping(90, " \n"))
+def test_points_of_one_pack_are_read_by_their_own_scores() -> None:
+    replies = iter([{"Low.": 10, "High.": 90}, {"Middle.": 50}])
+
+    def say(_: Request) -> str:
+        points = next(replies, {})
+        rows = [{"description": text, "score": score} for text, score in points.items()]
+        return json.dumps({"points": rows})
+
+    done = run(passages(60), say)
+    assert done.finals.requests[0].passages == ("High.", "Middle.", "Low.")
+    assert done.partial["n_points"].to_pylist() == [2, 1] + [0] * 6
+
+
+def test_point_names_the_passages_that_it_cites() -> None:
+    def say(request: Request) -> str:
+        return helping(50, cited=(len(request.passages), 0, 1, 99, 1))
+
+    done = run(passages(60), say)
+    packs = done.partial["node_ids"].to_pylist()
+    assert done.points["node_ids"].to_pylist() == [[ids[-1], ids[0]] for ids in packs]
+    assert run(passages(60), lambda _: helping(50, cited=())).points["node_ids"][0].as_py() == []
+
+
+@pytest.mark.parametrize("reply", [helping(90, " \n"), '{"points": []}', helping(0)])
+def test_points_that_say_nothing_do_not_help(reply: str) -> None:
+    done = run(passages(60), lambda request: reply)
     assert {fate for _, fate in done.fates} == {"of no help"}
     assert (done.finals.requests, done.unanswered) == ([], [])  # "The documents do not say."
 
 
 def test_surplus_of_the_final_prompt_is_cut_or_dropped() -> None:
-    done = run(passages(60), in_order(*range(10, 90, 10), answer="Lin lit it. " * 35))
+    done = run(passages(60), in_order(*range(10, 90, 10), answer="Lin lit it. " * 50))
     assert done.fates[:3] == [(80, "kept"), (70, "kept"), (60, "cut")]
     assert done.fates[3:] == [(value, "over budget") for value in (50, 40, 30, 20, 10)]
     (final,) = done.finals.requests
     assert len(final.passages) == 3
-    assert 480 < prompt_length(final) <= 500
+    assert LENGTH - 20 < prompt_length(final) <= LENGTH
     assert final.passages[2].endswith("it.")
     assert done.reduced["text"].to_pylist()[3:] == [""] * 5
 
@@ -185,7 +218,7 @@ def test_surplus_of_the_final_prompt_is_cut_or_dropped() -> None:
 def test_answer_longer_than_the_prompt_is_cut() -> None:
     done = run(passages(60), lambda request: helping(50, "Lin lit it. " * 900))
     assert [fate for _, fate in done.fates] == ["cut"] + ["over budget"] * 7
-    assert prompt_length(done.finals.requests[0]) <= 500
+    assert prompt_length(done.finals.requests[0]) <= LENGTH
 
 
 def test_failing_pack_costs_only_itself() -> None:
@@ -210,7 +243,7 @@ def test_complete_partial_answer_of_a_truncated_reply_is_kept() -> None:
     lost = [problem for problem in done.failures if "no partial answer" in problem]
     assert (done.partial.num_rows, len(done.failures), len(lost)) == (7, 8, 1)
     assert "nothing of it could be used" in lost[0]
-    assert set(done.partial["answer"].to_pylist()) == {"It was Lin."}
+    assert set(done.points["text"].to_pylist()) == {"It was Lin."}
     kept = [["it was cut off (what can be read is kept)"]]
     assert done.partial["problems"].to_pylist() == kept * 7
 
@@ -234,7 +267,7 @@ def test_fitting_reports_are_not_mapped() -> None:
 def test_prompt_is_filled_before_anything_is_mapped() -> None:
     most = max(n for n in range(1, 30) if not n_packs(passages(n)))
     fits = run(passages(most), lambda request: helping(50))
-    assert 440 < prompt_length(fits.finals.requests[0]) <= 500
+    assert LENGTH - 60 < prompt_length(fits.finals.requests[0]) <= LENGTH
     mapped = run(passages(most + 1), lambda request: helping(50))
     assert len(mapped.maps.requests) > 1
 
@@ -242,8 +275,9 @@ def test_prompt_is_filled_before_anything_is_mapped() -> None:
 def test_passage_longer_than_a_prompt_is_cut_for_its_map() -> None:
     done = run(passages(3, words=900), lambda request: helping(50))
     assert done.partial["n_passages"].to_pylist() == [1, 1, 1]
-    assert max(done.partial["prompt_tokens"].to_pylist()) <= 500
-    assert [450 < prompt_length(request) <= 500 for request in done.maps.requests] == [True] * 3
+    assert max(done.partial["prompt_tokens"].to_pylist()) <= LENGTH
+    sizes = [prompt_length(request) for request in done.maps.requests]
+    assert [LENGTH - 50 < size <= LENGTH for size in sizes] == [True] * 3
 
 
 def test_question_without_room_is_reported_and_costs_only_itself() -> None:
@@ -266,13 +300,13 @@ def test_choice_questions_are_mapped_with_their_options() -> None:
 
 
 def test_one_more_report_leaves_most_maps_unchanged() -> None:
-    contexts = passages(400)
+    contexts = passages(800)
     new = table_of_rows(
         TABLES["contexts"],
-        [{"query_id": "q", "rank": 200, "node_id": "new", "node_kind": "report", "text": "New."}],
+        [{"query_id": "q", "rank": 400, "node_id": "new", "node_kind": "report", "text": "New."}],
     )
     rows = contexts.to_pylist()
-    for row in rows[199:]:
+    for row in rows[399:]:
         row["rank"] += 1
     grown = pa.concat_tables([pa.Table.from_pylist(rows, contexts.schema), new])
     before, after = (
@@ -293,10 +327,12 @@ def test_answer_depends_on_the_packs_of_its_partial_answers() -> None:
     contexts = passages(60)
     n = n_packs(contexts)
     found = run(contexts, in_order(*([0] * (n - 1)), 80))
-    behind = passages_behind(contexts, found.partial, found.reduced)["node_id"].to_pylist()
+    tables = found.partial, found.points, found.reduced
+    behind = passages_behind(contexts, *tables)["node_id"].to_pylist()
     kept = found.partial.to_pylist()[-1]
     assert sorted(behind) == sorted(kept["node_ids"])
     assert 0 < len(behind) < contexts.num_rows
     few = passages(2)  # they fit into the final prompt: nothing is mapped
     answered = run(few, lambda request: helping(1))
-    assert passages_behind(few, answered.partial, answered.reduced).equals(few)
+    tables = answered.partial, answered.points, answered.reduced
+    assert passages_behind(few, *tables).equals(few)

@@ -98,7 +98,8 @@ def test_question_reads_only_the_inputs_of_its_steps(tmp_path: Path, method: str
         result = step.result(Inputs(tables, "tales", method))
         assert tables.read <= named | set(step.reads)
         conform(FAMILY.table(step.table), result.rows, step.table)
-        inputs, named = inputs.with_tables({step.table: result.rows}), named | {step.table}
+        written = {step.table: result.rows, **result.beside}
+        inputs, named = inputs.with_tables(written), named | written.keys()
     assert inputs.table("reduced_contexts").num_rows
     assert FAMILY.texts_read(inputs).rows.num_rows
 

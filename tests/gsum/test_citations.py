@@ -7,21 +7,25 @@ from pathlib import Path
 import pytest
 
 import gsum
-from gsum_assets.evaluation.prompts import ANSWER
+from gsum_assets.evaluation.passages import KEY_POINT
+from gsum_assets.evaluation.prompts import ANSWER, REDUCE
 from tests.gsum.test_equal_to_the_pipeline import QUESTIONS, SETTINGS, TEXTS
 from tests.models import HashEmbedder
 from tests.servers.extractive import extractive_says
 from tests.servers.scripted import scripted_server
 
 REFUSAL = "Asiakirjat eivät kerro sitä."
-BEGINNING = ANSWER.partition("{")[0]  # of the instructions for an answer
+BEGINNINGS = tuple(p.partition("{")[0] for p in (ANSWER, REDUCE))  # of instructions to answer
+# so that points are read, and not the passages themselves
+_SHORT = {"graphrag": {"answers": {"prompt_tokens": 560}, "extraction": {"gleanings": 0}}}
+_MANY = TEXTS | {f"{name} {i}": text for i in range(8) for name, text in TEXTS.items()}
 WRONG = "The moon is made of cheese"
 
 
 def citing(body: dict) -> str:
     """Quote the first sentence of the first two passages with their numbers, and add nonsense."""
     instructions, said = (message["content"] for message in body["messages"])
-    if not instructions.startswith(BEGINNING):
+    if not instructions.startswith(BEGINNINGS):
         return extractive_says(HashEmbedder())(body)
     if "Who built the pyramids?" in said:
         return f"UNANSWERED: {REFUSAL}"
@@ -33,22 +37,33 @@ def citing(body: dict) -> str:
 
 @pytest.mark.parametrize(
     "method",
-    ["dense", *(pytest.param(m, marks=pytest.mark.slow) for m in ("evidence", "graphrag-local"))],
+    [
+        "dense",
+        *(
+            pytest.param(method, marks=pytest.mark.slow)
+            for method in ("evidence", "graphrag-local", "graphrag-ts")
+        ),
+    ],
 )
 def test_numbers_are_resolved_and_wrong_ones_are_counted(tmp_path: Path, method: str) -> None:
+    reads_points = method == "graphrag-ts"
     with scripted_server(tmp_path / "log", citing) as server:
         llm = {"backend": "openai_compatible", "base_url": server.base_url, "model": "m"}
         result = gsum.run(
             method,
-            TEXTS,
+            _MANY if reads_points else TEXTS,
             QUESTIONS,
-            tomllib.loads(SETTINGS) | {"llm": llm | {"api_key_env": ""}},
+            tomllib.loads(SETTINGS) | {"llm": llm | {"api_key_env": ""}} | _SHORT,
             {"embedding_model": HashEmbedder()},
             progress=False,
         )
         refused = result.ask("Who built the pyramids?")
         shown = str(result.ask("Who paid for the pump?"))
     assert not result.answers["answer"].str.contains("[", regex=False).any()
+    if reads_points:
+        assert result.tables["graphrag.key_points"]["node_ids"].str.len().gt(0).all()
+        reduced = result.tables["graphrag.reduced_contexts"].set_index("query_id")
+        assert set(reduced.loc["q1", "node_kind"]) == {KEY_POINT}
     sources = result.tables["answer_sources"]
     kinds = sources.groupby("text")["kind"].agg(set)
     assert kinds[f"{WRONG}."] == {"unsupported"}

@@ -9,11 +9,15 @@ from gsum_assets.graphrag.schemas import Report, extraction_schema
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp
 from gsum_resources.protocols.results import (
     Entities,
-    PartialAnswer,
     ReasonedScore,
     Score,
     TopicScore,
 )
+
+
+class PartialAnswer(BaseModel):
+    answer: str
+    helpfulness: int = Field(ge=0, le=100)
 
 
 class Note(BaseModel):

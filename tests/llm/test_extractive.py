@@ -226,7 +226,7 @@ def test_questions_about_everything_have_no_aspect(question, searched):
         ("topic", results.Topic),
         ("score", results.Score),
         ("topic", results.TopicScore),
-        ("answer", results.PartialAnswer),
+        ("answer", results.KeyPoints),
     ],
 )
 def test_schemas_are_filled_and_the_text_is_their_json(task, schema):

@@ -23,7 +23,6 @@ from gsum_resources.llm.replies.reasoning import (
     without_reasoning,
 )
 from gsum_resources.protocols.models import Completion, CompletionError
-from gsum_resources.protocols.results import PartialAnswer
 from tests.llm.reply_cases import (
     ANN,
     BAD_STATUS,
@@ -41,6 +40,7 @@ from tests.llm.reply_cases import (
     YORK,
     Case,
     Note,
+    PartialAnswer,
     Thing,
     entity,
     of,

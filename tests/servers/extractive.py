@@ -11,13 +11,13 @@ from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Embedder, Request, Task
-from gsum_resources.protocols.results import PartialAnswer, Score, TopicScore
+from gsum_resources.protocols.results import KeyPoints, Score, TopicScore
 
 _EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
 _SCHEMAS = {
     frozenset(schema.model_fields): schema  # two of them have one name
     for schema in (
-        *(Score, TopicScore, PartialAnswer, Report, _EXTRACTION),
+        *(Score, TopicScore, KeyPoints, Report, _EXTRACTION),
         *(Extraction, Keywords, LookUp, Pause),
     )
 }
