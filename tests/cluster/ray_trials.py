@@ -40,7 +40,7 @@ from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import EngineSettings, ScorerSettings, Settings
 from gsum_resources.store.parquet_store import ParquetStore
-from tests.cluster.hosts import eventually
+from tests.cluster.hosts import PATIENCE_S, eventually
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords, HashEmbedder
@@ -52,14 +52,42 @@ STEP = "summaries"  # where `stalling_definitions` stalls
 TEXTS = [f"{first} {second} {third}" for first in "abcd" for second in "efg" for third in "hij"]
 
 
+_RAY_ON_A_BUSY_MACHINE = {
+    "RAY_worker_niceness": "0",  # with Ray's own, 15, workers starve
+    "RAY_health_check_timeout_ms": "300000",
+    "RAY_gcs_server_request_timeout_seconds": "300",
+    "RAY_gcs_rpc_server_connect_timeout_s": "300",
+    "RAY_worker_register_timeout_seconds": "600",
+    "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "600",
+}
+"""Ray's settings under which a slow process does not count as a lost one."""
+
+
+def _waiting(get_node: Callable[..., Any]) -> Callable[..., Any]:
+    """Let Ray wait for a node that it starts; by itself it fails after 30 s."""
+
+    def get(*arguments: Any) -> Any:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return get_node(*arguments)
+            except RuntimeError:  # the node is not registered yet
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+
+    return get
+
+
 @contextmanager
 def ray_nodes(n_nodes: int = 2, **head: Any) -> Iterator[Any]:
     """Start Ray nodes of one processor each on this machine, and stop them."""
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # paths of sockets must be short
-    # Ray starts workers with a niceness of 15, with which they starve on a busy machine
-    os.environ.update(RAY_TMPDIR=folder, RAY_worker_niceness="0")
+    os.environ.update(RAY_TMPDIR=folder, **_RAY_ON_A_BUSY_MACHINE)
     import ray
+    from ray._private import services
     from ray.cluster_utils import Cluster
+
+    services.get_node = _waiting(services.get_node)
 
     head = {"num_cpus": 1, "include_dashboard": False, **head}
     cluster = Cluster(initialize_head=True, head_node_args=head)

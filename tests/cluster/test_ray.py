@@ -109,7 +109,7 @@ def test_the_shipped_configuration_makes_runs_ray_jobs(
             launcher = instance.run_launcher
             assert isinstance(launcher, RayRunLauncher)
             assert launcher.address == "http://10.0.0.1:8265"
-            assert "GSUM_STATE_URL" in launcher.env_vars
+            assert "GSUM_STATE_URL" in (launcher.env_vars or ())
             assert launcher.supports_resume_run
             assert instance.run_monitoring_max_resume_run_attempts == 3
             assert list(storage_of(instance).databases) == [url]
