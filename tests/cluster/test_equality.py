@@ -86,6 +86,7 @@ def test_every_table_is_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         elsewhere = {"GSUM_WAREHOUSE": warehouse, "GSUM_CORPORA": corpora}
         homes = Home(local, str(local / "warehouse")), Home(shared, warehouse, corpora)
         keep_no_step_logs(homes[0])
+        monkeypatch.setenv("DAGSTER_HOME", "")  # the call has set it to that of the home
         use_database(House(homes[1]), database)
         with (
             run_of({"GSUM_HOME": str(local)}) as first,
