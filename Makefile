@@ -4,7 +4,7 @@ BIN := .venv/bin
 GSUM := $(BIN)/gsum
 
 .PHONY: demo demo-llm test test-slow fast-pipeline fast-rest slow-ui slow-pipeline slow-methods \
-	slow-rest test-llm test-cluster lint docs ui bench clean
+	slow-rest test-llm test-cluster cluster-stores cluster-hosts cluster-ray lint docs ui bench clean
 
 demo: .venv/.runtime  ## run the pipeline on the sample corpora and print their leaderboards
 	$(GSUM) run sample-meetings sample-stories
@@ -22,6 +22,8 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest
 FAST := tests/pipeline tests/gsum tests/checks tests/gor tests/gae tests/graphrag tests/jerr tests/lightpal
 METHODS := tests/gae tests/gor tests/graphrag tests/jerr tests/lightpal tests/evidence
 SLOW := tests/ui tests/llm tests/pipeline $(METHODS)
+STORES := $(addprefix tests/cluster/test_,equality.py forget.py object_store.py)
+RAY := tests/cluster/test_ray.py
 
 fast-pipeline: .venv/.dev
 	$(PYTEST) -m "not slow" $(FAST)
@@ -42,7 +44,16 @@ slow-rest: .venv/.dev
 	$(PYTEST) -m slow $(addprefix --ignore ,$(SLOW) tests/cluster)
 
 test-cluster: .venv/.cluster  ## run the tests over PostgreSQL, an S3 server and Ray, on loopback
-	$(PYTEST) tests/cluster
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target cluster-stores cluster-hosts cluster-ray
+
+cluster-stores: .venv/.cluster
+	$(PYTEST) $(STORES)
+
+cluster-hosts: .venv/.cluster
+	$(PYTEST) tests/cluster $(addprefix --ignore ,$(STORES) $(RAY))
+
+cluster-ray: .venv/.cluster
+	$(PYTEST) $(RAY)
 
 test-llm: .venv/.dev  ## run all families of methods on three documents with a real model
 	$(BIN)/python -m benchmarks.packaged --store

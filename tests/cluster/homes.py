@@ -9,9 +9,9 @@ import pytest
 import tomlkit
 import yaml
 
-from gsum_resources.dagster_io.instance import CONFIG_FILE, prepare
+from gsum_resources.dagster_io.instance import CONFIG_FILE
 from gsum_resources.settings.schema import SETTINGS_FILE
-from tests.conftest import House
+from tests.conftest import House, keep_no_step_logs
 from tests.pipeline.homes import house_at
 
 
@@ -27,10 +27,11 @@ def shared_house(root: Path, database: str, warehouse: str) -> Iterator[House]:
 
 def use_database(house: House, database: str) -> None:
     """Let Dagster and gsum keep what they know in a PostgreSQL database."""
-    file = prepare(house.home) / CONFIG_FILE
+    keep_no_step_logs(house.home)
+    file = house.home.dagster / CONFIG_FILE
     config = yaml.safe_load(file.read_text())
     config["storage"] = {"postgres": {"postgres_url": database}}
-    file.write_text(yaml.safe_dump(config))
+    file.write_text(yaml.safe_dump(config, sort_keys=False))
     settings = house.home.root / SETTINGS_FILE
     document = tomlkit.parse(settings.read_text())
     document["state"]["url"] = database  # type: ignore[index] - a table

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -40,7 +41,7 @@ from gsum_resources.scoring.memoized import MemoizedScorer
 from gsum_resources.settings.home import Home
 from gsum_resources.settings.schema import EngineSettings, ScorerSettings, Settings
 from gsum_resources.store.parquet_store import ParquetStore
-from tests.cluster.hosts import eventually
+from tests.cluster.hosts import PATIENCE_S, eventually
 from tests.cluster.servers import postgres_server
 from tests.conftest import CORPUS, House
 from tests.models import FirstWords, HashEmbedder
@@ -52,21 +53,62 @@ STEP = "summaries"  # where `stalling_definitions` stalls
 TEXTS = [f"{first} {second} {third}" for first in "abcd" for second in "efg" for third in "hij"]
 
 
+_RAY_ON_A_BUSY_MACHINE = {
+    "RAY_worker_niceness": "0",  # with Ray's own, 15, workers starve
+    "RAY_health_check_timeout_ms": "300000",
+    "RAY_gcs_server_request_timeout_seconds": "300",
+    "RAY_gcs_rpc_server_connect_timeout_s": "300",
+    "RAY_worker_register_timeout_seconds": "600",
+    "RAY_DASHBOARD_STARTUP_TIMEOUT_S": "600",
+}
+"""Ray's settings under which a slow process does not count as a lost one."""
+
+
+NOT_STARTED = 75
+"""Exit status of a trial whose Ray nodes did not start: it can be repeated."""
+
+
+def _waiting(get_node: Callable[..., Any]) -> Callable[..., Any]:
+    """Let Ray wait for a node that it starts for two minutes; by itself it waits for 30 s."""
+
+    def get(*arguments: Any) -> Any:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                return get_node(*arguments)
+            except RuntimeError:  # the node is not registered yet
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    return get
+
+
 @contextmanager
 def ray_nodes(n_nodes: int = 2, **head: Any) -> Iterator[Any]:
-    """Start Ray nodes of one processor each on this machine, and stop them."""
+    """Start Ray nodes of one processor each on this machine, and stop them.
+
+    Exits with `NOT_STARTED` if a node does not start: where Ray's agent of a node takes longer than
+    Ray's own limit, which has no setting, the node ends itself.
+    """
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # paths of sockets must be short
-    # Ray starts workers with a niceness of 15, with which they starve on a busy machine
-    os.environ.update(RAY_TMPDIR=folder, RAY_worker_niceness="0")
+    os.environ.update(RAY_TMPDIR=folder, **_RAY_ON_A_BUSY_MACHINE)
     import ray
+    from ray._private import services
     from ray.cluster_utils import Cluster
 
+    services.get_node = _waiting(services.get_node)
+
     head = {"num_cpus": 1, "include_dashboard": False, **head}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
+        cluster = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(n_nodes - 1):
             cluster.add_node(num_cpus=1)
-        cluster.wait_for_nodes()
+        cluster.wait_for_nodes(timeout=PATIENCE_S)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(NOT_STARTED)
+    try:
         yield cluster
     finally:
         ray.shutdown()
@@ -125,7 +167,7 @@ def equal(folder: Path) -> dict[str, Any]:
 def lost_actor(_: Path) -> dict[str, Any]:
     """Lose the process of a block once, and then with every attempt; fail by oneself."""
     with ray_nodes() as cluster:
-        engine = engine_at(cluster, start_timeout_s=20)
+        engine = engine_at(cluster, start_timeout_s=600)
         marks = tempfile.mkdtemp()
         return {
             "once": list(engine.map_blocks(lambda: _ends_once(marks), range(6), "step")),
@@ -189,8 +231,8 @@ def launched(folder: Path) -> dict[str, Any]:
     config = shipped.replace("poll_interval_seconds: 15", "poll_interval_seconds: 2")
     (prepare(home) / CONFIG_FILE).write_text(config)
     with (
-        postgres_server(folder / "server") as url,
         ray_nodes(3, num_cpus=0, include_dashboard=True) as cluster,
+        postgres_server(folder / "server") as url,
         pytest.MonkeyPatch.context() as patch,
     ):
         dashboard = f"http://{cluster.head_node.webui_url}"

@@ -17,8 +17,8 @@ from gsum_resources.settings.paths import path_at
 from gsum_resources.store.catalogue import define_views
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
 from tests.cluster.servers import object_store
-from tests.conftest import CORPUS, House, furnish
-from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, house_at
+from tests.conftest import CORPUS, House
+from tests.pipeline.homes import contents, furnish, house_at
 
 pytest.importorskip("s3fs", reason="make test-cluster installs it")
 METHODS = ["bm25", "dense"]
@@ -75,7 +75,6 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """A local home whose tables the others must equal."""
     with house_at(tmp_path_factory.mktemp("local")) as house:
         furnish(house)
-        (house.folder / "corpus.toml").write_text(WITHOUT_BERTSCORE)
         assert house.run(METHODS).is_complete
         yield house
 
@@ -117,10 +116,13 @@ def test_corpus_in_the_object_store_gives_the_same_tables(
 
     other = path_at(bucket) / "corpora" / "other"
     (other / "a.txt").write_bytes(b"The lamp of the other corpus met the river.")
-    assert remote.run([], corpus="other").is_complete
     for file in [*remote.folder.iterdir()]:
         file.unlink()
-    assert remote.run([], corpus="other").is_complete  # forgets the deleted corpus
+    assert remote.run([], corpus="other").is_complete
+    assert contents(remote) == contents(local)  # the corpus may come back
+    at_once = b"[automation]\nforget_after_h = 0\n"
+    (path_at(bucket) / "shared" / "gsum.toml").write_bytes(at_once)
+    assert House(remote.home).run([], corpus="other").is_complete
     tables = {name: remote.table(name, CORPUS).num_rows for name in ("documents", "summaries")}
     assert tables == {"documents": 0, "summaries": 0}
     assert remote.table("documents", "other").num_rows == 1

@@ -16,6 +16,7 @@ from gsum_assets.automation.corpora import forget_tables
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.definitions import Pipeline, pipeline_for
 from gsum_assets.pipeline.tables import TABLES, table_of
+from gsum_assets.retrieval.answerability import PACKAGED
 from gsum_assets.runner.run import refresh
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.models.by_work import Models
@@ -99,7 +100,8 @@ class HomeFolder:
         if chosen not in known:
             dimension = 8 if chosen.embedder == "hash" else 12
             overrides = {
-                "embedding_model": HashEmbedder(chosen.embedder, dimension),
+                # with the digest of the packaged embedder, of which answerability is judged
+                "embedding_model": HashEmbedder(f"{chosen.embedder} {PACKAGED}", dimension),
                 "language_model": Faltering(HashEmbedder(chosen.language_model)),
                 "passage_scorer": UnigramScorer(float(chosen.scorer)),
             }

@@ -27,8 +27,9 @@ def launch_by_processes(home: Home) -> None:
     file = prepare(home) / CONFIG_FILE
     config = yaml.safe_load(file.read_text())
     config["run_launcher"] = {"module": __name__, "class": ProcessLauncher.__name__}
-    config["run_monitoring"]["poll_interval_seconds"] = 1
-    file.write_text(yaml.safe_dump(config))
+    # a run that a busy machine starts slowly is no failure
+    config["run_monitoring"] |= {"poll_interval_seconds": 1, "start_timeout_seconds": 1500}
+    file.write_text(yaml.safe_dump(config, sort_keys=False))
 
 
 class ProcessLauncher(RunLauncher, ConfigurableClass):
