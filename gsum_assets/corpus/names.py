@@ -9,9 +9,11 @@ from gsum_resources.text.scripts import has_case
 
 MOST_CHARS = 200  # maximum length of a name; anything longer is a text
 _MARK_UP = re.compile(
-    r"</?[A-Za-z][^<>]{0,200}>|[*`|~\x00-\x1f\x7f]+|(?<!\w)[#_]+|_+(?!\w)"  # "C#" is a name
+    r"</?[A-Za-z][^<>]{0,200}>|[*`~\x00-\x1f\x7f]+"
+    r"|(?<!\w)[#_|]+|[_|]+(?!\w)"  # "C#" and "AC|DC" are names
 )
 _UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_INITIALS = re.compile(r"(?:\w\.){2,}")
 _AROUND = " \t\"'“”‘’«»‹›„‚.,;:!?¿¡()[]{}<>…、。「」『』《》〈〉【】،؛؟।"
 
 
@@ -26,7 +28,12 @@ def clean_name(text: str) -> str:
     name = " ".join(_MARK_UP.sub(" ", _UNSEEN.sub("", unicodedata.normalize("NFC", text))).split())
     if not any(character.isalnum() for character in name):
         raise ValueError(f"the name {text[:40]!r} holds no letter or digit")
-    stripped = name.strip(_AROUND)
+    stripped = _bare(name)
+    if (
+        _INITIALS.fullmatch(f"{stripped}.")
+        and name[name.find(stripped) + len(stripped) :][:1] == "."
+    ):
+        stripped += "."  # "U.S."
     if name.endswith(")") and stripped.count("(") > stripped.count(")"):
         stripped += ")"  # "Tennessee Valley Authority (TVA)"
     if len(stripped) > MOST_CHARS:
@@ -40,7 +47,13 @@ def clean_name(text: str) -> str:
 def name_key(name: str) -> str:
     """Return the key of all spellings of a name: case, width and outer punctuation are ignored."""
     folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", name)).casefold()
-    return " ".join(folded.split()).strip(_AROUND)
+    return _bare(" ".join(folded.split()))
+
+
+def _bare(name: str) -> str:
+    """Return a name without what is around it, but with the point of ".NET"."""
+    bare = name.strip(_AROUND)
+    return f".{bare}" if re.search(r"(?<!\.)\.$", name[: name.find(bare)]) else bare
 
 
 def names_skipped(texts: Iterable[str], model_identity: str) -> str | None:

@@ -13,12 +13,12 @@ import pyarrow as pa
 from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.acronyms import explained
 from gsum_assets.graphrag.name_groups import PERSON, Groups, Link, Name, mentioned_names
+from gsum_assets.graphrag.pruning import pruned
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
 
 _MOST_EVIDENCE = 5  # chunks
-# without "thing", which the extractive model assigns to any entity
 _NO_PERSONS = {"organization", "place", "event"}
 
 
@@ -36,6 +36,8 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
       name of a person, "Lin" and "Mei Lin", which all of its documents have, too.
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
 
+    Names that the extractive model alone mentions may have no entity (`pruning.py`): rule "pruned".
+
     Homonyms of different types are two names, see `mentioned_names`: one has the key
     "washington", the other "washington [place]" and the name "Washington (place)".
 
@@ -46,11 +48,14 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     names = mentioned_names(mentions)
     homonyms = [(name.bare_key, key) for key, name in names.items() if name.bare_key != key]
     apart = [(name_key(first), name_key(second)) for first, second in settings.apart]
-    groups = Groups(names, [*apart, *homonyms])
+    left_out = pruned(names, chunks)
+    kept = {key: name for key, name in names.items() if key not in left_out}
+    groups = Groups(kept, [*apart, *homonyms])
     if settings.aliases:
-        _join_persons(names, groups)
-        _join_acronyms(names, chunks, groups)
+        _join_persons(kept, groups)
+        _join_acronyms(kept, chunks, groups)
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
+    rows += [_row(names[key], None, "pruned") for key in left_out]
     rows.sort(key=lambda row: row["name_key"])
     return pa.Table.from_pylist(rows, TABLES["graphrag.aliases"].schema)
 
@@ -229,11 +234,15 @@ def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:
                 link_of[other] = link
                 waiting.append(other)
     for key, link in link_of.items():
-        yield {
-            "name_key": key,
-            "name": by_key[key].title,
-            "entity_id": entity_id(own_key),
-            "rule": link.rule,
-            "evidence_chunk_ids": list(link.evidence),
-            "n_mentions": by_key[key].n_mentions,
-        }
+        yield _row(by_key[key], entity_id(own_key), link.rule, link.evidence)
+
+
+def _row(name: Name, entity: str | None, rule: str, evidence: Sequence[str] = ()) -> dict:
+    return {
+        "name_key": name.key,
+        "name": name.title,
+        "entity_id": entity,
+        "rule": rule,
+        "evidence_chunk_ids": list(evidence),
+        "n_mentions": name.n_mentions,
+    }

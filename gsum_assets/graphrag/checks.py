@@ -62,12 +62,12 @@ def _alias(end: str = "") -> str:
 _NAMES = f'SELECT DISTINCT {_alias()} AS name_key FROM "graphrag.entity_mentions"'
 _MERGED = """
     SELECT name_key, entity_id, rule, evidence_chunk_ids FROM "graphrag.aliases"
-    WHERE rule <> 'own'
+    WHERE rule NOT IN ('own', 'pruned')
 """
 NAMES_RESOLVE = check(
     "names_resolve",
-    "Every mentioned name has an entity; each entity has one own name, and others with "
-    "evidence in existing chunks.",
+    "Every mentioned name has an entity or is pruned; each entity has one own name, and others "
+    "with evidence in existing chunks.",
     "name",
     Rule(lacks("name_key", _NAMES), "have no mention"),
     Rule(lacks("name_key", "graphrag.aliases"), "have no entity", "mentioned name", _NAMES),
@@ -77,8 +77,13 @@ NAMES_RESOLVE = check(
         "entity|entities",
         """
             SELECT entity_id, count(*) FILTER (rule = 'own') AS n_own FROM "graphrag.aliases"
-            GROUP BY entity_id
+            WHERE rule <> 'pruned' GROUP BY entity_id
             """,
+    ),
+    Rule(
+        "(rule = 'pruned') <> (entity_id IS NULL)",
+        "are pruned and have an entity, or are kept and have none",
+        examined='SELECT name_key, rule, entity_id FROM "graphrag.aliases"',
     ),
     Rule("len(evidence_chunk_ids) = 0", "have no evidence", "merged name", _MERGED),
     Rule(
@@ -94,7 +99,7 @@ NAMES_RESOLVE = check(
 _SAID = f"""
     SELECT entity_id, chunk_id, description
     FROM (SELECT *, {_alias()} AS alias FROM "graphrag.entity_mentions") m
-    JOIN "graphrag.aliases" a ON a.name_key = alias
+    JOIN "graphrag.aliases" a ON a.name_key = alias AND rule <> 'pruned'
 """
 _LISTED = 'SELECT entity_id, name, unnest(chunk_ids) AS chunk_id FROM "graphrag.entities"'
 STAND_FOR_MENTIONS = check(

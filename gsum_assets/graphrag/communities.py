@@ -5,11 +5,15 @@
 3. A larger one is split by modularity: by Louvain in the order of ids (`louvain.py`), or by Leiden
    (Traag et al., 2019) with a seed and edges in order of ids; each community of over `max_size`
    entities is split again from its own edges.
-4. A community that is not split further is a leaf.
+   One that modularity does not split, such as a hub with its leaves, is halved by the bits of its
+   members' hashes, so that a new member changes one of the parts.
+4. Sets of under `least_reported` entities are joined to the sibling that they are related to most.
+5. A community that is not split further is a leaf. Those of under `least_reported` entities or of
+   a single chunk have no report, unless none has.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,11 +23,12 @@ from gsum_assets.graphrag.louvain import Edge, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.text.topics import enumerate_phrases
 
 # Of Leiden. With 20 trials 59% of the communities of 20 meetings are unchanged when one meeting is
 # left out, with one trial 50%, with fifty 59%; each changed community needs a new report.
 _RANDOMNESS, _ITERATIONS, _TRIALS = 0.001, 3, 20
-_TITLED = 3  # entities in a title
+_TITLED = 3  # entities of one kind in a title
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,13 @@ def communities(
         if community.parent >= 0:
             children[community.parent].append(ids[index])
     inside = _relationships_inside(ordered, related)
+    row_of = {row["relationship_id"]: row for row in related.to_pylist()}
     rows = []
     for index, community in enumerate(ordered):
         members = sorted(
             community.members, key=lambda e: (-entity_of[e]["degree"], entity_of[e]["name"], e)
         )
+        links = [row_of[i] for i in inside[index]]
         rows.append(
             {
                 "community_id": ids[index],
@@ -70,14 +77,38 @@ def communities(
                 "number": index,
                 "parent_id": ids[community.parent] if community.parent >= 0 else None,
                 "child_ids": children[index],
-                "title": ", ".join(entity_of[e]["name"] for e in members[:_TITLED]),
+                "title": community_title([entity_of[e] for e in members], links),
                 "size": len(members),
                 "entity_ids": members,
                 "relationship_ids": inside[index],
                 "chunk_ids": sorted({c for e in members for c in entity_of[e]["chunk_ids"]}),
             }
         )
+        rows[-1]["is_reported"] = (
+            rows[-1]["size"] >= settings.least_reported and len(rows[-1]["chunk_ids"]) > 1
+        )
+    if not any(row["is_reported"] for row in rows):
+        rows = [row | {"is_reported": True} for row in rows]
     return pa.Table.from_pylist(rows, TABLES["graphrag.communities"].schema)
+
+
+def community_title(members: Sequence[Mapping], relationships: Sequence[Mapping]) -> str:
+    """Return a title of the members with most weight inside: names, then what relates them.
+
+    "Nell Kettle and Tobias Lund: train staff and plaque"; without one of both, up to three of the
+    other.
+    """
+    weight: dict[str, float] = defaultdict(float)
+    for row in relationships:
+        weight[row["source_id"]] += row["weight"]
+        weight[row["target_id"]] += row["weight"]
+    ordered = sorted(members, key=lambda e: -weight[e["entity_id"]])  # ties: as given
+    names = [e["name"] for e in ordered if not e["name"].islower()]
+    concepts = [e["name"] for e in ordered if e["name"].islower()]
+    if names and concepts:
+        names, concepts = names[: _TITLED - 1], concepts[: _TITLED - 1]
+    heading = ": ".join(enumerate_phrases(part[:_TITLED]) for part in (names, concepts) if part)
+    return heading[:1].upper() + heading[1:]
 
 
 def split_components(
@@ -106,16 +137,55 @@ def _split(
     with_parents: list[tuple[Community, int]],
 ) -> None:
     """Append the subsets of a large set, recursively, or a whole component that is small enough."""
-    subsets = [members] if len(members) <= settings.max_size else _partition(edges, settings)
-    if level and len(subsets) == 1:
-        return  # a leaf, which is in the list already
+    subsets = [members]
+    if len(members) > settings.max_size:
+        least = min(settings.least_reported, settings.max_size // 2)
+        subsets = _without_small(_partition(edges, settings), edges, least)
+        if len(subsets) == 1 and level:
+            subsets = _halved(members, settings.max_size)
     for subset in subsets:
         index = len(with_parents)
         with_parents.append((Community(level, subset, -1), parent))
-        if len(subset) > settings.max_size and len(subsets) > 1:
+        if len(subset) > settings.max_size:
             subset_ids = set(subset)
             inside = [edge for edge in edges if edge[0] in subset_ids and edge[1] in subset_ids]
             _split(subset, inside, settings, level + 1, index, with_parents)
+
+
+def _without_small(
+    subsets: Sequence[Sequence[str]], edges: Sequence[Edge], least: int
+) -> list[list[str]]:
+    """Return subsets with those of under `least` members joined to the most related other one."""
+    joined = {index: list(subset) for index, subset in enumerate(subsets)}
+    subset_of = {member: index for index, subset in joined.items() for member in subset}
+    weights: dict[int, dict[int, float]] = {index: defaultdict(float) for index in joined}
+    for source, target, weight in edges:
+        first, other = subset_of[source], subset_of[target]
+        if first != other:
+            weights[first][other] += weight
+            weights[other][first] += weight
+    for index in sorted(joined, key=lambda i: (len(joined[i]), min(joined[i]))):
+        if len(joined[index]) >= least or len(joined) == 1:
+            continue
+        related = weights.pop(index)
+        best = min(related, key=lambda i: (-related[i], min(joined[i])))
+        joined[best] += joined.pop(index)
+        for other, weight in related.items():
+            del weights[other][index]
+            if other != best:
+                weights[best][other] += weight
+                weights[other][best] += weight
+    return [sorted(subset) for subset in joined.values()]
+
+
+def _halved(members: Sequence[str], max_size: int, bit: int = 0) -> list[list[str]]:
+    """Return sets of at most `max_size` members, split by one bit of their hashes after another."""
+    if len(members) <= max_size:
+        return [list(members)] if members else []
+    halves: tuple[list[str], list[str]] = ([], [])
+    for member in members:
+        halves[int(hash_texts([member]), 16) >> bit & 1].append(member)
+    return [part for half in halves for part in _halved(half, max_size, bit + 1)]
 
 
 def _partition(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:

@@ -80,7 +80,9 @@ def elements_of(
     joined = {i: relationship_text(row, row_of) for i, row in related.items()}
     entity_of = entity_finder(aliases)
     claims_of_row = [
-        (entity_of(row["subject_key"], row["subject_type"]), row) for row in by_document(claims)
+        (entity_id, row)
+        for row in by_document(claims)
+        if (entity_id := entity_of(row["subject_key"], row["subject_type"])) is not None
     ]
     about = [claim_text(row, row_of[entity_id]["name"]) for entity_id, row in claims_of_row]
     sizes = lengths([*texts.values(), *joined.values(), *about], count_tokens)

@@ -126,7 +126,9 @@ def extract(
     order = [("document_id", "ascending"), ("position", "ascending")]
     graphs = [ChunkGraph(row) for row in chunks.select(columns).sort_by(order).to_pylist()]
     open_graphs = [graph for graph in graphs if graph.chunk["text"].strip()]
-    for nth in range(settings.gleanings + 1):
+    # a model that works by rules finds the same again
+    gleanings = 0 if getattr(model, "only_quotes", False) else settings.gleanings
+    for nth in range(gleanings + 1):
         open_graphs = [graph for graph in open_graphs if graph.is_open]
         requests = [_request(graph, nth, schema, settings, prompts) for graph in open_graphs]
         replies = model.complete(requests)

@@ -1,14 +1,15 @@
 """Merging of mentions into entities and relationships (2.3)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from gsum_assets.evaluation.budget import CountTokens
 from gsum_assets.graphrag.descriptions import Described, merge_descriptions
-from gsum_assets.graphrag.name_groups import entity_finder
+from gsum_assets.graphrag.name_groups import PERSON, entity_finder, is_unknown
+from gsum_assets.graphrag.persons import take_apart
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.prompts import Prompts
@@ -16,6 +17,9 @@ from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.content_hash import hash_texts
+from gsum_resources.text.entities import UNTYPED
+
+_SURE = 3  # a type of one mention outweighs so many mentions without a sign of any
 
 
 @dataclass
@@ -36,6 +40,15 @@ class _Gathered:
 @dataclass
 class _Entity(_Gathered):
     types: Counter[str] = field(default_factory=Counter)
+    guesses: Counter[str] = field(default_factory=Counter)
+
+    def ordered_types(self) -> list[tuple[str, int]]:
+        """Return types with numbers, the most frequent first, guesses last if they are not most."""
+        votes = {kind: n for kind, n in self.types.items() if _SURE * n >= self.guesses.total()}
+        return sorted(
+            (self.types + self.guesses).items(),
+            key=lambda item: (item[0] not in votes, -item[1], item[0]),
+        )
 
 
 @dataclass
@@ -55,16 +68,21 @@ def merge_entities(
 ) -> Result:
     """Return one row of `graphrag.entities` for each entity.
 
-    The type is the most frequent one, ties by alphabet; all types are kept as variants. Several
-    descriptions are merged by `model`.
+    The type is the most frequent one, ties by alphabet; all types are kept as variants. "Thing" by
+    the extractive model says nothing, and counts a third. Several descriptions are merged by
+    `model`. Pruned names have no entity.
     """
     entity_of = entity_finder(aliases)
     gathered: dict[str, _Entity] = defaultdict(_Entity)
     for mention in by_document(mentions):
-        entity = gathered[entity_of(mention["name_key"], mention["type"])]
+        entity_id = entity_of(mention["name_key"], mention["type"])
+        if entity_id is None:
+            continue
+        entity = gathered[entity_id]
         entity.add(mention)
         if mention["type"]:
-            entity.types[mention["type"]] += 1
+            is_guess = is_unknown(mention["type"], mention["model"])
+            (entity.guesses if is_guess else entity.types)[mention["type"]] += 1
     own_names = {row["entity_id"]: row for row in aliases.to_pylist() if row["rule"] == "own"}
     degree = Counter(end for pair in _pairs(relationship_mentions, entity_of) for end in pair)
     things = {
@@ -75,7 +93,7 @@ def merge_entities(
     rows = []
     for entity_id, thing in things.items():
         entity = gathered[entity_id]
-        types = sorted(entity.types.items(), key=lambda item: (-item[1], item[0]))
+        types = entity.ordered_types()
         rows.append(
             {
                 "entity_id": entity_id,
@@ -92,7 +110,25 @@ def merge_entities(
                 **thing.usage,
             }
         )
+    _type_by_family(rows, {i for i, entity in gathered.items() if entity.guesses})
     return Result(pa.Table.from_pylist(rows, TABLES["graphrag.entities"].schema), failures)
+
+
+def _type_by_family(rows: Sequence[dict], guessed: Collection[str]) -> None:
+    """Make persons of names of no known type that share a first or last word with a person's."""
+    words_of = [
+        named.ends or {named.bare}
+        for named in (take_apart(row["name"], row["name_key"]) for row in rows)
+    ]
+    persons = {
+        word
+        for row, words in zip(rows, words_of, strict=True)
+        if row["type"] == PERSON
+        for word in words
+    }
+    for row, words in zip(rows, words_of, strict=True):
+        if row["type"] == UNTYPED and row["entity_id"] in guessed and words & persons:
+            row["type"] = PERSON
 
 
 def merge_relationships(
@@ -156,7 +192,7 @@ def _pairs(
         source, target = (
             entity_of(mention[f"{end}_key"], mention[f"{end}_type"]) for end in ("source", "target")
         )
-        if source == target:
+        if source is None or target is None or source == target:
             continue
         pair = pair_of[min(source, target), max(source, target)]
         pair.add(mention)

@@ -11,6 +11,7 @@ from gsum_assets.graphrag.acronyms import is_acronym
 from gsum_assets.graphrag.persons import PersonName, take_apart
 from gsum_assets.graphrag.settings import OTHER
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
+from gsum_resources.text.entities import UNTYPED
 
 PERSON = "person"
 SENSES: Mapping[str, str] = {
@@ -33,12 +34,14 @@ class Name:
     ----------
     key : `name_key`, with a sense if most mentions of the name are of another entity.
     chunks_by_document : chunks that mention the name, by document.
+    is_guessed : whether the extractive model alone mentions it.
     """
 
     key: str
     spellings: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     chunks_by_document: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    is_guessed: bool = True
 
     @cached_property
     def name(self) -> str:
@@ -155,13 +158,18 @@ def sense_key(key: str, kind: str | None) -> str:
     return f"{key} [{sense}]" if sense else key
 
 
+def is_unknown(kind: str, model: str) -> bool:
+    """Return whether a type says nothing: the extractive model calls any name a thing."""
+    return model == EXTRACTIVE and kind == UNTYPED
+
+
 def are_homonyms(first: str, other: str) -> bool:
     """Return whether entities of these types differ, though they share a name."""
     return first in SENSES and other in SENSES and SENSES[first] != SENSES[other]
 
 
-def entity_finder(aliases: pa.Table) -> Callable[[str, str | None], str]:
-    """Return a function from the name_key and the type of a mention to its entity_id."""
+def entity_finder(aliases: pa.Table) -> Callable[[str, str | None], str | None]:
+    """Return a function from the name_key and the type of a mention to its entity_id, if any."""
     columns = (aliases[column].to_pylist() for column in ("name_key", "entity_id"))
     entity_ids = dict(zip(*columns, strict=True))
     return lambda key, kind: entity_ids.get(sense_key(key, kind)) or entity_ids[key]
@@ -186,11 +194,12 @@ def mentioned_names(mentions: pa.Table) -> dict[str, Name]:
         real = {sense for sense, n in counts.items() if n >= (1 - _MOST) * counts.total()}
         apart[key] = real - {min(real, key=lambda sense: (-counts[sense], sense))}
     names: dict[str, Name] = {}
-    for key, name, kind, chunk, document, _ in rows:
+    for key, name, kind, chunk, document, model in rows:
         if SENSES.get(kind) in apart.get(key, ()):
             key = sense_key(key, kind)
         entry = names.get(key) or names.setdefault(key, Name(key))
         entry.spellings[name] += 1
-        entry.types[kind] += 1
+        entry.types["" if is_unknown(kind, model) else kind] += 1
+        entry.is_guessed &= model == EXTRACTIVE
         entry.chunks_by_document[document].add(chunk)
     return dict(sorted(names.items()))

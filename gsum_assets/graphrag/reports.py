@@ -63,6 +63,7 @@ class Reporter:
         self._elements = elements
         self._citations = citations
         self._model = model
+        self._quotes = getattr(model, "only_quotes", False)  # it has no words for a title
         self._settings = settings
         self._count_tokens = count_tokens
         self._bare = Request(
@@ -76,12 +77,13 @@ class Reporter:
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
     def write(self, communities: pa.Table) -> Result:
-        """Return the reports of all communities, written from the deepest level up.
+        """Return the reports of communities with `is_reported`, written from the deepest level up.
 
         The report of a single entity is its description, without a request.
         """
         levels: dict[int, list[dict]] = defaultdict(list)
-        for row in communities.sort_by("number").to_pylist():
+        reported = communities.filter(communities["is_reported"])
+        for row in reported.sort_by("number").to_pylist():
             levels[row["level"]].append(row)
         written: dict[str, _Written] = {}
         failures: list[str] = []
@@ -171,7 +173,7 @@ class Reporter:
                     (flat_text(finding.summary), flat_text(finding.explanation), cited)
                 )
         row = {
-            "title": _one_line(report.title),
+            "title": prompt.community["title"] if self._quotes else _one_line(report.title),
             "summary": flat_text(report.summary),
             "rating": float(report.rating),
             "rating_explanation": _one_line(report.rating_explanation),

@@ -74,6 +74,12 @@ class CommunitySettings(SettingsTable):
         description="most entities of a community that is not split (ours; the package's 10 give "
         "a third more reports)",
     )
+    least_reported: int = Field(
+        default=3,
+        ge=1,
+        description="fewest entities of a community with a report of its own; those of fewer are "
+        "joined to others where a component is split (ours)",
+    )
     resolution: float = Field(
         default=1.0, gt=0, description="of modularity; higher: smaller communities"
     )

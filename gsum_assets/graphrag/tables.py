@@ -136,9 +136,9 @@ TABLES = (
             "with this name with its sense, as 'washington [place]'",
         ),
         text("name", "most frequent spelling"),
-        label("entity_id", "the entity"),
-        label("rule", "reason: 'own', 'title', 'short form' or 'acronym'"),
-        texts("evidence_chunk_ids", "chunks that support the merge; none for 'own'"),
+        label("entity_id", "the entity; null: pruned", nullable=True),
+        label("rule", "reason: 'own', 'title', 'short form', 'acronym' or 'pruned'"),
+        texts("evidence_chunk_ids", "chunks that support the merge; none for 'own' and 'pruned'"),
         integer("n_mentions", "number of mentions of the name"),
     ),
     corpus_table(
@@ -183,6 +183,7 @@ TABLES = (
         texts("child_ids", "child communities; none: a leaf"),
         text("title", "names of its most connected entities"),
         integer("size", "number of entities"),
+        flag("is_reported", "whether it is large enough for a report"),
         texts("entity_ids", "its entities, most connected first"),
         texts("relationship_ids", "relationships between them"),
         texts("chunk_ids", "chunks that mention one of them"),
@@ -208,14 +209,14 @@ TABLES = (
         *SPENT,
         check(
             "every_community_reported",
-            "Each community has a report.",
+            "Each community that is large enough has a report.",
             "community|communities",
             Rule(
                 lacks("community_id", "graphrag.community_reports"),
                 "have no report, so answers ignore them",
             ),
             shown="community_id, level, number, title, size",
-            examined='FROM "graphrag.communities"',
+            examined='FROM "graphrag.communities" WHERE is_reported',
             remedy="the log of graphrag/community_reports says why, and `gsum run {corpus}` "
             "requests the missing reports again",
             warns=True,

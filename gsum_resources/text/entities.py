@@ -1,8 +1,8 @@
-"""Entities and their relationships, by rule: names, recurring noun phrases, co-occurrence."""
+"""Entities and their relationships, by rule: names, noun phrases, co-occurrence."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,45 +10,120 @@ import regex
 
 from gsum_resources.protocols.results import Entities, Entity, Relationship
 from gsum_resources.text.keyphrases import keyphrases
+from gsum_resources.text.noun_phrases import is_verb_form, is_weak
 from gsum_resources.text.rendering import render_sentences
 from gsum_resources.text.sentences import Sentence
-from gsum_resources.text.vocabulary import FUNCTION_WORDS
+from gsum_resources.text.vocabulary import FUNCTION_WORDS, word_set
 
-_TYPES = (
-    (
-        "organization",
-        r"inc|ltd|corp|company|committee|university|ministry|department|council|board|institute"
-        r"|bank|party|government|agency|association|trust|team|group|school|college|army|navy"
-        r"|court|office|cooperative|commission|union|church|club",
-    ),
-    (
-        "place",
-        r"river|lake|city|street|road|island|mountain|valley|sea|ocean|bay|county|town|village"
-        r"|country|planet|station|harbour|harbor|port|yard|moss|hill|forest|park|square|house"
-        r"|landing|bridge|room|north|south|east|west",
-    ),
-    (
-        "event",
-        r"meeting|war|conference|election|festival|ceremony|launch|party|trial|attack|battle"
-        r"|wedding|voyage|trip|journey|accident|pandemic|crisis|departure|kickoff",
-    ),
+UNTYPED = "thing"
+"""Type of a name about which the sentences say nothing."""
+_LAST_NOUNS = {
+    noun: kind
+    for kind, nouns in (
+        (
+            "organization",
+            """
+            inc ltd corp company committee university ministry department council board institute
+            bank party government agency association trust team group school college army navy
+            court office cooperative commission union church club sons brothers police force service
+            society league federation fleet guild academy administration senate congress parliament
+            foundation authority press bureau band orchestra
+            """,
+        ),
+        (
+            "place",
+            """
+            river lake city street road island mountain valley sea ocean bay county town village
+            country planet station harbour harbor port yard moss hill forest park square house
+            landing bridge room north south east west lane row avenue gate quay pier dock wharf farm
+            mill beach point inn hotel hall castle tower palace cave desert colony moon camp isle
+            field corner creek falls canyon junction crossing
+            """,
+        ),
+        (
+            "event",
+            """
+            meeting war conference election festival ceremony launch trial attack battle wedding
+            voyage trip journey accident pandemic crisis departure kickoff collision strike fair
+            revolution race opening regatta funeral
+            """,
+        ),
+    )
+    for noun in nouns.split()
+}
+_FIRST_NOUNS = word_set("lake mount mt port fort cape river isle gulf")
+_PERSONS = word_set(
+    """
+    mr mrs ms miss dr prof professor doctor captain admiral lieutenant sergeant colonel major
+    general commander sir lady lord king queen prince princess hon president councillor father
+    mother uncle aunt inspector detective judge senator governor reverend rev capt lt sgt col gen
+    """
 )
-_CAPITALIZED = regex.compile(
-    r"\b(?!I\b)\p{Lu}[\w'’.-]*\w(?:(?: of)?(?: the)? (?!I\b)\p{Lu}[\w'’-]*\w)*"
+_CALENDAR = word_set(
+    """
+    january february march april may june july august september october november december monday
+    tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays
+    saturdays sundays christmas easter jan feb mar apr aug sept sep oct nov dec
+    """
 )
-_TITLES = r"(?:mr|mrs|ms|miss|dr|prof|professor|captain|admiral|lieutenant|sir|lady|hon|president)"
-_SPEAKS = r"(?:said|says|thought|told|who|had|[a-z]{3,}ed)"
-_WHERE = r"(?:in|at|near|towards?|across)"
+_NO_NAMES = word_set(
+    """
+    yes no oh ah hello goodbye thanks thank please sorry damn god heaven heavens hell everybody
+    nobody somebody chapter part section page note end contents dear poor behind jr etext
+    """
+)
+_NAME_STARTS = word_set("little new upper great north south")
+_PASSING = word_set(
+    """
+    hand hands arm arms eye eyes ear ears nose mouth face faces head heads hair foot feet leg legs
+    knee knees elbow wrist throat neck chest chin lip lips shoulder shoulders finger fingers thumb
+    brow forehead eyebrows skin breath sweat grip glance gaze voice voices smile look tone
+    metre metres meter meters mile miles inch inches yard yards pound pounds dollar dollars dozen
+    twenty thirty forty fifty sixty seventy eighty ninety hundreds thousands millions
+    fourth fifth sixth seventh eighth ninth tenth eleventh twelfth twentieth thirtieth
+    top bottom middle front rear edge rest piece pieces pair sight silence kind sides matter matters
+    favour favor sentence round figures past aboard across beneath below above ahead apart lies
+    """
+)
+_VAGUE = word_set(
+    """
+    proper single usual poor dear young entire loud quiet soft sudden smooth bright dark far near
+    cheap public retired missing empty heavy light thin thick cold warm hot wet dry slow fast
+    """
+)
+_ORDINAL = re.compile(r"(?:teen|tie|-?first|-?second|-?third|[rfxn]|ven|gh)th$|teen$|ty-\w+$")
+_PLAIN = re.compile(r"[^\W\d_A-Z]+(?:-[^\W\d_A-Z]+)*")
+_ABBREVIATED = r"(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Prof|Capt|Lt|Col|Gen|Sgt|Rev|Hon|Messrs)\.(?= \p{Lu})"
+_WORD = (
+    rf"(?:(?:\p{{Lu}}\.){{2,}}|{_ABBREVIATED}|(?!I\b)\p{{Lu}}\.(?= \p{{Lu}}[\p{{Ll}}.])"
+    r"|(?<!\w)\.\p{Lu}{2,}|(?!I\b)\p{Lu}[\w'’|/.-]*\w)"
+)
+_PARTICLE = r"(?: (?:of|de|du|da|di|del|van|von|der|bin)(?: (?:the|la|der|den))?)"
+_JOINED = (
+    rf"(?:{_PARTICLE} | & | [\"“‘'](?=\p{{Lu}}[\w ]{{1,20}}[\"”’'] \p{{Lu}})|(?<=\w)[\"”’'] | )"
+)
+_NAME = regex.compile(rf"(?<![\w'’]){_WORD}(?:{_JOINED}(?:{_WORD}|(?!I\b)\p{{Lu}}(?![\w'’])))*")
+_SAYING = (
+    r"(?:said|says|thought|asked|told|replied|cried|answered|whispered|shouted|muttered|nodded"
+    r"|smiled|laughed|grinned|sighed|shrugged|knew|felt|wanted)"
+)
+_ACTS = rf"(?:{_SAYING}|who|had|was|[a-z]{{3,}}ed)"
+_OWN = (
+    r"(?:hands?|eyes?|face|voice|head|mother|father|wife|husband|son|daughter|sister|brother"
+    r"|arms?|lips|mind|shoulders?)"
+)
+_IN = r"(?:in|at|near|towards?|across|into|outside|reached)"
 
 
 def extract_entities(
-    sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 15
+    sentences: Sequence[Sentence], importance: np.ndarray, limit: int = 30
 ) -> Entities:
-    """Return the most important entities and the relationships among them.
+    """Return the entities of a text and the relationships among them.
 
     Parameters
     ----------
-    limit : maximum number of entities; names come before common nouns of equal weight.
+    limit : maximum number of entities, and of relationships; speakers come first, then names, then
+        noun phrases without a name, number or possessive, the most important first.
 
     Returns
     -------
@@ -61,18 +136,20 @@ def extract_entities(
     mentions: dict[str, list[int]] = {}
     for speaker, _ in speakers.most_common(limit):
         mentions[speaker] = [i for i, s in enumerate(sentences) if s.speaker == speaker]
+    known = {speaker.lower() for speaker in mentions}
     things = {
-        k.phrase.core: list(k.sentences)
+        concept: list(k.sentences)
         for k in keyphrases(sentences, importance)
-        if not k.phrase.proper and k.phrase.evidence
+        if k.phrase.evidence and (concept := _concept(k.phrase.core))
     }
-    for name, where in [*proper_names(sentences).items(), *things.items()]:
-        if len(mentions) < limit and name.lower() not in {m.lower() for m in mentions}:
+    for name, where in [*proper_names(sentences, speakers).items(), *things.items()]:
+        if len(mentions) < limit and name.lower() not in known:
+            known.add(name.lower())
             mentions[name] = where
     entities = [
         Entity(
             name=name,
-            type="person" if name in speakers else guess_type(name, sentences),
+            type="person" if name in speakers else guess_type(name, [sentences[i] for i in where]),
             description=render_sentences([sentences[i] for i in _best(where, importance, 2)]),
         )
         for name, where in mentions.items()
@@ -82,35 +159,83 @@ def extract_entities(
     )
 
 
-def proper_names(sentences: Sequence[Sentence]) -> dict[str, list[int]]:
+def _concept(phrase: str) -> str:
+    """Return a noun phrase without weak words at its beginning; "" if it is no concept."""
+    words = phrase.split()
+    while words and (is_weak(words[0]) or words[0] in _VAGUE):
+        words = words[1:]
+    is_plain = all(_PLAIN.fullmatch(word) for word in words)
+    has_head = bool(words) and not is_weak(words[-1]) and not _ORDINAL.search(words[-1])
+    if not has_head or not is_plain or any(map(is_verb_form, words)):
+        return ""
+    return " ".join(words) if (_CALENDAR | _PASSING).isdisjoint(words) else ""
+
+
+def proper_names(
+    sentences: Sequence[Sentence], speakers: Collection[str] = ()
+) -> dict[str, list[int]]:
     """Return capitalized phrases and the sentences that use them, the most frequent first.
 
-    A capital at the start of a sentence counts only if the word is also capitalized elsewhere.
+    A capitalized word alone at the start of a sentence counts only if it is capitalized inside
+    another one; before another capitalized word, as in "Ada Lovelace", also if no sentence has it
+    in lower case. Months, weekdays and exclamations end a name.
+
+    Parameters
+    ----------
+    speakers : names that are known; "Bram's Constance" are two of them, not one.
     """
-    inner = {
-        word
-        for sentence in sentences
-        for match in _CAPITALIZED.finditer(sentence.text)
-        if not _begins(sentence.text, match.start())
-        for word in match[0].split()
-    }
+    lower = {word for s in sentences for word in re.findall(r"\b[^\W\d_A-Z]+\b", s.text)}
+    inner = {word for name in speakers for word in name.split()}
+    texts = [s.text if 2 * sum(map(str.isupper, s.text)) < len(s.text) else "" for s in sentences]
+    for text in texts:
+        for match in _NAME.finditer(text):
+            inner.update(match[0].split()[_begins(text, match.start()) :])
     mentions: defaultdict[str, list[int]] = defaultdict(list)
-    for index, sentence in enumerate(sentences):
-        for match in _CAPITALIZED.finditer(sentence.text):
+    for index, text in enumerate(texts):
+        for match in _NAME.finditer(text):
             words = match[0].split()
-            if _begins(sentence.text, match.start()):
-                while words and words[0] not in inner:
+            if _begins(text, match.start()) and words[0] not in inner:
+                first = words[0].strip(".").lower()
+                is_common = first in lower or is_weak(first) or is_verb_form(first)
+                is_common |= first.endswith(("ed", "ing"))
+                if len(words) == 1 or (is_common and first not in _NAME_STARTS | _PERSONS):
                     words = words[1:]
-            name = re.sub(r"['’]s$", "", " ".join(words)).strip(".")
-            if len(name) > 1 and name.lower() not in FUNCTION_WORDS and index not in mentions[name]:
-                mentions[name].append(index)
+            for name in _split_names(words, inner):
+                if index not in mentions[name]:
+                    mentions[name].append(index)
     named = {name: where for name, where in mentions.items() if where}
     return dict(sorted(named.items(), key=lambda item: (-len(item[1]), item[1][0])))
 
 
+def _split_names(words: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    """Yield the names in a run of words, which end at months, exclamations and a known owner."""
+    run: list[str] = []
+    for word in [*words, ""]:
+        bare = re.sub(r"['’]s$", "", word)
+        lower = bare.strip(".").lower()
+        ends = (
+            not word
+            or lower in _CALENDAR | _NO_NAMES
+            or (not run and lower in FUNCTION_WORDS - _NAME_STARTS)
+        )
+        owns = bare != word and bare in known
+        run += [] if ends else [bare if owns else word]
+        if (ends or owns) and run:
+            while run and (run[-1].lower() in FUNCTION_WORDS or run[-1] == "&"):
+                run.pop()  # the particle before a month
+            name = " ".join(run)
+            if not name.startswith("St"):  # "St. John's"
+                name = re.sub(r"['’]s$", "", name)
+            if not re.search(r"(?:\w\.){2,}$", name):  # "U.S."
+                name = name.lstrip("'’").rstrip(".'’")
+            if len(name) > 1 and name.strip(".").lower() not in _PERSONS | FUNCTION_WORDS:
+                yield name
+            run = []
+
+
 def _begins(text: str, position: int) -> bool:
     """Return whether a capital at this position is due to the start of a sentence or quotation."""
-    return not re.search(r"[\w,;'’)] *$", text[:position])
+    return not re.search(r"[\w,;'’)&] *$", text[:position])
 
 
 def _best(where: Sequence[int], importance: np.ndarray, count: int) -> list[int]:
@@ -118,23 +243,37 @@ def _best(where: Sequence[int], importance: np.ndarray, count: int) -> list[int]
 
 
 def guess_type(name: str, sentences: Sequence[Sentence]) -> str:
-    """Return one of person, organization, place, event, thing, concept."""
-    last = re.findall(r"\w+", name.lower())[-1:]
-    for kind, nouns in _TYPES:
-        if last and re.fullmatch(f"(?:{nouns})s?", last[0]):
-            return kind
-    if not name[:1].isupper():
+    """Return one of person, organization, place, event, thing, concept, from sentences with it."""
+    words = re.findall(r"\w+", name.lower())
+    is_name = any(word[:1].isupper() for word in name.split())
+    if words and is_name and words[0] in _PERSONS and len(words) > 1:
+        return "person"
+    for noun in (words[-1:] or [""])[0], (words[-1:] or [""])[0].removesuffix("s"):
+        if noun in _LAST_NOUNS:
+            return _LAST_NOUNS[noun]
+    if not is_name:
         return "concept"
-    text = " ".join(s.text for s in sentences)
-    quoted = re.escape(name)
-    first = re.escape(name.split()[0])
-    person_signs = len(re.findall(rf"\b{quoted},? {_SPEAKS}\b|{_SPEAKS},? {quoted}\b", text))
-    person_signs += 2 * len(re.findall(rf"\b{_TITLES}\.? {first}\b", text, re.I))
-    person_signs += 2 * len(re.findall(rf"^{_TITLES}\b", name, re.I))
-    place_signs = len(re.findall(rf"\b{_WHERE} {quoted}\b", text))
-    if person_signs or place_signs:
-        return "person" if person_signs >= place_signs else "place"
-    return "thing"
+    if words[0] in _FIRST_NOUNS:
+        return "place"
+    if re.fullmatch(r"(?:[A-Z]\.?){2,5}", name):
+        return "organization"
+    text, quoted = "\n".join(s.text for s in sentences), re.escape(name)
+
+    def count(pattern: str) -> int:
+        return len(re.findall(pattern, text))
+
+    n_the = count(rf"\b[Tt]he {quoted}\b")
+    person = count(rf"\b{quoted},? {_ACTS}\b|\b{_SAYING},? {quoted}\b|\b{quoted}['’]s {_OWN}\b")
+    person += count(rf"(?m), {quoted}[.!?]|^[\"“]?{quoted}[,!?] ")  # spoken to
+    place = count(rf"\b{_IN} {quoted}\b(?!['’]s)")
+    if person > max(place, n_the):
+        return "person"
+    if place > person:
+        return "place"
+    lower = set(re.findall(r"[^\W\d_]+", re.sub(quoted, "", text)))
+    is_full_name = 1 < len(words) <= 3 and name.replace(" ", "").isalpha()
+    is_full_name &= not any(map(is_weak, words)) and not words[-1].endswith("s")
+    return "person" if is_full_name and not n_the and lower.isdisjoint(words) else UNTYPED
 
 
 def _relationships(

@@ -110,6 +110,28 @@ def noun_phrases(sentence: str, max_length: int = 4) -> list[NounPhrase]:
     return phrases
 
 
+def is_weak(word: str) -> bool:
+    """Return whether a word says too little to name anything: vague, an adverb, a number."""
+    lower = word.lower()
+    return (
+        lower in _WEAK
+        or lower in _BEFORE_NOUN
+        or lower in FUNCTION_WORDS
+        or bool(re.search(r"[a-z]{2}ly$|[a-z]{3}est$|^\d", lower))
+    )
+
+
+def precedes_noun(word: str) -> bool:
+    """Return whether a noun phrase follows this word, as after a determiner or a preposition."""
+    return word.lower() in _BEFORE_NOUN
+
+
+def is_verb_form(word: str) -> bool:
+    """Return whether a word is a form of one of the known verbs."""
+    lower = word.lower()
+    return lower in _VERBS or (lower.endswith("s") and lower[:-1] in _VERBS)
+
+
 def _is_content(token: str) -> bool:
     lower = token.lower()
     if not token[0].isalnum() or re.search(r"n['’]t$|['’](?:ll|re|ve|d|m)$", lower):

@@ -21,7 +21,8 @@ COLUMNS = {
     "graphrag.entities": "entity_id name degree description chunk_ids",
     "graphrag.relationships": "relationship_id source_id target_id weight",
     "graphrag.communities": (
-        "community_id level number title size parent_id child_ids entity_ids relationship_ids"
+        "community_id level number title size parent_id child_ids entity_ids relationship_ids "
+        "is_reported"
     ),
     "graphrag.community_reports": "community_id",
     "graphrag.findings": "community_id position summary entity_ids chunk_ids",
@@ -68,10 +69,21 @@ GOOD: Rows = {
     ],
     "graphrag.relationships": [("r1", "LIN", "BAY", 2.0), ("r2", "BAY", "TVA", 1.0)],
     "graphrag.communities": [
-        ("c0", 0, 0, "bay, Dr Lin", 3, None, ["c2", "c3"], ["BAY", "LIN", "TVA"], ["r1", "r2"]),
-        ("c1", 0, 1, "sea", 1, None, [], ["SEA"], []),
-        ("c2", 1, 2, "bay, Dr Lin", 2, "c0", [], ["BAY", "LIN"], ["r1"]),
-        ("c3", 1, 3, "TVA", 1, "c0", [], ["TVA"], []),
+        (
+            "c0",
+            0,
+            0,
+            "Lin",
+            3,
+            None,
+            ["c2", "c3"],
+            ["BAY", "LIN", "TVA"],
+            ["r1", "r2"],
+            True,
+        ),
+        ("c1", 0, 1, "sea", 1, None, [], ["SEA"], [], True),
+        ("c2", 1, 2, "Lin", 2, "c0", [], ["BAY", "LIN"], ["r1"], True),
+        ("c3", 1, 3, "TVA", 1, "c0", [], ["TVA"], [], True),
     ],
     "graphrag.community_reports": [("c0",), ("c1",), ("c2",), ("c3",)],
     "graphrag.findings": [
@@ -143,8 +155,8 @@ def test_given_graph_may_name_entities_absent_from_texts():
 
 
 LIN = ("LIN", "Dr Lin", 1, "A biologist who swims.")
-C0 = ("c0", 0, 0, "bay, Dr Lin", 3, None)
-C2 = ("c2", 1, 2, "bay, Dr Lin", 2, "c0", [])
+C0 = ("c0", 0, 0, "Lin", 3, None)
+C2 = ("c2", 1, 2, "Lin", 2, "c0", [])
 END, WEIGHT = (
     "relationships have an end that is not an entity",
     "relationships have a weight that is",

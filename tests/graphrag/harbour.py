@@ -100,7 +100,8 @@ def table_of_rows(table: Table, rows: Rows) -> pa.Table:
     """The rows, with nothing (null, "", 0, []) in the columns that they leave out."""
 
     def blank(kind: pa.DataType) -> Any:
-        return [] if pa.types.is_list(kind) else "" if kind == pa.string() else 0
+        empty = False if pa.types.is_boolean(kind) else 0
+        return [] if pa.types.is_list(kind) else "" if kind == pa.string() else empty
 
     blanks = {c.name: None if c.nullable else blank(c.type) for c in table.columns}
     return pa.Table.from_pylist([blanks | row for row in rows], schema=table.schema)

@@ -5,10 +5,11 @@ import random
 import networkx as nx
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gsum_assets.graphrag.communities import communities, cut, split_components
+from gsum_assets.graphrag.communities import communities, community_title, cut, split_components
 from gsum_assets.graphrag.louvain import Edge, louvain
 from gsum_assets.graphrag.settings import CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
@@ -94,7 +95,8 @@ def test_relationships_have_both_ends_inside(given: Graph) -> None:
         child = whole.subgraph(row["entity_ids"])
         names = [name for *_, name in child.edges(data="name")]
         assert row["relationship_ids"] == sorted(names)
-        assert nx.is_connected(child)
+        # what modularity does not split is halved, whatever is connected
+        assert nx.is_connected(child) or (row["level"] and row["size"] <= SMALL.max_size)
         assert row["chunk_ids"] == sorted({c for e in row["entity_ids"] for c in chunk_ids_of[e]})
 
 
@@ -131,9 +133,54 @@ def test_too_large_communities_are_split_until_small_enough() -> None:
     assert cut(rows, 99) == cut(rows, max(rows["level"].to_pylist()))
 
 
-def test_community_that_leiden_cannot_split_is_a_leaf() -> None:
-    rows = found(graph(clique("a", 12)), CommunitySettings(max_size=5, method="leiden")).to_pylist()
-    assert [(row["level"], row["size"], row["child_ids"]) for row in rows] == [(0, 12, [])]
+def test_community_that_modularity_does_not_split_is_halved() -> None:
+    rows = found(graph(clique("a", 12)), CommunitySettings(max_size=5, method="leiden"))
+    whole, *parts = rows.to_pylist()
+    assert (whole["level"], whole["size"]) == (0, 12)
+    assert whole["child_ids"] == [row["community_id"] for row in parts]
+    assert max(row["size"] for row in parts) <= 5
+
+
+def test_a_hub_is_split_and_another_leaf_changes_one_of_the_parts() -> None:
+    def leaves(n: int) -> set[frozenset[str]]:
+        rows = found(graph([("hub", f"leaf{i}") for i in range(n)]), CommunitySettings())
+        return members(cut(rows, 99))
+
+    before, after = leaves(3000), leaves(3001)
+    assert max(map(len, before)) <= 20
+    assert sum(map(len, before)) == 3001
+    assert 1 <= len(after - before) <= 2  # two if the part was full
+
+
+def test_sets_too_small_for_a_report_join_the_sibling_that_they_are_related_to() -> None:
+    tail = [("a0", "tail0"), ("tail0", "tail1")]
+    rows = found(
+        graph([*ring(clique("a", 9), clique("b", 9)), *tail]), CommunitySettings(max_size=11)
+    )
+    assert members(rows) == {
+        frozenset([*(f"a{i}" for i in range(9)), "tail0", "tail1"]),
+        frozenset(f"b{i}" for i in range(9)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "edges", "title"),
+    [
+        (["Nell", "Tobias", "staff"], ["01", "02", "12"], "Nell and Tobias: staff"),
+        (
+            ["Nell", "Tobias", "Quill", "staff", "plaque"],
+            ["03", "13"],
+            "Nell and Tobias: staff and plaque",
+        ),
+        (["Nell", "Tobias", "Quill", "Wren"], ["01", "12"], "Tobias, Nell and Quill"),
+        (["staff", "plaque"], ["01"], "Staff and plaque"),
+        (["Nell"], [], "Nell"),
+    ],
+)
+def test_titles(names: list[str], edges: list[str], title: str) -> None:
+    entities = [{"entity_id": str(i), "name": name} for i, name in enumerate(names)]
+    related = [{"source_id": a, "target_id": b, "weight": 1.0} for a, b in edges]
+    assert community_title(entities, related) == title
 
 
 def test_small_components_and_single_entities_are_communities() -> None:
@@ -143,7 +190,7 @@ def test_small_components_and_single_entities_are_communities() -> None:
         ["x", "y"],
         ["z"],
     ]
-    assert rows["title"].to_pylist() == ["b, c, a", "x, y", "z"]
+    assert rows["title"].to_pylist() == ["B, c and a", "X and y", "Z"]
     assert rows["relationship_ids"].to_pylist()[2] == []
 
 
@@ -158,8 +205,7 @@ def test_larger_graph_is_split_down_to_the_size() -> None:
     rows = found(given, CommunitySettings(max_size=20))
     leaves = cut(rows, 99)
     assert sum(leaves["size"].to_pylist()) == 1500
-    large = [row for row in leaves.to_pylist() if row["size"] > 20]
-    assert len(large) < leaves.num_rows / 10
+    assert max(leaves["size"].to_pylist()) <= 20
 
 
 # Louvain in the order of ids: known communities, quality, and what an edit changes.

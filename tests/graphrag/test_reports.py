@@ -67,6 +67,7 @@ def run(
     claims: Sequence[dict] = (),
     found: pa.Table | None = None,
     max_size: int = 5,
+    model: Scripted | None = None,
 ) -> Run:
     """Reports on the communities of a graph, or on those given."""
     names = [{"name_key": row["name_key"], "entity_id": row["entity_id"]} for row in rows_of(given)]
@@ -77,7 +78,7 @@ def run(
         table_of_rows(TABLES["graphrag.aliases"], names),
         n_word_pieces,
     )
-    model = Scripted(say)
+    model = model or Scripted(say)
     if found is None:
         size = CommunitySettings(max_size=max_size)
         found = communities(given.entities, given.relationships, size)
@@ -103,6 +104,7 @@ def split_into(wholes: Mapping[str, Sequence[str]], given: Graph) -> pa.Table:
             {"community_id": name, "level": min(number, 1), "number": number}
             | {"parent_id": "whole" if number else None}
             | {"child_ids": [] if number else list(wholes), "title": name, "size": len(own)}
+            | {"is_reported": True}
             | {"entity_ids": own}
             | {"relationship_ids": [r for a, b, r in inside if a in own and b in own]}
         )
@@ -131,7 +133,7 @@ def test_leaf_prompt_has_all_its_elements() -> None:
         "b and c:\nb knows c.",
         "c (thing):\nAbout c.",
     )
-    row = done.reports["b, a, c"]
+    row = done.reports["B, a and c"]
     assert (row["n_elements"], row["n_read"], row["n_substituted"]) == (7, 7, 0)
     assert row["text"] == "A report:\nIn short.\n- An insight.\n  At length."
     assert (row["calls"], row["rating"], row["title"]) == (1, 7.0, "A report")
@@ -141,14 +143,36 @@ def test_leaf_prompt_has_all_its_elements() -> None:
 def test_single_entity_report_needs_no_request() -> None:
     done = run(graph([], alone=["y", "z"]), claims=[claim("z", "z is alone.")])
     assert done.model.requests == []
-    row = done.reports["z"]
+    row = done.reports["Z"]
     assert (
         row["text"]
-        == "z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z.\nClaim about z:\nz is alone."
+        == "Z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z.\nClaim about z:\nz is alone."
     )
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
     assert [f["chunk_ids"] for f in done.findings] == [["c-y"], ["c-z"]]
+
+
+def test_small_and_local_communities_have_no_report() -> None:
+    """Pairs, and three entities of a single chunk, unless there is nothing else."""
+    given = graph([("a", "b"), ("b", "c"), ("x", "y")], alone=["z"])
+    assert list(run(given).reports) == ["B, a and c"]
+    chunks = [["c-one"]] * given.entities.num_rows
+    column = given.entities.schema.get_field_index("chunk_ids")
+    entities = given.entities.set_column(
+        column, given.entities.schema.field(column), pa.array(chunks, pa.list_(pa.string()))
+    )
+    alike = communities(entities, given.relationships, CommunitySettings())
+    assert set(alike["is_reported"].to_pylist()) == {True}
+
+
+def test_a_model_without_words_of_its_own_takes_the_title_of_the_community() -> None:
+    given = graph([("a", "b"), ("b", "c")])
+    found = communities(given.entities, given.relationships, CommunitySettings())
+    model = Scripted(lambda _: report(title="Twenty-two metres"))
+    model.only_quotes = True  # type: ignore[attr-defined]
+    done = run(given, found=found, model=model)
+    assert [row["title"] for row in done.reports.values()] == ["B, a and c"]
 
 
 def test_reports_are_requested_from_the_deepest_level_up() -> None:
@@ -321,7 +345,7 @@ def test_finding_without_valid_reference_is_matched_by_names() -> None:
     done = run(graph([("a", "b"), ("b", "c")]), says(by_name, nothing, half))
     assert [row["entity_ids"] for row in done.findings] == [["a", "b"], ["c"]]
     assert [row["position"] for row in done.findings] == [0, 1]
-    row = done.reports["b, a, c"]
+    row = done.reports["B, a and c"]
     assert (row["n_findings"], row["n_unsupported"]) == (2, 1)
     assert "Abbots" not in row["text"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gsum_assets.corpus.names import names_skipped
+from gsum_assets.corpus.names import clean_name, names_skipped
 from gsum_resources.text.entities import extract_entities, guess_type, proper_names
 from gsum_resources.text.facts import atomic_statements, extract_facts
 from gsum_resources.text.keyphrases import distinct, keyphrases
@@ -109,7 +109,7 @@ def test_speakers_are_persons():
 
 def test_type_by_last_noun():
     assert guess_type("Welsh Committee", []) == "organization"
-    assert guess_type("Lake Vessen", []) == "thing"
+    assert guess_type("Lake Vessen", []) == "place"
     assert guess_type("rubber case", []) == "concept"
 
 
@@ -159,3 +159,55 @@ def test_lack_of_names_is_reported_for_scripts_without_capitals() -> None:
     assert "choose a language model" in skipped
     assert names_skipped(["The ferry.", "Порт."], "extractive-9/x") is None
     assert names_skipped(["码头的吊车坏了。"], "judge") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ada Lovelace wrote a program.", ["Ada Lovelace"]),
+        ("Whispering Corin left. A whispering wind blew.", ["Corin"]),
+        ("They met Dr. Lin at St. John's in May.", ["Dr. Lin", "St. John's"]),
+        ("He works for O'Brien & Sons.", ["O'Brien & Sons"]),
+        ("The U.S. sent help to J. R. Smith.", ["U.S.", "J. R. Smith"]),
+        ("We wrote it in .NET last week.", [".NET"]),
+        ('They heard Joe "King" Oliver play.', ['Joe "King" Oliver']),
+        ("They saw AC|DC in Sallowby.", ["AC|DC", "Sallowby"]),
+        ("In December Teo left on a Monday.", ["Teo"]),
+        ("Nobody lives in Little Maule. New York is far.", ["Little Maule", "New York"]),
+        ("He saw Ludwig van Beethoven's grave.", ["Ludwig van Beethoven"]),
+        ("He asked the Bank of the South.", ["Bank of the South"]),
+        ("Oh no! Longer days. Nobody, Yes, I'm sure.", []),
+        ("THE WHOLE LINE IS SHOUTED BY CORIN.", []),
+    ],
+)
+def test_names(text: str, names: list[str]) -> None:
+    assert list(proper_names(read_sentences([text]))) == names
+    assert [clean_name(name) for name in names] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("Teo", "Teo laughed. The others saw Teo.", "person"),
+        ("Teo", "That is late, Teo.", "person"),
+        ("Mrs Pell", "", "person"),
+        ("Tarnholt", "They lived in Tarnholt.", "place"),
+        ("Quarry Landing", "", "place"),
+        ("U.S.", "", "organization"),
+        ("Constance", "The Constance leaked. Bram liked the Constance.", "thing"),
+        ("Oona Lisk", "They paid Oona Lisk.", "person"),
+        ("Eleven Minutes", "They read Eleven Minutes.", "thing"),
+    ],
+)
+def test_types_by_the_words_beside_a_name(name: str, text: str, kind: str) -> None:
+    assert guess_type(name, read_sentences([text])) == kind
+
+
+def test_concepts_are_noun_phrases_without_names_numbers_and_verbs() -> None:
+    text = (
+        "The hatch was open. The old hatch of the boat let in water. The county's 24 pounds and "
+        "the eleventh were in his hand in November. The long face of the Trust."
+    )
+    sentences = read_sentences([text])
+    found = extract_entities(sentences, ones(sentences)).entities
+    assert {e.name for e in found if e.type == "concept"} == {"hatch", "boat", "water"}
