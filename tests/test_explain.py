@@ -17,7 +17,7 @@ _JUDGED = {"probability": 0.8, "threshold": 0.24, "is_answered": True}
             [
                 'kind of question: yes or no; it begins with a verb ("Did …", "Hat …", '
                 '"Est-ce que …"), without "or"',
-                "answerable: probability 0.80, at least 0.24",
+                "answerable: probability 0.800, at least 0.240",
                 "read: 2 passages of 1 document, found by dense",
             ],
         ),
@@ -38,7 +38,7 @@ _JUDGED = {"probability": 0.8, "threshold": 0.24, "is_answered": True}
             [
                 "kind of question: chronology; it requests a summary or what happened "
                 '("Summarize", "What happened", "Fasse zusammen")',
-                "answerable: probability 0.10, less than 0.24",
+                "answerable: probability 0.100, less than 0.240",
                 "read: 0 passages, found by dense",
             ],
         ),

@@ -34,9 +34,9 @@ def _lines(
         yield "answerable: not judged"
     else:
         least = (
-            f"{'at least' if verdict['is_answered'] else 'less than'} {verdict['threshold']:.2f}"
+            f"{'at least' if verdict['is_answered'] else 'less than'} {verdict['threshold']:.3f}"
         )
-        yield f"answerable: probability {verdict['probability']:.2f}, {least}"
+        yield f"answerable: probability {verdict['probability']:.3f}, {least}"
     documents = {row["document_id"] for row in passages if row["document_id"]}
     of_documents = f" of {_counted(len(documents), 'document')}" if documents else ""
     yield f"read: {_counted(len(passages), 'passage')}{of_documents}, found by {method}"

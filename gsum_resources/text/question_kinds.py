@@ -40,11 +40,10 @@ _POLITE = re.compile(
     r"|i would like to know|kannst du|können sie|bitte|pouvez-vous)\b[\s,:]*",
     re.IGNORECASE,
 )
-_PLURAL = (
-    r"(?:(?:the|all|some|any|every|other) )?(?:[\w-]+ ){0,2}?"
-    r"(?:(?!\w*(?:ss|us|is|ews)\b)[\w-]{2,}s|people|men|women|children)"
-)
+_SINGULAR = r"(?:is|was|does|has)"
 _WITH_PLURAL = r"(?:are|were|do|did|have|had|can|could|will|would|shall|should|may|might|must)"
+_PLURAL = r"(?:(?!\w*(?:ss|us|is|ews)\b)[\w-]{2,}s|people|men|women|children)"
+_SOME = rf"(?:(?!(?:{_SINGULAR}|{_WITH_PLURAL})\b)[\w-]+ ){{0,3}}?"
 _FACTS = (
     r"(?:names?|date|day|year|time|price|cost|budget|amount|number|size|height|length|weight|age"
     r"|capital|title|address|deadline|population|colou?r)"
@@ -105,7 +104,8 @@ RULES = (
         'asks for several ("Which repairs were", "What are the reasons", "List", "Who attended")',
         (
             r"(?:list|name(?! of)|enumerate)\b",
-            rf"(?:which|what) {_PLURAL} (?:(?:\w+ )?{_WITH_PLURAL}|\w+ed)\b",
+            rf"(?:which|what) {_SOME}{_PLURAL} (?:(?:\w+ )?{_WITH_PLURAL}|\w+ed)\b",
+            rf"(?:which|what) (?!{_SINGULAR}){_PLURAL} (?!{_SINGULAR}\b)\w*[^\Ws]\b",
             r"(?:what|which|who) (?:are|were) (?:the|all|some)\b|who were\b",
             r"who (?:attended|participated|took part|(?:was|were) present)\b",
             r"welche \w+(?:en|e|er|s) (?:wurden|sind|waren|gibt|gab|haben|hatten)\b|nenne\b",

@@ -41,6 +41,7 @@ QUESTIONS = {
         Which arguments were made?
         What arguments did Ann make against the plan?
         Which boats did they buy?
+        What apples grow in the orchard?
         What repairs were agreed on?
         What are the reasons for the delay?
         List all ships.
@@ -79,6 +80,8 @@ QUESTIONS = {
         How was the boat repaired?
         What did Hanneke say about Bram?
         What is bootstrapping?
+        What did the boats do at night?
+        What does the options page show?
         Warum kam die Fähre zu spät?
         What does the timeout parameter do?
         What class handles news?

@@ -81,7 +81,7 @@ def test_any_answer_is_explained_by_kind_and_what_was_read(indexed: House) -> No
     kind, judged, read = explanation.splitlines()
     assert kind.startswith('kind of question: list; it asks for several ("Which')
     assert judged == "answerable: not judged"  # the embedder is not the packaged one
-    assert read == "read: 3 passages of 3 documents, found by dense"
+    assert read == "read: 6 passages of 3 documents, found by dense"
 
 
 @pytest.mark.parametrize("method", ORACLES)
@@ -280,8 +280,8 @@ def test_answers_are_json_objects(indexed: House, monkeypatch: pytest.MonkeyPatc
     result = CliRunner().invoke(main, arguments, input=lines)
     first, second = map(json.loads, result.stdout.splitlines())
     assert list(first) == [
-        *("question", "understood", "answer", "probability", "sentences", "passages"),
-        *("explanation", "method", "model", "usage"),
+        *("question", "understood", "answer", "is_refusal", "probability", "sentences"),
+        *("passages", "explanation", "method", "model", "usage"),
     ]
     assert (first["question"], first["understood"]) == ("What met the boat?", None)
     assert second["understood"] == "why? (met, boat)"
