@@ -39,8 +39,8 @@ def trial(name: str, folder: Path) -> dict[str, Any]:
         pytest.skip("Ray listens on all interfaces: a network namespace needs root on Linux")
     command = [sys.executable, "-m", "tests.cluster.ray_trials", name, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for _ in range(_MOST_STARTS):
-        run = subprocess.run(
+    starts = (
+        subprocess.run(
             [*ALONE, *command],
             cwd=ROOT,
             env=environment,
@@ -48,8 +48,10 @@ def trial(name: str, folder: Path) -> dict[str, Any]:
             text=True,
             timeout=PATIENCE_S,
         )
-        if run.returncode != NOT_STARTED:
-            break
+        for _ in range(_MOST_STARTS)
+    )
+    run = next((run for run in starts if run.returncode != NOT_STARTED), None)
+    assert run, f"Ray's nodes did not start in {_MOST_STARTS} attempts"
     assert run.returncode == 0, run.stderr[-3000:]
     return {"stderr": run.stderr, **json.loads((folder / f"{name}.json").read_text())}
 
