@@ -153,6 +153,14 @@ def refusal_in(reply: str) -> str | None:
     return reply.strip() if says_nothing(reply) else None
 
 
+def without_mark(beginning: str) -> str:
+    """Return the beginning of a reply without the mark; "" while it may become the mark."""
+    if mark := _MARK.match(beginning):
+        return beginning[mark.end() :]
+    first = beginning.lstrip().casefold()
+    return "" if UNANSWERED.casefold().startswith(first) else beginning
+
+
 def says_nothing(reply: str) -> bool:
     """Return whether a reply says in its own words that the documents do not answer."""
     text = " ".join(reply.split())

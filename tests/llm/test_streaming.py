@@ -112,6 +112,23 @@ def test_events_are_put_together() -> None:
         assembly.add("data: <html>")
 
 
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        (["UNANS", "WERED", ": They do ", "not say."], "They do not say."),
+        (["UNANSWERED"], ""),
+        (["Un", "der the quay."], "Under the quay."),
+        (["It was ", "UNANSWERED."], "It was UNANSWERED."),
+    ],
+)
+def test_mark_of_a_refusal_is_not_shown(pieces: list[str], shown: str) -> None:
+    output = StringIO()
+    preview = Preview(output, 80)
+    for piece in pieces:
+        preview(piece)
+    assert output.getvalue() == shown
+
+
 def test_preview_is_removed_as_far_as_it_fills_the_terminal() -> None:
     output = StringIO()
     preview = Preview(output, 10)
