@@ -68,7 +68,8 @@ with dg.DagsterInstance.get() as instance:
         definition, keys = graph.get(first).partitions_def, {first}
         for key in graph.toposorted_asset_keys:
             node = graph.get(key)
-            if key in due and node.partitions_def == definition and not node.parent_keys & due - keys:
+            waits = node.parent_keys & due - keys
+            if key in due and node.partitions_def == definition and not waits:
                 keys |= node.execution_set_asset_keys | {key}
         names = getattr(definition, "partition_dimension_names", ["corpus"] if definition else [])
         tags = buckets if "bucket" in names else {one: "board|bm25"} if "method" in names else {
