@@ -139,6 +139,17 @@ def test_a_long_source_is_shown_from_its_first_sentence_of_the_answer() -> None:
     assert "     … It sank." in list(answer_lines(answer, "gsum.toml"))
 
 
+def test_of_many_sources_those_of_the_sentences_are_listed() -> None:
+    sources = [Source("The Ferry", f"page {i}", "Ann paid.", "a", f"a{i}") for i in range(1, 31)]
+    rows = [row(1, "quoted", 28), row(2, "unsupported", cited=7)]
+    lines = shown_lines("Ann paid. It sank.", rows, lambda row: row["rank"])
+    answer = Answer("Ann paid. It sank.", [], "", sources, "m", "dense", lines)
+    shown = [line for line in answer_lines(answer, "gsum.toml") if "The Ferry" in line]
+    assert shown == ["  7. The Ferry, page 7", " 28. The Ferry, page 28"]
+    assert "     28 others were read; --ids lists all" in list(answer_lines(answer, "gsum.toml"))
+    assert len([x for x in answer_lines(answer, "gsum.toml", ids=True) if "Ferry" in x]) == 30
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [

@@ -10,6 +10,7 @@ from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 _WIDTH = 96
+_MOST_LISTED = 10  # sources; of more, those of the answer's sentences are listed
 
 
 def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
@@ -33,7 +34,12 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
         yield from ("", answer.explanation)
     if answer.sources:
         yield from ("", "what comes nearest:" if answer.is_refusal else "sources:")
+    sentences = [sentence for line in answer.lines for sentence in line.sentences]
+    named = {number for s in sentences for number in (*s.numbers, *s.unsupported)}
+    is_short = ids or not named or len(answer.sources) <= _MOST_LISTED
     for number, source in enumerate(answer.sources, 1):
+        if not is_short and number not in named:
+            continue
         shown_ids = f" ({source.document_id or '-'} {source.node_id})" if ids else ""
         yield f"{number:3d}. {source}{shown_ids}"
         indent = " " * 5
@@ -41,6 +47,9 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
         yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
         for origin in source.origins:
             yield f"{indent}from {origin}"
+    if not is_short:
+        n_others = len(answer.sources) - len(named & {*range(1, len(answer.sources) + 1)})
+        yield f"     {n_others} others were read; --ids lists all"
     writer = f"written by {answer.model}" if answer.model else "no model was called"
     if answer.model == EXTRACTIVE:
         writer += (
