@@ -52,7 +52,8 @@ from mine.definitions import defs
 job = defs().resolve_implicit_global_asset_job_def()
 graph = defs().resolve_asset_graph()
 answers = dg.AssetSelection.keys("retrieval/scores").upstream()
-due = (answers | dg.AssetSelection.keys("leaderboard", "minutes", "newsletter")).resolve(graph)
+mine = dg.AssetSelection.keys("judgements", "leaderboard", "minutes", "newsletter")
+due = (answers | mine).resolve(graph)
 due &= graph.materializable_asset_keys
 buckets = {f"dagster/asset_partition_range_{end}": f"{bucket}|board"
            for end, bucket in (("start", "00"), ("end", "07"))}
@@ -72,8 +73,9 @@ with dg.DagsterInstance.get() as instance:
             if key in due and node.partitions_def == definition and not waits:
                 keys |= node.execution_set_asset_keys | {key}
         names = getattr(definition, "partition_dimension_names", ["corpus"] if definition else [])
-        tags = buckets if "bucket" in names else {one: "board|bm25"} if "method" in names else {
-            one: "board"} if names else {}
+        of_method = {one: "board|bm25", f"{one}/corpus": "board", f"{one}/method": "bm25"}
+        tags = (buckets if "bucket" in names else of_method if "method" in names
+                else {one: "board"} if names else {})
         job.get_subset(asset_selection=keys).execute_in_process(instance=instance, tags=tags)
         due -= keys
 """
@@ -187,6 +189,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         assert f"folder: corpora/{corpus}" in (defs / corpus / "defs.yaml").read_text()
         for file in sorted((ROOT / "data" / "corpora" / sample).glob("0[12]*")):
             shutil.copy(file, project.folder / "corpora" / corpus)
+    question = {"query_id": "q", "text": "Who takes the minutes?", "references": ["Wren."]}
+    (project.folder / "corpora" / "board" / "queries.jsonl").write_text(json.dumps(question))
     (defs / "board" / "defs.yaml").write_text(BOARD.format(cron="0 2 * * *"))
     (defs / "mine.py").write_text(MINE)
     return project
