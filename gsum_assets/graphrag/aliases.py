@@ -227,8 +227,8 @@ def _join_acronym(name: Name, full: Name, where: Collection[str], groups: Groups
 def _join_plurals(names: Mapping[str, Name], groups: Groups) -> None:
     """Merge noun phrases of the extractive model with their plurals in the same document."""
     for key, name in names.items():
-        plural = names.get(f"{key}s")
-        is_pair = plural and name.is_guessed and plural.is_guessed and name.name.islower()
+        plural = names.get(f"{key}s", name)
+        is_pair = name.is_guessed and plural.is_guessed and name.name.islower()
         if is_pair and name.chunks_by_document.keys() & plural.chunks_by_document.keys():
             _join("plural", name, plural, groups)
 
