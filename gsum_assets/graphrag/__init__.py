@@ -2,11 +2,11 @@
 
 1. `extract.py`, `given_graph.py`: entities, relationships and claims of each chunk with gleanings
    (2.2), or a graph supplied with the corpus.
-2. `aliases.py`, `merge.py`, `descriptions.py`: one entity per name, one relationship per pair,
-   merged descriptions (2.3).
+2. `pruning.py`, `aliases.py`, `merge.py`, `descriptions.py`: one entity per name that the corpus
+   supports, one relationship per pair, merged descriptions (2.3).
 3. `communities.py`: hierarchical communities of all components (2.4).
-4. `elements.py`, `reports.py`, `citations.py`: a report on every community, bottom-up (2.5), with
-   the chunks that support each finding.
+4. `elements.py`, `reports.py`, `citations.py`: a report on each community of some size, bottom-up
+   (2.5), with the chunks that support each finding.
 5. `contexts.py`, `map_reduce.py`: global answers from four levels C0 to C3, and the baselines TS
    and SS (2.6, 3.3); `local.py`: answers from the neighbourhood of the nearest entities.
 6. `compat.py`, `export.py`: views with the names of Microsoft's package, GraphML.

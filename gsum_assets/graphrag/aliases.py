@@ -34,6 +34,7 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
       both; a name of one word must have a title in every document that has it.
     - short form: a name of one word, with or without titles, begins or ends exactly one other
       name of a person, "Lin" and "Mei Lin", which all of its documents have, too.
+    - plural: noun phrases of the extractive model in one document, "lamp" and "lamps".
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
 
     Names that the extractive model alone mentions may have no entity (`pruning.py`): rule "pruned".
@@ -54,6 +55,7 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
     if settings.aliases:
         _join_persons(kept, groups)
         _join_acronyms(kept, chunks, groups)
+        _join_plurals(kept, groups)
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
     rows += [_row(names[key], None, "pruned") for key in left_out]
     rows.sort(key=lambda row: row["name_key"])
@@ -220,6 +222,15 @@ def _join_acronym(name: Name, full: Name, where: Collection[str], groups: Groups
     is_odd = name.is_typed and full.is_typed and name.is_person != full.is_person
     if not is_odd and groups.may_join(name.key, full.key):
         groups.join(name.key, full.key, Link("acronym", sorted(where)[:_MOST_EVIDENCE]))
+
+
+def _join_plurals(names: Mapping[str, Name], groups: Groups) -> None:
+    """Merge noun phrases of the extractive model with their plurals in the same document."""
+    for key, name in names.items():
+        plural = names.get(f"{key}s", name)
+        is_pair = name.is_guessed and plural.is_guessed and name.name.islower()
+        if is_pair and name.chunks_by_document.keys() & plural.chunks_by_document.keys():
+            _join("plural", name, plural, groups)
 
 
 def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:

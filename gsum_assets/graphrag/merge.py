@@ -184,7 +184,7 @@ def by_document(mentions: pa.Table) -> Iterable[dict]:
 
 
 def _pairs(
-    mentions: pa.Table, entity_of: Callable[[str, str | None], str]
+    mentions: pa.Table, entity_of: Callable[[str, str | None], str | None]
 ) -> dict[tuple[str, str], _Pair]:
     """Return the combined mentions of each pair of entities, by their sorted ids."""
     pair_of: dict[tuple[str, str], _Pair] = defaultdict(_Pair)

@@ -22,8 +22,8 @@ from gsum_resources.text.vocabulary import FUNCTION_WORDS
 _TOKEN = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*|[^\w\s]")
 _MOST_COMMON = 0.1  # share of the most frequent word of a language, by Zipf's law
 _RAREST = 20_000  # rank of words that the vocabulary lacks
-_KEY_RATIO, _KEY_DEVIANCE = 5.0, 10.8  # times the expected chunks; chi-squared at p = 0.001
-_CERTAIN_RATIO = 6.0
+_KEY_RATIO, _KEY_DEVIANCE = 5.0, 15.1  # times the expected chunks; chi-squared at p = 0.0001
+_CERTAIN_RATIO = 8.0
 _BURST = 0.8  # share of the documents that random placement of the same chunks would reach
 _LEAST_RECURRENCES = 2
 _LONGEST_ACRONYM = 5  # letters

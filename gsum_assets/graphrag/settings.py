@@ -69,10 +69,9 @@ class CommunitySettings(SettingsTable):
     """Table `[graphrag.communities]`: hierarchical communities (2.4)."""
 
     max_size: int = Field(
-        default=20,
+        default=10,
         ge=2,
-        description="most entities of a community that is not split (ours; the package's 10 give "
-        "a third more reports)",
+        description="most entities of a community that is not split (the package)",
     )
     least_reported: int = Field(
         default=3,

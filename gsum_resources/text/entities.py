@@ -82,6 +82,8 @@ _PASSING = word_set(
     twenty thirty forty fifty sixty seventy eighty ninety hundreds thousands millions
     fourth fifth sixth seventh eighth ninth tenth eleventh twelfth twentieth thirtieth
     top bottom middle front rear edge rest piece pieces pair sight silence kind sides matter matters
+    father mother parent parents son daughter brother sister sisters child children baby uncle aunt
+    cousin niece nephew grandfather grandmother husband wife reason reasons edges
     favour favor sentence round figures past aboard across beneath below above ahead apart lies
     """
 )

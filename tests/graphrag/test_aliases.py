@@ -326,6 +326,23 @@ def test_types_guessed_by_the_extractive_model_separate_nothing() -> None:
     assert found["name_key"].to_pylist() == ["wren"]
 
 
+@pytest.mark.parametrize(("other", "n_entities"), [("a", 1), ("b", 2)])
+def test_plurals_of_the_extractive_model_are_merged_within_documents(
+    other: str, n_entities: int
+) -> None:
+    where = {"bilge pump": ("a0", "a2"), "bilge pumps": (f"{other}0", f"{other}2")}
+    rows = [
+        {"name_key": name, "name": name, "type": "concept", "model": EXTRACTIVE}
+        | {"chunk_id": chunk, "document_id": chunk[0]}
+        for name, chunks in where.items()
+        for chunk in chunks
+    ]
+    chunks = chunks_of({f"{document}{i}": "" for document in "ab" for i in range(3)})
+    found = resolve(pa.Table.from_pylist(rows), chunks, MergingSettings())
+    assert len(set(found["entity_id"].to_pylist())) == n_entities
+    assert found["entity_id"].null_count == 0
+
+
 def test_name_may_contain_its_acronym() -> None:
     corpus = {"a": [f"{TVA} (TVA):organization"], "b": ["TVA:organization"]}
     rows = rows_of(corpus)

@@ -85,7 +85,7 @@ def test_each_step_reads_its_inputs_and_writes_rows_of_its_tables(tmp_path: Path
         if step.table == "communities":
             shown = result.shown()["communities"]
             assert isinstance(shown["plot"], Picture)
-            assert shown["communities_by_level"]["0"] == {"communities": 2, "largest": 2}
+            assert shown["communities_by_level"]["0"] == {"communities": 1, "largest": 4}
 
 
 @pytest.mark.parametrize("method", FAMILY.methods)
