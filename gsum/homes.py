@@ -157,7 +157,7 @@ class Home:
         1        mill       58  harbour     03
         2       ferry       54  harbour     06
         >>> home.table("summaries", corpus="harbour", method="bm25").shape
-        (7, 11)
+        (7, 12)
         >>> home.table("sumaries")
         Traceback (most recent call last):
         ...

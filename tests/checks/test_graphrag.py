@@ -228,13 +228,17 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
     ],
     ("cover", "communities"): [
         (1, (), f"2 of 8 {ONCE}"),
-        (4, ("c4", 0, 4, "", 1, None, [], ["SEA"], []), f"2 of 8 {ONCE}"),
+        (4, ("c4", 0, 4, "", 1, None, [], ["SEA"], [], True), f"2 of 8 {ONCE}"),
         (0, (*C0, ["c2"], *GOOD["graphrag.communities"][0][7:]), f"1 of 2 {PARTS}"),
         (0, (*C0, ["c2", "c3", "x"], *GOOD["graphrag.communities"][0][7:]), f"1 of 3 {PARTS}"),
-        (2, (*C2, ["BAY"], []), f"1 of 8 {ONCE}", f"1 of 3 {BOTH}"),
-        (2, (*C2, ["BAY", "LIN", "SEA"], ["r1"]), f"1 of 8 {ONCE}", f"1 of 4 {BOTH}"),
-        (2, (*C2, ["BAY", "LIN"], []), f"1 of 3 relationships of communities {INSIDE}"),
-        (2, (*C2, ["BAY", "LIN"], ["r1", "r2"]), f"1 of 4 relationships of communities {INSIDE}"),
+        (2, (*C2, ["BAY"], [], True), f"1 of 8 {ONCE}", f"1 of 3 {BOTH}"),
+        (2, (*C2, ["BAY", "LIN", "SEA"], ["r1"], True), f"1 of 8 {ONCE}", f"1 of 4 {BOTH}"),
+        (2, (*C2, ["BAY", "LIN"], [], True), f"1 of 3 relationships of communities {INSIDE}"),
+        (
+            2,
+            (*C2, ["BAY", "LIN"], ["r1", "r2"], True),
+            f"1 of 4 relationships of communities {INSIDE}",
+        ),
     ],
     ("cite", "findings"): [
         (2, ("c1", 0, "", [], []), "1 of 5 findings cite no chunk"),

@@ -80,9 +80,8 @@ def test_provenance_round_trips_and_hash_identifies_content(store: ParquetStore)
 
 def test_measured_columns_do_not_affect_the_hash(store: ParquetStore) -> None:
     table = TABLES["summaries"]
-    row = {"query_id": "q", "sample": 0, "text": "t", "model": "m", "calls": 1, "tokens_in": 1} | {
-        "tokens_out": 1
-    }
+    row = {"query_id": "q", "sample": 0, "text": "t", "is_refusal": False, "model": "m"}
+    row |= {"calls": 1, "tokens_in": 1, "tokens_out": 1}
     here = Partition("tales", method="bm25")
     hashes = {
         store.write(
