@@ -233,11 +233,11 @@ DEFECTS: dict[tuple[str, str], list[tuple]] = {
         (0, (*C0, ["c2", "c3", "x"], *GOOD["graphrag.communities"][0][7:]), f"1 of 3 {PARTS}"),
         (2, (*C2, ["BAY"], [], True), f"1 of 8 {ONCE}", f"1 of 3 {BOTH}"),
         (2, (*C2, ["BAY", "LIN", "SEA"], ["r1"], True), f"1 of 8 {ONCE}", f"1 of 4 {BOTH}"),
-        (2, (*C2, ["BAY", "LIN"], [], True), f"1 of 3 relationships of communities {INSIDE}"),
+        (2, (*C2, ["BAY", "LIN"], [], True), f"1 of 3 {INSIDE}"),
         (
             2,
             (*C2, ["BAY", "LIN"], ["r1", "r2"], True),
-            f"1 of 4 relationships of communities {INSIDE}",
+            f"1 of 4 {INSIDE}",
         ),
     ],
     ("cite", "findings"): [
