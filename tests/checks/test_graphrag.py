@@ -164,7 +164,7 @@ END, WEIGHT = (
 DEGREE, JOINED = "entities have a degree that is not", "mentions have entities that no relation"
 ONCE, INSIDE = (
     "entities of levels are not in each level exactly once",
-    "are named though an end lies outside",
+    "relationships of communities are named though an end lies outside",
 )
 NO_TYPES = ("", "")
 ENDS = "relationships have an end that their chunk does not mention"
