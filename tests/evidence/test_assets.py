@@ -108,6 +108,6 @@ def test_an_answer_is_explained(indexed: House, document_id: str | None) -> None
     pipeline = indexed.pipeline()
     answer = ask(pipeline, CORPUS, "Who met the boat?", "evidence", document_id, explain=True)
     assert answer.text
-    assert answer.explanation.startswith(f"passages read: {len(answer.passages)} of ")
+    assert f"\n\npassages read: {len(answer.passages)} of " in answer.explanation
     for passage in answer.passages:
         assert passage["node_id"] in answer.explanation

@@ -121,7 +121,7 @@ def test_marked_questions_train_a_network_that_ranks(indexed: House) -> None:
     answer = ask(
         indexed.pipeline(), CORPUS, "Who met the boat?", "evidence-finetuned", explain=True
     )
-    assert answer.explanation.startswith(f"passages read: {len(answer.passages)} of ")
+    assert f"\n\npassages read: {len(answer.passages)} of " in answer.explanation
 
 
 def test_new_documents_and_marks_do_not_retrain(indexed: House, tmp_path: Path) -> None:
