@@ -232,6 +232,7 @@ def test_required_columns_exist(name: str) -> None:
     assert set(PROMISED[name].split()) <= {*table.dimensions, *table.schema.names}
 
 
+@pytest.mark.slow
 def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> None:
     assert "loaded successfully" in said(environment, tool("dg"), "check", "defs")
     listed = json.loads(said(environment, tool("dg"), "list", "defs", "--json"))

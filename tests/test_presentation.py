@@ -240,6 +240,7 @@ def test_materialization_has_plots(indexed: tuple[House, dg.DagsterInstance]) ->
     assert "| general | 2 |" in questions["questions"]
 
 
+@pytest.mark.slow
 def test_buckets_and_corpora_of_one_run_are_distinguished(house: House) -> None:
     other = house.home.corpora / "other"
     other.mkdir()

@@ -12,8 +12,13 @@ from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_resources.store.content_hash import hash_texts
 
 
-def all_reports(index: Index, level: int, seed: int) -> Choose:
-    """Return the choice of all reports of a level within the scope, shuffled (paper, 2.6)."""
+def all_reports(index: Index, level: int, seed: int, otherwise: Choose) -> Choose:
+    """Return the choice of all reports of a level within the scope, shuffled (paper, 2.6).
+
+    Parameters
+    ----------
+    otherwise : the choice for a scope without any report.
+    """
     reports_of: dict[str | None, list[Passage]] = {}
 
     def choose(query: dict) -> Sequence[Passage]:
@@ -24,7 +29,7 @@ def all_reports(index: Index, level: int, seed: int) -> Choose:
                 Passage(report.community_id, "report", report.text, report.rating, scope)
                 for report in sorted(seen, key=lambda report: _draw(seed, report.community_id))
             ]
-        return reports_of[scope]
+        return reports_of[scope] or otherwise(query)
 
     return choose
 

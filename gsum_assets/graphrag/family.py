@@ -1,6 +1,7 @@
 """Global and local answers from the index, and two baselines."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -59,7 +60,9 @@ def _contexts(inputs: Inputs) -> pa.Table:
     queries, settings = inputs.table("queries"), _settings(inputs)
     chosen = METHODS[inputs.method]
     if chosen.reads == "reports":
-        return context_rows(queries, all_reports(_index(inputs), chosen.level, settings.seed))
+        chunks_of = cache(lambda: all_chunks(inputs.table("chunks"), settings.seed))
+        seen = _index(inputs), chosen.level, settings.seed
+        return context_rows(queries, all_reports(*seen, lambda query: chunks_of()(query)))
     if chosen.reads == "chunks":
         return context_rows(queries, all_chunks(inputs.table("chunks"), settings.seed))
     ranked = inputs.table("rankings"), inputs.table("chunks")
@@ -150,7 +153,7 @@ FAMILY = Family(
             CONTEXTS,
             ("chunks", *_INDEX, "query_embeddings"),
             pool=None,
-            code_version="2",
+            code_version="3",
         ),
         Step(
             _partial_answers,

@@ -9,7 +9,7 @@ import pytest
 
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions, answer_request, answer_room
-from gsum_assets.evaluation.passages import Choose, context_rows
+from gsum_assets.evaluation.passages import Choose, Passage, context_rows
 from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
 from gsum_assets.graphrag.index_tables import Index
@@ -58,13 +58,14 @@ def test_contexts_are_numbered_by_question() -> None:
 
 
 def test_all_reports_of_the_scope_are_read() -> None:
-    choose = all_reports(INDEX, 0, 0)
+    choose = all_reports(INDEX, 0, 0, lambda _: [])
     assert sorted(ids(choose)) == ["k0", "k1"]
     assert ids(choose, "d0") == ["k0"]
     assert "Finding 1" not in choose(about("d0"))[0].text
     assert sorted(ids(choose, "d1")) == ["k0", "k1"]
-    assert sorted(ids(all_reports(INDEX, 1, 0))) == ["k1", "k2"]
-    assert ids(all_reports(EMPTY, 0, 0)) == []
+    assert sorted(ids(all_reports(INDEX, 1, 0, lambda _: []))) == ["k1", "k2"]
+    chunk = Passage("c", "chunk", "It leaked.")
+    assert ids(all_reports(EMPTY, 0, 0, lambda _: [chunk])) == ["c"]  # no report of the scope
 
 
 def _chunks(n: int) -> pa.Table:

@@ -132,7 +132,7 @@ INDEX = _index_of_2000()
 def test_every_prompt_over_2000_reports_keeps_its_length(prompt_tokens: int) -> None:
     questions = pa.concat_tables([ONE, queries({"r": "And in d3?"}, document_id="d3")])
     settings = AnswerSettings(prompt_tokens=prompt_tokens)
-    contexts = context_rows(questions, all_reports(INDEX, 0, settings.seed))
+    contexts = context_rows(questions, all_reports(INDEX, 0, settings.seed, lambda _: []))
 
     def say(request: Request) -> str:
         value = sum(map(len, request.passages)) % 101

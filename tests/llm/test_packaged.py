@@ -42,6 +42,7 @@ def model() -> TransformersModel:
 
 
 @needs_model
+@pytest.mark.slow
 def test_text_and_structure_succeed_at_the_first_attempt(model):
     free, rated, extracted = model.complete([FREE, RATED, EXTRACTED])
     assert isinstance(free, Completion), free

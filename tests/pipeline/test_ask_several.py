@@ -13,7 +13,7 @@ from gsum_assets.pipeline.corpus_settings import CorpusError
 from tests.conftest import CORPUS, House, text_of
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 OTHER = "letters"
 
 

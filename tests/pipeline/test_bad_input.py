@@ -13,7 +13,7 @@ from tests.conftest import CORPUS, House, materialized_by, text_of
 from tests.models import FirstWords
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of, house_at, write_lines
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 SUMMARIES = dg.AssetKey(["retrieval", "summaries"])
 GOOD = {"ash", "birch", "cedar", "elm"}
 REJECTED = {

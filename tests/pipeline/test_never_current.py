@@ -11,7 +11,7 @@ from gsum_resources.store.table import Table
 from tests.conftest import CORPUS, House
 from tests.pipeline.homes import GOOD
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 WRITTEN = {"leaderboard", "curves", "comparisons", "costs"}
 KEY = f"table:scores/corpus={CORPUS}/family=retrieval"
 

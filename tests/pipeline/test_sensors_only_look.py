@@ -158,6 +158,7 @@ class EndError(Exception):
 @pytest.mark.parametrize(
     ("change", "requested"), SITUATIONS, ids=[change.__name__ for change, _ in SITUATIONS]
 )
+@pytest.mark.slow
 def test_evaluation_changes_nothing(
     change: Change,
     requested: set[str],

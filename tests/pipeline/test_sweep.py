@@ -13,7 +13,7 @@ from gsum_assets.retrieval.settings import RetrievalSettings
 from tests.conftest import House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, contents, copy_of
 
-pytestmark = pytest.mark.usefixtures("only_tables")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_tables")]
 
 
 @pytest.fixture

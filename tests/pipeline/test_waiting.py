@@ -40,6 +40,7 @@ class Sensor:
         return storage.get_latest_asset_check_execution_by_key([key])[key].status.value
 
 
+@pytest.mark.slow
 def test_waiting_assets_fail_their_check_until_they_are_current(
     changeable: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_quotes_in_a_path_are_escaped(tmp_path: Path) -> None:
         assert connection.sql("from source_queries").fetchall() == [("x", "queries.jsonl", "h")]
 
 
+@pytest.mark.slow
 def test_run_continues_while_others_hold_the_file(house: House) -> None:
     documents = TABLES["documents"]
     house.store.write(documents, Partition(CORPUS, "00"), documents.empty(), Provenance("", "1"))

@@ -11,18 +11,19 @@ from gsum_assets.graphrag.settings import ExtractionSettings
 from gsum_assets.jerr.schemas import Extraction, Keywords, LookUp, Pause
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Embedder, Request, Task
-from gsum_resources.protocols.results import KeyPoints, Score, TopicScore
+from gsum_resources.protocols.results import KeyPoints, ReasonedScore, Score, TopicScore
 
 _EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
 _SCHEMAS = {
     frozenset(schema.model_fields): schema  # two of them have one name
     for schema in (
-        *(Score, TopicScore, KeyPoints, Report, _EXTRACTION),
+        *(Score, ReasonedScore, TopicScore, KeyPoints, Report, _EXTRACTION),
         *(Extraction, Keywords, LookUp, Pause),
     )
 }
 _TASKS: dict[type[BaseModel] | None, Task] = {
     Score: "score",
+    ReasonedScore: "score",
     TopicScore: "topic",
     Report: "synopsis",
     _EXTRACTION: "entities",

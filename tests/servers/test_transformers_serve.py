@@ -58,6 +58,7 @@ def test_babbling_judge_is_counted(served: tuple[str, str]) -> None:
     assert rating_scores(found.rows).num_rows == 0
 
 
+@pytest.mark.slow
 def test_whole_run(served: tuple[str, str], tmp_path: Path) -> None:
     base_url, model = served
     with house_at(tmp_path) as house:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.pipeline.homes import WITHOUT_BERTSCORE
 
 _GSUM = """
@@ -18,6 +20,7 @@ for command in json.loads(sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 def test_method_of_forty_lines_is_complete(tmp_path: Path) -> None:
     folder = Path(__file__).parent / "longest"
     lines = [line for file in folder.glob("*.py") for line in file.read_text().splitlines()]
