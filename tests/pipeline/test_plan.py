@@ -50,7 +50,7 @@ TALES = {
     "April out of the winter fund. The ferry sailed again in May with a full deck of walkers. "
     "The harbour board thanked Ann for her patience with the yard.",
     document_in(3): "The library closed its reading room when the roof leaked. Cleo counted forty "
-    "ruined books on the lower shelves. Dan carried the dry books to the school gymnasium. The "
+    "ruined books on the lower shelves. Dan carried the dry books to Quarry Landing. The "
     "council promised a slate roof before the autumn storms. Cleo opened a reading corner beside "
     "the climbing ropes. Children read more there than they ever did in the old room.",
 }
