@@ -206,6 +206,7 @@ def test_files_of_an_older_version_do_not_block_others(store: ParquetStore) -> N
             frame(connection, "entities")
 
 
+@pytest.mark.slow
 def test_catalogue_and_gsum_sql_have_the_views(house: House) -> None:
     write_graph(house.store)
     house.pipeline().warehouse.rebuild_catalogue()

@@ -41,7 +41,5 @@ def test_every_method_answers(method: str, texts: Mapping[str, str]) -> None:
     found = gsum.run(method, texts, QUESTIONS, settings=QUICK, models=models, progress=False)
     assert found.failures == []
     assert all(found.answers["answer"])
-    if method.startswith(
-        "graphrag-c"
-    ):  # neither corpus has a name, hence no report: chunks are read
+    if method.startswith("graphrag-c"):  # no name, no report: chunks are read
         assert NOTHING_FOUND not in set(found.answers["answer"])

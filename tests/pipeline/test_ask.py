@@ -327,6 +327,7 @@ def test_typed_lines_keep_a_history(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert history.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_ask_command_runs_without_dagster_and_torch(indexed: House) -> None:
     code = (
         "import sys; from gsum_assets.cli.main import main\n"

@@ -174,6 +174,7 @@ def pass_time(daemon: Daemon, hours: float) -> None:
         missing.note([corpus], since - 3600 * hours)
 
 
+@pytest.mark.slow
 def test_deleted_folder_is_forgotten_after_the_grace(changeable: House, emptied: Daemon) -> None:
     assert n_materialized(emptied) == 8
     assert emptied.jobs() == [RECONCILE_CORPORA]
@@ -206,6 +207,7 @@ def test_folder_that_comes_back_in_time_is_as_before(changeable: House, emptied:
     assert not emptied.pipeline.new_snapshot(emptied.instance).due(CORPUS)
 
 
+@pytest.mark.slow
 def test_folder_that_comes_back_too_late_is_a_new_corpus(
     changeable: House, emptied: Daemon
 ) -> None:
@@ -229,6 +231,7 @@ def test_known_corpus_without_requests_gets_its_defaults(house: House, daemon: D
     assert daemon.pipeline.requests.of(CORPUS) == set(METHODS.default)
 
 
+@pytest.mark.slow
 def test_requests_of_an_unknown_corpus_without_folder_are_forgotten(
     house: House, daemon: Daemon
 ) -> None:
