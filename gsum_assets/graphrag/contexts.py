@@ -17,7 +17,8 @@ def all_reports(index: Index, level: int, seed: int, otherwise: Choose) -> Choos
 
     Parameters
     ----------
-    otherwise : the choice for a scope without any report.
+    otherwise : the choice for a document that no report cites, and for a corpus without
+        communities; where all reports failed, it would read the whole corpus at the model's price.
     """
     reports_of: dict[str | None, list[Passage]] = {}
 
@@ -29,7 +30,8 @@ def all_reports(index: Index, level: int, seed: int, otherwise: Choose) -> Choos
                 Passage(report.community_id, "report", report.text, report.rating, scope)
                 for report in sorted(seen, key=lambda report: _draw(seed, report.community_id))
             ]
-        return reports_of[scope] or otherwise(query)
+        is_covered = scope is None and index.communities.num_rows > 0
+        return reports_of[scope] if reports_of[scope] or is_covered else otherwise(query)
 
     return choose
 

@@ -66,6 +66,8 @@ def test_all_reports_of_the_scope_are_read() -> None:
     assert sorted(ids(all_reports(INDEX, 1, 0, lambda _: []))) == ["k1", "k2"]
     chunk = Passage("c", "chunk", "It leaked.")
     assert ids(all_reports(EMPTY, 0, 0, lambda _: [chunk])) == ["c"]  # no report of the scope
+    lost = replace(INDEX, community_reports=EMPTY.community_reports, findings=EMPTY.findings)
+    assert ids(all_reports(lost, 0, 0, lambda _: [chunk])) == []  # all reports failed
 
 
 def _chunks(n: int) -> pa.Table:
