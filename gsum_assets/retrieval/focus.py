@@ -59,11 +59,14 @@ class Focus:
     compares : whether the question is on several documents: those named, else all.
     rest : the question without the names, for a search in a named document; the whole question if
         few other words are left.
+    whole : the question with "document" for the name, if it requests all of a named document; else
+        "".
     """
 
     mentions: Sequence[Sequence[str]] = ()
     compares: bool = False
     rest: str = ""
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     named = _mentions(_words(question), names)
     mentions = [ids for *_, ids in named]
     if not mentions and _OF_ONE.search(question):
-        mentions = _only_named(question, names)
+        wanted = _own_words(question)
+        if ids := _only_named(wanted, names):
+            return Focus([ids], rest=question, whole=_with_document(question, wanted))
     distinct = {document_id for ids in mentions for document_id in ids}
     compares = len(mentions) > 1 and len(distinct) > 1
     compares |= bool(
@@ -98,20 +103,25 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     return Focus(mentions, compares, " ".join(rest.split()) if is_enough else question)
 
 
-def _only_named(question: str, names: Mapping[tuple[str, ...], list[str]]) -> list[list[str]]:
-    """Return the documents whose name is all that a question names, as one mention; or none."""
-    wanted = _own_words(question)
+def _only_named(wanted: frozenset[str], names: Mapping[tuple[str, ...], list[str]]) -> list[str]:
+    """Return the documents that have a name of these words."""
     matching = {
         document_id
         for form, ids in names.items()
         if _own_words(" ".join(form)) == wanted and len(wanted) >= min(2, len(form))
         for document_id in ids
     }
-    return [sorted(matching)] if wanted and matching else []
+    return sorted(matching) if wanted else []
 
 
 def _own_words(text: str) -> frozenset[str]:
     return frozenset(content_stems(text)) - CONTENTLESS
+
+
+def _with_document(question: str, name: frozenset[str]) -> str:
+    """Return a question with "document" in place of what stands from the first of some words on."""
+    found = [m for m in _TOKEN.finditer(question) if _own_words(m[0]) & name]
+    return f"{question[: found[0].start()]}document{question[found[-1].end() :]}"
 
 
 def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[str]:

@@ -100,3 +100,9 @@ def test_document_that_is_all_a_question_names_is_meant(
 ) -> None:
     titles = {"a": "Minutes, June", "b": "letter to the editor", "c": "Minutes, May"}
     assert focus_of(question, titles).mentions == mentions
+
+
+def test_request_for_all_of_a_document_has_no_words_to_search_for() -> None:
+    focus = focus_of("Summarize the minutes of June.", {"a": "Minutes, June", "b": "organ"})
+    assert focus.whole == "Summarize the document."
+    assert not focus_of("What does the organ cost?", {"a": "Minutes, June", "b": "organ"}).whole
