@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gsum_resources.text.bearing import bearing
-from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
+from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
 from gsum_resources.text.selection import (
@@ -19,8 +19,6 @@ from gsum_resources.text.selection import (
 from gsum_resources.text.sentences import Sentence
 from gsum_resources.text.speech import is_speech
 
-_LEAST = 1e-6  # that a sentence bears on a question
-
 
 @dataclass(frozen=True)
 class SummarySettings:
@@ -28,15 +26,15 @@ class SummarySettings:
 
     `of_a_fact`, `of_a_brief_answer`: share of what the best statement bears on the question that a
     sentence must reach to be in the answer to a question for a fact, and in another brief answer.
-    `probable`: share of the most probable passage's probability that a sentence's passage must have
-    in a brief answer that compares nothing. The last two were chosen on QMSum train
-    (docs/asking.md).
+    Where passages have probabilities, and neither a fact nor a comparison is requested, the latter
+    holds for the product with the passage's probability, and `of_an_unlikely` for what it bears
+    alone. Chosen on QMSum train (docs/asking.md).
     """
 
     unrelated: float = 0.2
     of_a_fact: float = 0.8
     of_a_brief_answer: float = 0.65
-    probable: float = 0.93
+    of_an_unlikely: float = 0.5
     selection: SelectionSettings = field(default_factory=SelectionSettings)
 
 
@@ -74,12 +72,15 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
-            fact = is_settled_by_one(reading.question)
+            kind = rule_of(reading.question).kind
+            fact = kind in ("fact", "yes_no")
             least = settings.of_a_fact if fact else settings.of_a_brief_answer
             selection = replace(selection, shortest=2) if fact else selection  # "Marta did."
-            if probabilities is not None and rule_of(reading.question).kind != "comparison":
-                bears = bears * (probabilities >= settings.probable * probabilities.max())
-            wanted *= _suffices(reading.sentences, bears, least, fact)
+            enough = _suffices(reading.sentences, bears, least, fact)
+            if probabilities is not None and not fact and kind != "comparison":
+                enough = _suffices(reading.sentences, bears, settings.of_an_unlikely, fact)
+                enough &= _suffices(reading.sentences, bears * probabilities, least, fact)
+            wanted *= enough
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, selection
     )
@@ -99,4 +100,4 @@ def _suffices(
     if not states.any():
         return np.ones(len(sentences), bool)
     allowed = states if is_fact else np.array([not is_question(s) for s in sentences], bool)
-    return (bears >= max(least * bears[states].max(), _LEAST)) & allowed
+    return (bears >= least * bears[states].max()) & allowed

@@ -5,7 +5,7 @@ import numpy as np
 from gsum_resources.text.bearing import bearing
 from gsum_resources.text.reading import Reading
 from gsum_resources.text.sentences import Sentence, read_sentences
-from gsum_resources.text.summarize import SummarySettings, choose_sentences
+from gsum_resources.text.summarize import choose_sentences
 
 
 def of(question: str, sentences: list[Sentence], relevant: list[float]) -> np.ndarray:
@@ -41,20 +41,20 @@ def test_no_sentences_bear_nothing() -> None:
     assert of("Who?", [], []).shape == (0,)
 
 
-def test_brief_answer_takes_the_most_probable_passages_unless_it_compares() -> None:
+def test_brief_answer_prefers_probable_passages_unless_it_compares() -> None:
     sentences = [
         Sentence("The council repairs the roof of the hall.", "", 0),
         Sentence("The council repairs the organ of the church.", "", 1),
     ]
     vectors = np.array([[1.0, 0.0], [0.8, 0.6]])
 
-    def answer(question: str) -> list[Sentence]:
+    def answer(question: str, likely: list[float]) -> list[Sentence]:
         reading = Reading(sentences, vectors, question, np.array([[1.0, 0.0]]))
-        likely = np.array([0.3, 0.9])
-        return choose_sentences(reading, 130, SummarySettings(), likely, is_brief=True)
+        return choose_sentences(reading, 130, None, np.array(likely), is_brief=True)
 
-    assert answer("Why does the council repair the hall?") == sentences[1:]
-    assert answer("How do the council's repairs differ?") == sentences
+    assert answer("Why does the council repair the hall?", [0.3, 0.9]) == sentences[1:]
+    assert answer("Why does the council repair the hall?", [0.8, 0.9]) == sentences
+    assert answer("How do the council's repairs differ?", [0.3, 0.9]) == sentences
 
 
 def test_what_names_a_sum_bears_more_on_what_something_costs() -> None:
