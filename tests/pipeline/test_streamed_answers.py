@@ -13,6 +13,7 @@ from tests.conftest import CORPUS, House
 from tests.pipeline.homes import WITHOUT_BERTSCORE, house_at, write_lines
 from tests.servers.scripted import scripted_server
 
+pytestmark = pytest.mark.slow
 METHODS = ["dense", "evidence", "graphrag-local"]
 STATED = "The council agreed to repair the roof of the hall."
 TEXT = f"{STATED} Ruth Adeyemi found eleven cracked slates. Tom Varga asked three firms. "
