@@ -110,6 +110,7 @@ class Loop:
                 later,
                 self.watch.on_start,
                 self._step,
+                self.watch.on_wait,
             )
 
     def _step(self, asset: str) -> None:
