@@ -89,9 +89,10 @@ def execute(
         asset = event.step_key.replace("__", "/")
         if event.event_type == dg.DagsterEventType.STEP_START:
             on_step(asset)
-        elif event.event_type == dg.DagsterEventType.ENGINE_EVENT and event.engine_event_data:
-            if pool := event.engine_event_data.metadata.get("pool"):  # it is full
-                on_wait(f"other runs, which fill the pool '{pool.value}' that {asset} needs")
+        elif event.event_type == dg.DagsterEventType.ENGINE_EVENT and (
+            pool := event.engine_event_data.metadata.get("pool")
+        ):
+            on_wait(f"other runs, which fill the pool '{pool.value}' that {asset} needs")
 
     names, partitions = targets(pipeline, instance, keys, tags)
     if later:
