@@ -9,7 +9,7 @@ import numpy as np
 from gsum_resources.text.reading import CONTENTLESS
 from gsum_resources.text.selection import is_question
 from gsum_resources.text.sentences import Sentence
-from gsum_resources.text.vocabulary import content_stems
+from gsum_resources.text.vocabulary import content_stems, words
 
 _COSINE, _SHARED_WORDS = 2 / 3, 1 / 3
 _REPLY = 0.8  # of what a question bears, for what another speaker replies to it
@@ -17,6 +17,7 @@ _SECOND = 0.7  # the same for the second sentence of the reply
 _REFERS = 0.6  # of what a sentence bears, for the next one that begins with a pronoun
 _OF_ITS_RUN = 0.3  # weight of the best sentence of the same text
 _PRONOUN = re.compile(r"(?:he|she|it|they|this|that|these|those|er|sie|es|il|elles?|ils)\b", re.I)
+_BY_OTHERS = 0.5  # factor where the question names a speaker
 _WITHOUT_NUMBER = 0.6  # factor where the question requests one
 _MONEY = (
     r"\bhow much (?:money|do(?:es)?|did|is|are|was|were|has|have|will|would)\b"
@@ -44,9 +45,10 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
 
     A word counts by how few of the sentences have it. A reply counts as much as the question that
     it replies to (times 0.8), and a sentence that begins with a pronoun as the one before it
-    (times 0.6), if that is more. Where the question requests a number, a price or a date, what has
-    none counts 0.6. Then the best sentence of the same run of passages counts with
-    0.3, so that a text that bears on the question is preferred to single sentences of others.
+    (times 0.6), if that is more. Where the question names a speaker, what others say counts 0.5;
+    where it requests a number, a price or a date, what has none counts 0.6. Then the best sentence
+    of the same run of passages counts with 0.3, so that a text that bears on the question is
+    preferred to single sentences of others.
 
     Parameters
     ----------
@@ -72,10 +74,18 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
                 bears[i + 1] = max(bears[i + 1], _SECOND * alone[i - 1])
         elif this.speaker == last.speaker and _PRONOUN.match(this.text):
             bears[i] = max(bears[i], _REFERS * bears[i - 1])
-    named = next((has for asks, has in _REQUESTED if asks.search(question)), None)
+    named = {name for name in {s.speaker for s in sentences} if name and _has(question, name)}
     if named:
-        bears *= [1 if named.search(s.text) else _WITHOUT_NUMBER for s in sentences]
+        bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
+    wanted = next((has for asks, has in _REQUESTED if asks.search(question)), None)
+    if wanted:
+        bears *= [1 if wanted.search(s.text) else _WITHOUT_NUMBER for s in sentences]
     runs = np.array([sentence.run for sentence in sentences], int)
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)
     return (1 - _OF_ITS_RUN) * bears + _OF_ITS_RUN * best[runs]
+
+
+def _has(question: str, name: str) -> bool:
+    """Return whether a question has the words of a name in their order."""
+    return f" {' '.join(words(name))} " in f" {' '.join(words(question))} "

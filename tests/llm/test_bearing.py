@@ -66,6 +66,13 @@ def test_what_names_a_sum_bears_more_on_what_something_costs() -> None:
     assert first > second
 
 
+def test_what_the_named_speaker_says_bears_more() -> None:
+    by_teo = Sentence("The rope was not hooked back.", "Teo", 0)
+    by_marit = Sentence("Teo told us of the rope.", "Marit", 1)
+    first, second = of("What did Teo say about the rope?", [by_teo, by_marit], [0.5, 0.6])
+    assert first > second
+
+
 def test_short_reply_answers_a_question_for_a_fact() -> None:
     talk = [Sentence("Who fixed it?", "Dana", 0), Sentence("Marta did.", "Paul", 0)]
     reading = Reading(talk, np.array([[0.9, 0.1], [0.3, 0.9]]), "Who fixed it?", np.eye(2)[:1])
