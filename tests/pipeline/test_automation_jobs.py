@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gsum_assets.automation.due import without_readers_of
+from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.table import Table
@@ -31,6 +32,15 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "retrain_evidence",
     }
     assert all(job.description for job in named)
+
+
+@pytest.mark.parametrize("job", ["observe_sources", "reindex_everything"])
+def test_observation_runs_in_the_executor_that_continues(house: House, job: str) -> None:
+    definitions = house.pipeline().definitions
+    assert definitions.executor is not dg.in_process_executor
+    assert definitions.resolve_job_def(job).executor_def is definitions.executor
+    foreign = pipeline_for(house.home, executor=None).definitions  # a component of a project
+    assert foreign.resolve_job_def(job).executor_def is dg.in_process_executor
 
 
 def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
