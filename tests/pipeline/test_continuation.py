@@ -66,6 +66,7 @@ class TestProceed:
         runs = continuing(instance, run)
         assert all(part.is_success for part in runs)
         assert {part.tags["dagster/max_retries"] for part in runs} == {"0"}
+        assert {part.tags[SENSOR] for part in runs} == {"watch_corpora"}
         written = {key for part in runs for key in part.asset_selection or ()}
         assert {dg.AssetKey("documents"), dg.AssetKey("leaderboard")} <= written
         assert requested(pipeline, instance) == set()
