@@ -171,6 +171,6 @@ class ExtractiveModel:
 def _nothing_to_read(request: Request) -> str:
     what = "holds no sentence" if any(p.strip() for p in request.passages) else "has no passage"
     return (
-        f"extractive: the {request.task} request for document '{request.document_id}' {what}; "
+        f"extractive: {request.described} {what}; "
         "retrieve passages with words first, then repeat the request"
     )
