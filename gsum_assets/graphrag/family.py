@@ -16,6 +16,7 @@ from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, re
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
+from gsum_assets.graphrag.selection import relevant_reports
 from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
@@ -40,7 +41,7 @@ def _max_words(inputs: Inputs) -> int:
 
 def _index(inputs: Inputs) -> Index:
     """Return the index, with empty tables for a baseline that does not use it."""
-    if METHODS[inputs.method].reads in ("reports", "around"):
+    if METHODS[inputs.method].uses_index:
         return Index(*(inputs.table(name) for name in _INDEX))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
 
@@ -59,19 +60,23 @@ def _rank(inputs: Inputs) -> pa.Table:
 def _contexts(inputs: Inputs) -> pa.Table:
     queries, settings = inputs.table("queries"), _settings(inputs)
     chosen = METHODS[inputs.method]
+    chunks_of = cache(lambda: all_chunks(inputs.table("chunks"), settings.seed))
+    if chosen.reads == "chunks":
+        return context_rows(queries, chunks_of())
     if chosen.reads == "reports":
-        chunks_of = cache(lambda: all_chunks(inputs.table("chunks"), settings.seed))
         seen = _index(inputs), chosen.level, settings.seed
         return context_rows(queries, all_reports(*seen, lambda query: chunks_of()(query)))
-    if chosen.reads == "chunks":
-        return context_rows(queries, all_chunks(inputs.table("chunks"), settings.seed))
-    ranked = inputs.table("rankings"), inputs.table("chunks")
     length = settings, _max_words(inputs), n_word_pieces
     if chosen.reads == "nearest":
+        ranked = inputs.table("rankings"), inputs.table("chunks")
         return context_rows(queries, nearest_chunks(*ranked, *length))
     embedded = inputs.table("query_embeddings")
     vectors = stacked(embedded["embedding"])
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
+    if chosen.reads == "relevant":
+        seen = _index(inputs), by_question, *length
+        return context_rows(queries, relevant_reports(*seen, lambda query: chunks_of()(query)))
+    ranked = inputs.table("rankings"), inputs.table("chunks")
     return context_rows(queries, Around(_index(inputs), *ranked, by_question, *length))
 
 

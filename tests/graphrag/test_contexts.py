@@ -14,6 +14,7 @@ from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
+from gsum_assets.graphrag.selection import disjoint, relevant_reports
 from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
@@ -68,6 +69,42 @@ def test_all_reports_of_the_scope_are_read() -> None:
     assert ids(all_reports(EMPTY, 0, 0, lambda _: [chunk])) == ["c"]  # no report of the scope
     lost = replace(INDEX, community_reports=EMPTY.community_reports, findings=EMPTY.findings)
     assert ids(all_reports(lost, 0, 0, lambda _: [chunk])) == []  # all reports failed
+
+
+def relevant(
+    index: Index, settings: AnswerSettings = SETTINGS, vector: np.ndarray = X, otherwise=()
+) -> Choose:
+    length = settings, MAX_WORDS, n_word_pieces
+    return relevant_reports(index, {"q": vector}, *length, lambda _: otherwise)
+
+
+def test_the_most_similar_reports_of_any_level_are_read_once() -> None:
+    assert ids(relevant(INDEX)) == ["k2", "k1"]  # k0 contains k2, which is nearer
+    assert ids(relevant(INDEX, vector=Y)) == ["k0", "k1"]  # k2 is within k0
+    assert ids(relevant(INDEX, vector=Z)) == ["k1", "k0"]
+    assert [round(passage.score, 6) for passage in relevant(INDEX)(ABOUT_ALL)] == [1.0, 0.0]
+
+
+def test_relevant_reports_of_a_document_are_its_findings() -> None:
+    assert ids(relevant(INDEX), "d0") == ["k2"]
+    assert ids(relevant(INDEX), "d1") == ["k0", "k1"]  # no finding of k2 is from it
+    assert "Finding 0" not in relevant(INDEX)(about("d1"))[0].text
+
+
+def test_without_a_report_of_the_scope_others_are_read() -> None:
+    chunk = Passage("c", "chunk", "It leaked.")
+    assert ids(relevant(INDEX, otherwise=[chunk]), "d9") == ["c"]
+    assert ids(relevant(EMPTY, otherwise=[chunk])) == ["c"]
+    lost = replace(INDEX, community_reports=EMPTY.community_reports, findings=EMPTY.findings)
+    assert ids(relevant(lost, otherwise=[chunk])) == []  # all reports failed
+
+
+def test_communities_with_a_part_or_a_larger_one_before_are_left_out() -> None:
+    parents = {"a": None, "b": "a", "c": "b", "d": "b", "e": None}
+    assert list(disjoint("cdabe", parents)) == ["c", "d", "e"]
+    assert list(disjoint("bcdae", parents)) == ["b", "e"]
+    assert list(disjoint("acbde", parents)) == ["a", "e"]
+    assert list(disjoint("", parents)) == []
 
 
 def _chunks(n: int) -> pa.Table:
@@ -202,10 +239,12 @@ def _town() -> tuple[Index, pa.Table]:
     ]
     rng = np.random.default_rng(0)
     vectors = [
-        {"kind": "entity", "item_id": i, "embedding": vector / np.linalg.norm(vector)}
-        for i, vector in zip(
-            given.entities["entity_id"].to_pylist(), rng.normal(size=(41, 3)), strict=True
+        {"kind": kind, "item_id": i, "embedding": vector / np.linalg.norm(vector)}
+        for kind, ids in (
+            ("entity", given.entities["entity_id"].to_pylist()),
+            ("report", found["community_id"].to_pylist()),
         )
+        for i, vector in zip(ids, rng.normal(size=(len(ids), 3)), strict=True)
     ]
     index = Index(
         given.entities,
@@ -259,6 +298,27 @@ def test_unused_share_goes_to_the_next_kind() -> None:
     assert set(none) == {"chunk"}
     all_theirs = AnswerSettings(prompt_tokens=1500, share_chunks=0, share_reports=0, n_entities=40)
     assert shares(all_theirs)["entity"] > 0.85
+
+
+@pytest.mark.parametrize("prompt_tokens", [500, 1200, 8000])
+@pytest.mark.parametrize("document_id", [None, "d0"])
+def test_relevant_reports_fill_one_prompt(prompt_tokens: int, document_id: str | None) -> None:
+    settings = AnswerSettings(prompt_tokens=prompt_tokens)
+    choose = relevant(INDEX_OF_TOWN, settings)
+    read = ids(choose, document_id)
+    assert read
+    assert prompts(choose, [about(document_id)])[0] <= prompt_tokens
+    everything = ids(relevant(INDEX_OF_TOWN, AnswerSettings(prompt_tokens=100_000)), document_id)
+    assert read == everything[: len(read)]
+    entities = [e for i in everything for e in INDEX_OF_TOWN.members[i]]
+    assert len(entities) == len(set(entities))  # each is in one report at most
+
+
+def test_a_report_that_is_longer_than_the_prompt_is_read_alone() -> None:
+    (row, *_) = INDEX.community_reports.to_pylist()
+    long = pa.Table.from_pylist([row | {"text": LONG * 50}], INDEX.community_reports.schema)
+    index = replace(INDEX, community_reports=long)
+    assert ids(relevant(index, AnswerSettings(prompt_tokens=500))) == ["k0"]
 
 
 @pytest.mark.parametrize("prompt_tokens", [500, 1200, 8000])
