@@ -2,8 +2,7 @@
 
 The stored embeddings of reports decide, and no request is made; Microsoft's package, which calls
 this dynamic community selection, has a language model rate one report after another from the root
-downwards. To follow the embeddings from the root downwards was worse than this (docs/graphrag.md):
-a report that matters is often below one that does not.
+downwards. Following the embeddings from the root downwards answered no better (docs/graphrag.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
