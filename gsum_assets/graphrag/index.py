@@ -206,7 +206,7 @@ INDEX = (
             *("claims", "chunks", *_WRITING_INPUTS),
         ),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="reports",
         checks={"findings": [CITE_WHAT_SUPPORTS]},
     ),
