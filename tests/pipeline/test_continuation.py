@@ -3,7 +3,7 @@
 import logging
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 import pytest
@@ -61,7 +61,7 @@ def under_way(
     return instance.create_run_for_job(job, status=started, tags=tags)
 
 
-def continuing(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[dg.DagsterRun]:
+def continuing(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Sequence[dg.DagsterRun]:
     return instance.get_runs(dg.RunsFilter(tags={CONTINUES: run.run_id}))
 
 
