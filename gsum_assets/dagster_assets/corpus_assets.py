@@ -6,7 +6,7 @@ from collections.abc import Callable
 import dagster as dg
 
 from gsum_assets.corpus import observe
-from gsum_assets.corpus.folder import stamp_of
+from gsum_assets.corpus.folder import is_being_written
 from gsum_assets.dagster_assets.partitions import corpora, corpus_buckets
 from gsum_assets.dagster_assets.presentation import kind_tags, observed_table
 from gsum_assets.forgetting.deletions import Deletions
@@ -18,16 +18,16 @@ GROUP = "corpus"
 
 
 def _watched(context: dg.OpExecutionContext) -> list[str]:
-    """Return the corpora to observe: that of the run, or all that are not being written.
+    """Return the corpora to observe: that of a command, or those that are not being written.
 
-    The sensor `watch_corpora` observes those once they are quiet.
+    The sensor `watch_corpora` requests the others again once they are quiet.
     """
-    only = context.run.tags.get("gsum/corpus")
-    if only:
-        return [only]
+    corpus = context.run.tags.get("gsum/corpus")
+    if corpus and "dagster/sensor_name" not in context.run.tags:
+        return [corpus]
     root, now = context.resources.gsum_warehouse.home.corpora, time.time()
-    known = context.instance.get_dynamic_partitions("corpora")
-    return [c for c in known if not (root / c).is_dir() or stamp_of(root / c).is_quiet(now)]
+    known = [corpus] if corpus else context.instance.get_dynamic_partitions("corpora")
+    return [name for name in known if not is_being_written(root / name, now)]
 
 
 @dg.observable_source_asset(

@@ -6,6 +6,7 @@ failures and retries are its own.
 """
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from gsum_assets.automation.daemon import evaluations_by_daemon, other_launcher
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_assets.automation.processes import CORPUS, SENSOR, WORK, lease_on
 from gsum_assets.automation.staleness import Snapshot
+from gsum_assets.corpus.folder import is_being_written
 from gsum_assets.runner.execute import RunResult, targets
 from gsum_assets.runner.loop import Loop
 from gsum_assets.runner.pipeline import Pipeline
@@ -50,7 +52,8 @@ def proceed(
 def _corpora(pipeline: Pipeline, instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[str]:
     """Yield the corpora that a run has changed or observed, if the conditions requested it.
 
-    None of what a person starts, such as a partial rebuild: it does what was selected. None where
+    None of what a person starts, such as a partial rebuild: it does what was selected. None whose
+    files are being written: the sensor requests its observation again. None where
     `dagster.yaml` names a run launcher: run monitoring would find no worker of the runs that
     continue this one, and fail them.
     """
@@ -59,7 +62,9 @@ def _corpora(pipeline: Pipeline, instance: dg.DagsterInstance, run: dg.DagsterRu
     if other_launcher(instance):
         return
     if run.job_name == OBSERVE_SOURCES and CORPUS in run.tags:
-        yield run.tags[CORPUS]
+        corpus = run.tags[CORPUS]
+        if not is_being_written(pipeline.home.corpora / corpus, time.time()):
+            yield corpus
     elif run.tags.get(WORK):
         keys = sorted(run.asset_selection or ())
         _, partitions = targets(pipeline, instance, keys, run.tags)

@@ -3,7 +3,7 @@
 import logging
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 import pytest
@@ -13,6 +13,7 @@ from gsum_assets.automation.continued import continued_executor
 from gsum_assets.automation.jobs import OBSERVE_SOURCES
 from gsum_assets.automation.processes import CORPUS as CORPUS_TAG
 from gsum_assets.automation.processes import SENSOR, WORK
+from gsum_assets.corpus import folder
 from gsum_assets.runner.continuation import proceed
 from gsum_resources.dagster_io.launcher import CONTINUES
 from gsum_resources.state.database import LEASES, state_of
@@ -26,6 +27,12 @@ _LOG = logging.getLogger(__name__)
 BY_SENSOR = {SENSOR: "watch_corpora", CORPUS_TAG: CORPUS}
 
 
+@pytest.fixture(autouse=True)
+def written_long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file count as being written."""
+    monkeypatch.setattr(folder, "QUIET_S", 0.0)
+
+
 @pytest.fixture
 def instance(changeable: House) -> Iterator[dg.DagsterInstance]:
     with changeable.instance() as opened:
@@ -34,10 +41,13 @@ def instance(changeable: House) -> Iterator[dg.DagsterInstance]:
 
 
 def observed(
-    house: House, instance: dg.DagsterInstance, tags: dict[str, str] = BY_SENSOR
+    house: House,
+    instance: dg.DagsterInstance,
+    tags: dict[str, str] = BY_SENSOR,
+    text: str = "A heron met the lamp. ",
 ) -> dg.DagsterRun:
     """Edit a document, and return the run that observed it."""
-    house.write_document(GOOD, "A heron met the lamp. " * 30)
+    house.write_document(GOOD, text * 30)
     job = house.pipeline().definitions.resolve_job_def(OBSERVE_SOURCES)
     return job.execute_in_process(instance=instance, tags=tags, run_config=QUIET).dagster_run
 
@@ -51,7 +61,7 @@ def under_way(
     return instance.create_run_for_job(job, status=started, tags=tags)
 
 
-def continuing(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[dg.DagsterRun]:
+def continuing(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Sequence[dg.DagsterRun]:
     return instance.get_runs(dg.RunsFilter(tags={CONTINUES: run.run_id}))
 
 
@@ -75,6 +85,22 @@ class TestProceed:
         assert requested(pipeline, instance) == set()
         assert pipeline.new_snapshot(instance).left(CORPUS) == {}
         assert Leases(changeable.store).living() == []
+
+    def test_files_that_are_being_written_are_left_to_the_next_observation(
+        self, changeable: House, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def listed() -> list[dict]:
+            return changeable.table("source_documents").to_pylist()
+
+        observed(changeable, instance)
+        run, before = under_way(changeable, instance), listed()
+        monkeypatch.setattr(folder, "QUIET_S", 3600.0)
+        observed(changeable, instance, text="A half. ")
+        assert listed() == before
+        proceed(changeable.pipeline(), instance, run, _LOG)
+        assert continuing(instance, run) == []
+        observed(changeable, instance, {CORPUS_TAG: CORPUS}, text="A half. ")  # by `gsum run`
+        assert listed() != before
 
     def test_new_corpus_reaches_the_leaderboard_in_the_run_that_observed_it(
         self, changeable: House, instance: dg.DagsterInstance
