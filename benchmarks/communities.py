@@ -167,8 +167,8 @@ def measure(home: Path, corpora: Sequence[str]) -> Iterator[Measurement]:
         yield Measurement(
             f"{corpus}: communities",
             f"{len(entity_ids):,} entities, {len(edges):,} relationships. Sets of "
-            f"{SETTINGS.least_reported} entities or more count. Modularity by counts, of the coarsest "
-            "and the finest level. New: mean share that did not exist before one of "
+            f"{SETTINGS.least_reported} entities or more count. Modularity by counts, of the "
+            "coarsest and the finest level. New: mean share that did not exist before one of "
             f"{len(edited)} documents was left out, %.",
             ["", "sets", "coarsest", "largest", "modularity", "of the finest", "new"],
             rows,
