@@ -67,6 +67,10 @@ class Indexed:
         self._corpus = corpus
         names = [f"graphrag.{field.name}" for field in fields(Index)]
         self.index = Index(*map(self._table, names))
+        columns = (
+            self.index.communities[name].to_pylist() for name in ("community_id", "parent_id")
+        )
+        self._parents = dict(zip(*columns, strict=True))
         self.reports = {report.community_id: report for report in self.index.reports(None, None)}
         tables = map(self._table, ("documents", "chunks", "chunk_embeddings"))
         self.collection = Collection.from_tables(*tables)
@@ -95,7 +99,7 @@ class Indexed:
             "dynamic",
             relevant_reports(self.index, self.vectors, SETTINGS, WORDS, n_word_pieces, nothing),
         )
-        yield "most similar, overlapping", self._reports(list)
+        yield "without overlaps", self._reports(self._disjoint)
         yield "from the root downwards", self._reports(self._descend)
         yield "passages by dense", self._passages(Dense(self.collection))
         yield "passages by hybrid", self._passages(hybrid(self.collection))
@@ -115,11 +119,27 @@ class Indexed:
 
         return choose
 
+    def _disjoint(self, cosines: Mapping[str, float]) -> Sequence[str]:
+        """Return reports best first, without those on a part, or the whole, of an earlier one."""
+        read: list[str] = []
+        above_read: set[str] = set()
+        for community_id in cosines:
+            above = list(self._ancestors(community_id))
+            if community_id not in above_read and not set(above).intersection(read):
+                read.append(community_id)
+                above_read.update(above)
+        return read
+
+    def _ancestors(self, community_id: str) -> Iterator[str]:
+        while (parent := self._parents[community_id]) is not None:
+            yield parent
+            community_id = parent
+
     def _descend(self, cosines: Mapping[str, float]) -> Sequence[str]:
         """Return reports best first, of parents if none of their children is as similar."""
         children: dict[str | None, list[str]] = defaultdict(list)
         for community_id in cosines:
-            parent = self.index.parents[community_id]
+            parent = self._parents[community_id]
             children[parent if parent in cosines else None].append(community_id)
         frontier = [(-cosines[i], i) for i in children[None]]
         heapq.heapify(frontier)

@@ -140,9 +140,9 @@ def _split(
     subsets = [members]
     if len(members) > settings.max_size:
         least = min(settings.least_reported, settings.max_size // 2)
-        subsets = _without_small(_partition(edges, settings), edges, least)
+        subsets = without_small(_partition(edges, settings), edges, least)
         if len(subsets) == 1 and level:
-            subsets = _halved(members, settings.max_size)
+            subsets = halved(members, settings.max_size)
     for subset in subsets:
         index = len(with_parents)
         with_parents.append((Community(level, subset, -1), parent))
@@ -152,7 +152,7 @@ def _split(
             _split(subset, inside, settings, level + 1, index, with_parents)
 
 
-def _without_small(
+def without_small(
     subsets: Sequence[Sequence[str]], edges: Sequence[Edge], least: int
 ) -> list[list[str]]:
     """Return subsets with those of under `least` members joined to the most related other one."""
@@ -178,14 +178,14 @@ def _without_small(
     return [sorted(subset) for subset in joined.values()]
 
 
-def _halved(members: Sequence[str], max_size: int, bit: int = 0) -> list[list[str]]:
+def halved(members: Sequence[str], max_size: int, bit: int = 0) -> list[list[str]]:
     """Return sets of at most `max_size` members, split by one bit of their hashes after another."""
     if len(members) <= max_size:
         return [list(members)] if members else []
     halves: tuple[list[str], list[str]] = ([], [])
     for member in members:
         halves[int(hash_texts([member]), 16) >> bit & 1].append(member)
-    return [part for half in halves for part in _halved(half, max_size, bit + 1)]
+    return [part for half in halves for part in halved(half, max_size, bit + 1)]
 
 
 def _partition(edges: Sequence[Edge], settings: CommunitySettings) -> list[list[str]]:

@@ -108,12 +108,6 @@ class Index:
         return by_entity
 
     @cached_property
-    def parents(self) -> Mapping[str, str | None]:
-        """Parent of each community; None: it has none."""
-        columns = (self.communities[name].to_pylist() for name in ("community_id", "parent_id"))
-        return dict(zip(*columns, strict=True))
-
-    @cached_property
     def members(self) -> Mapping[str, frozenset[str]]:
         """Entities of each community."""
         columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))

@@ -2,10 +2,11 @@
 
 The stored embeddings of reports decide, and no request is made; Microsoft's package, which calls
 this dynamic community selection, has a language model rate one report after another from the root
-downwards. Following the embeddings from the root downwards answered no better (docs/graphrag.md).
+downwards. Following the embeddings from the root downwards, or leaving out reports on parts of each
+other, answered no better (docs/graphrag.md).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,36 +60,12 @@ def relevant_reports(
             return []
         ids = list(scope.reports)
         ordered = nearest(vectors[query["query_id"]], scope.vectors, ids, len(ids))
-        cosines = {ids[i]: cosine for i, cosine in ordered}
         passages = [
-            Passage(i, "report", scope.reports[i].text, cosines[i], query["document_id"])
-            for i in disjoint(cosines, index.parents)
+            Passage(ids[i], "report", scope.reports[ids[i]].text, cosine, query["document_id"])
+            for i, cosine in ordered
         ]
         room = answer_room(query, settings.prompt_tokens, max_words, count_tokens)
         fitting = within(passages, scope.sizes, room.tokens, room.mark)
         return list(fitting) or passages[:1]  # one that is too long is cut where it is mapped
 
     return reports_or(index, choose, otherwise)
-
-
-def disjoint(community_ids: Iterable[str], parents: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield the communities of which no part and no larger community came before.
-
-    Parameters
-    ----------
-    parents : parent of each community; None: it has none.
-    """
-    chosen: set[str] = set()
-    above_chosen: set[str] = set()
-    for community_id in community_ids:
-        above = list(_ancestors(community_id, parents))
-        if community_id not in above_chosen and chosen.isdisjoint(above):
-            chosen.add(community_id)
-            above_chosen.update(above)
-            yield community_id
-
-
-def _ancestors(community_id: str, parents: Mapping[str, str | None]) -> Iterator[str]:
-    while (parent := parents[community_id]) is not None:
-        yield parent
-        community_id = parent
