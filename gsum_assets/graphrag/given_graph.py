@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.names import name_key
-from gsum_assets.graphrag.extract import ChunkGraph, tabulated
+from gsum_assets.graphrag.chunk_graph import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
     EntityRow,
     Location,

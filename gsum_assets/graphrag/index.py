@@ -55,7 +55,8 @@ def _extractions(inputs: Inputs) -> Result:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
     model = inputs.model("language_model")
-    extraction = extract(chunks, model, chosen, inputs.prompts("graphrag"))
+    documents = inputs.table("documents")
+    extraction = extract(chunks, documents, model, chosen, inputs.prompts("graphrag"))
     skipped = names_skipped(chunks["text"].to_pylist(), model.identity)
     return extraction._replace(
         shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {}
@@ -154,9 +155,9 @@ INDEX = (
             "relationship_mentions": "With the chunk's description of the relationship.",
             "claims": "With its status, dates and quotation.",
         },
-        ("chunks", "source_graph", *_WRITING_INPUTS),
+        ("chunks", "documents", "source_graph", *_WRITING_INPUTS),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="extraction",
         checks={"extractions": [NO_MALFORMED_REPLIES], "entity_mentions": [NAMES_IN_TEXT]},
     ),
@@ -175,7 +176,7 @@ INDEX = (
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="extraction",
         checks={"entities": [STAND_FOR_MENTIONS]},
     ),
@@ -184,7 +185,7 @@ INDEX = (
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="extraction",
         checks={"relationships": [JOIN_ENTITIES]},
     ),
