@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -16,8 +17,9 @@ from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_token
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
+from gsum_assets.graphrag.given_communities import GivenReport
 from gsum_assets.graphrag.prompts import PROMPTS
-from gsum_assets.graphrag.schemas import Report
+from gsum_assets.graphrag.schemas import Finding, Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
@@ -26,6 +28,8 @@ from gsum_resources.llm.replies import usable
 from gsum_resources.protocols.models import LanguageModel, Reply, Request
 from gsum_resources.text.rendering import as_turn, flat_text
 from gsum_resources.text.speech import names_speaker, without_names
+
+_MOST_SUPPORTING = 5  # entities of a given finding that names none
 
 
 @dataclass(frozen=True)
@@ -76,10 +80,16 @@ class Reporter:
         )
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
-    def write(self, communities: pa.Table) -> Result:
+    def write(
+        self, communities: pa.Table, given: Mapping[str, GivenReport] = MappingProxyType({})
+    ) -> Result:
         """Return the reports of communities with `is_reported`, written from the deepest level up.
 
         The report of a single entity is its description, without a request.
+
+        Parameters
+        ----------
+        given : reports that are not requested, by community_id.
         """
         levels: dict[int, list[dict]] = defaultdict(list)
         reported = communities.filter(communities["is_reported"])
@@ -88,7 +98,11 @@ class Reporter:
         written: dict[str, _Written] = {}
         failures: list[str] = []
         for level in sorted(levels, reverse=True):
-            prompts = [self._prompt(row, written) for row in levels[level] if row["size"] > 1]
+            for row in levels[level]:
+                if row["community_id"] in given:
+                    written[row["community_id"]] = self._given(row, given[row["community_id"]])
+            missing = [row for row in levels[level] if row["community_id"] not in written]
+            prompts = [self._prompt(row, written) for row in missing if row["size"] > 1]
             requests = [
                 replace(self._bare, passages=tuple(e.text for e in p.shown)) for p in prompts
             ]
@@ -102,7 +116,7 @@ class Reporter:
                     what = f"community {prompt.community['number']}"
                     has = "no report" if report is None else "an incomplete report"
                     failures.append(f"{what} has {has}: {problem}")
-            for row in levels[level]:
+            for row in missing:
                 if row["size"] == 1:
                     written[row["community_id"]] = self._single(row)
         return self._tables(communities, written, failures)
@@ -185,6 +199,35 @@ class Reporter:
             "problems": [problem] if problem else [],
         }
         return self._written(prompt.community, row | dict(spent(reply)), supported)
+
+    def _given(self, community: dict, given: GivenReport) -> _Written:
+        """Return a report of another origin, whose findings name entities.
+
+        A finding that names none of the community's is supported by the most connected ones.
+        """
+        shown = [self._elements.entities[i] for i in community["entity_ids"]]
+        supported = []
+        for finding in given.findings:
+            numbers = self._citations.numbers(finding.entities, community["entity_ids"])
+            said = Finding(
+                summary=finding.summary, explanation=finding.explanation, references=numbers
+            )
+            cited = self._citations.cited(said, shown) or shown[:_MOST_SUPPORTING]
+            texts = flat_text(finding.summary), flat_text(finding.explanation)
+            supported.append((*texts, cited))
+        row = {
+            "title": _one_line(given.title),
+            "summary": flat_text(given.summary),
+            "rating": given.rating,
+            "rating_explanation": _one_line(given.rating_explanation),
+            "n_unsupported": 0,
+            "n_elements": len(self._elements.of(community)),
+            "n_read": 0,
+            "n_substituted": 0,
+            "prompt_tokens": 0,
+            "problems": [],
+        }
+        return self._written(community, row | dict(NO_USAGE), supported)
 
     def _single(self, community: dict) -> _Written:
         """Return the report on one entity: its description and claims."""

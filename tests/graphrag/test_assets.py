@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gsum_assets.corpus.importers import import_benchmark
 from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.runner.run import RunReport, refresh
@@ -21,6 +22,7 @@ from tests.checks.indexed import failing
 from tests.conftest import CORPUS, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging
 from tests.fast_runs import without_records
+from tests.graphrag.test_given_communities import PACKAGE_INDEX
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
@@ -299,3 +301,36 @@ def test_mode_fast_requests_reports_and_answers_alone(tmp_path: Path) -> None:
         assert len(sent) == sum(
             n for name, n in counts.items() if name in {"graphrag/community_reports", *answers}
         )
+
+
+@pytest.mark.usefixtures("only_tables_here")
+def test_imported_index_is_answered_without_further_requests(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with house_at(tmp_path / "home") as house:
+        house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
+        house.folder.rmdir()
+        import_benchmark("graphrag", PACKAGE_INDEX, house.home.corpora, CORPUS)
+        settings = house.folder / "corpus.toml"
+        settings.write_text(f"{settings.read_text()}{WITHOUT_BERTSCORE}")
+        question = {"query_id": "q", "text": "Who paid for the coal?", "references": ["The trust."]}
+        write_lines(house.folder / "queries.jsonl", [question])
+        assert house.run(METHODS).errors == []
+        assert {name for name in failing(house) if name.startswith("graphrag")} == set()
+        assert house.table("graphrag.community_reports").num_rows == 8
+        asked = {name for name in requests_by_asset(house) if name.startswith("graphrag")}
+        assert asked <= {"graphrag/summaries", "graphrag/partial_answers"}
+        # of a deleted document nothing is left, and the other reports stay
+        documents = house.folder / "documents.jsonl"
+        lines = documents.read_text().splitlines(keepends=True)
+        documents.write_text("".join(line for line in lines if '"mill"' not in line))
+        assert house.run(METHODS).is_complete
+        titles = house.table("graphrag.community_reports")["title"].to_pylist()
+        assert sorted(set(titles)) == [
+            "Councillor Marsh and Ida Brandt",
+            "Minna Orme and Norrick",
+            "Norrick Trust and Coal Dispute",
+        ]
+        with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
+            assert fresh.run(METHODS).is_complete
+            assert contents(fresh) == contents(house)
