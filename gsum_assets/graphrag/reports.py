@@ -25,10 +25,13 @@ from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.replies import usable
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel, Reply, Request
 from gsum_resources.text.rendering import as_turn, flat_text
+from gsum_resources.text.scripts import n_words
 from gsum_resources.text.speech import names_speaker, without_names
 
+_READ_PER_WRITTEN = 4  # words that a long report is written from, for each of its own
 _MOST_SUPPORTING = 5  # entities of a given finding that names none
 
 
@@ -70,11 +73,12 @@ class Reporter:
         self._quotes = getattr(model, "only_quotes", False)  # it has no words for a title
         self._settings = settings
         self._count_tokens = count_tokens
+        self._prompts = prompts
+        is_short = self._quotes or isinstance(count_tokens, Window)  # a short context
+        self._upper_words = settings.max_words if is_short else settings.upper_words
         self._bare = Request(
             task="synopsis",
-            instructions=prompts.text(
-                "report", max_words=settings.max_words, max_findings=settings.max_findings
-            ),
+            instructions=self._instructions(settings.max_words),
             max_words=settings.max_words,
             schema=Report,
         )
@@ -85,7 +89,9 @@ class Reporter:
     ) -> Result:
         """Return the reports of communities with `is_reported`, written from the deepest level up.
 
-        The report of a single entity is its description, without a request.
+        The report of a single entity is its description, without a request. Where a reply is lost,
+        those on the parts of the community stand for the report, or its main entities; requests of
+        other reports do not change by that.
 
         Parameters
         ----------
@@ -97,21 +103,21 @@ class Reporter:
             levels[row["level"]].append(row)
         written: dict[str, _Written] = {}
         failures: list[str] = []
+        lost: list[tuple[_Prompt, Reply, str]] = []
         for level in sorted(levels, reverse=True):
             for row in levels[level]:
                 if row["community_id"] in given:
                     written[row["community_id"]] = self._given(row, given[row["community_id"]])
             missing = [row for row in levels[level] if row["community_id"] not in written]
             prompts = [self._prompt(row, written) for row in missing if row["size"] > 1]
-            requests = [
-                replace(self._bare, passages=tuple(e.text for e in p.shown)) for p in prompts
-            ]
-            replies = self._model.complete(requests)
+            replies = self._model.complete([self._request(prompt) for prompt in prompts])
             for prompt, reply in zip(prompts, replies, strict=True):
                 report, problem = usable(reply, Report)
                 if report is not None:
                     tables = self._report(prompt, reply, report, problem)
                     written[prompt.community["community_id"]] = tables
+                else:
+                    lost.append((prompt, reply, problem))
                 if problem:
                     what = f"community {prompt.community['number']}"
                     has = "no report" if report is None else "an incomplete report"
@@ -119,7 +125,24 @@ class Reporter:
             for row in missing:
                 if row["size"] == 1:
                     written[row["community_id"]] = self._single(row)
+        for prompt, reply, problem in lost:
+            parts = [written[i] for i in prompt.community["child_ids"] if i in written]
+            written[prompt.community["community_id"]] = self._lost(prompt, reply, problem, parts)
         return self._tables(communities, written, failures)
+
+    def _instructions(self, max_words: int) -> str:
+        most = self._settings.max_findings
+        return self._prompts.text("report", max_words=max_words, max_findings=most)
+
+    def _request(self, prompt: _Prompt) -> Request:
+        """Return the request of a report; those on divided communities may be longer."""
+        passages = tuple(element.text for element in prompt.shown)
+        words = self._settings.max_words
+        if prompt.community["child_ids"]:
+            share = sum(map(n_words, passages)) // _READ_PER_WRITTEN // 100 * 100
+            words = max(words, min(share, self._upper_words))
+        instructions = self._instructions(words)
+        return replace(self._bare, instructions=instructions, passages=passages, max_words=words)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
         """Return a prompt of all elements or, if too long, with reports of children for theirs."""
@@ -200,6 +223,35 @@ class Reporter:
         }
         return self._written(prompt.community, row | dict(spent(reply)), supported)
 
+    def _lost(
+        self, prompt: _Prompt, reply: Reply, problem: str, parts: Sequence[_Written]
+    ) -> _Written:
+        """Return what stands for a report: summaries of its parts, or descriptions of entities."""
+        community, supported = prompt.community, []
+        for part in sorted(parts, key=lambda part: -len(part.members)):
+            cited = self._as_element(part)
+            if cited.chunk_ids:
+                supported.append((part.report["title"], part.report["summary"], [cited]))
+        if not supported:
+            for entity_id in community["entity_ids"]:
+                entity = self._elements.entities[entity_id]
+                name, _, description = entity.text.partition("\n")
+                supported.append((name, description, [entity]))
+        row = {
+            "title": community["title"],
+            "summary": "",
+            "rating": max((part.report["rating"] for part in parts), default=0.0),
+            "rating_explanation": "The report was lost; its parts or entities stand for it.",
+            "n_unsupported": 0,
+            "n_elements": prompt.n_elements,
+            "n_read": len(prompt.shown),
+            "n_substituted": prompt.n_substituted,
+            "prompt_tokens": prompt.size,
+            "problems": [problem],
+        }
+        most = self._settings.max_findings
+        return self._written(community, row | dict(spent(reply)), supported[:most])
+
     def _given(self, community: dict, given: GivenReport) -> _Written:
         """Return a report of another origin, whose findings name entities.
 
@@ -217,7 +269,7 @@ class Reporter:
             supported.append((*texts, cited))
         row = {
             "title": _one_line(given.title),
-            "summary": flat_text(given.summary),
+            "summary": flat_text(given.summary) or _one_line(given.title),
             "rating": given.rating,
             "rating_explanation": _one_line(given.rating_explanation),
             "n_unsupported": 0,

@@ -120,6 +120,12 @@ class ReportSettings(SettingsTable):
         default=8000, ge=1000, description="longest prompt of a report (3.5; the package)"
     )
     max_words: int = Field(default=400, ge=50, description="length of a report, words (ours)")
+    upper_words: int = Field(
+        default=1500,
+        ge=50,
+        description="longest report of a language model on a divided community, words; it has a "
+        "quarter of what it is written from, and at least max_words (the package: 2000)",
+    )
     max_findings: int = Field(default=6, ge=1, description="most findings of a report (ours)")
 
 
