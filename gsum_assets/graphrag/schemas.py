@@ -40,9 +40,9 @@ Status = Annotated[
 class Relationship(BaseModel):
     """How two entities are connected."""
 
-    source: Name = Field(description="Name of the first entity, as in entities.")
-    target: Name = Field(description="Name of the second entity, as in entities.")
-    description: str = Field(description="What connects them.")
+    source: Name = Field(description="Name as in entities")
+    target: Name = Field(description="Name as in entities")
+    description: str = Field(description="What connects them")
 
     @model_validator(mode="after")
     def _joins_two(self) -> "Relationship":
@@ -118,26 +118,23 @@ def extraction_schema(
     entity = create_model(
         "Entity",
         __doc__="A thing that the text names.",
-        name=(Name, Field(description="Name as the text writes it, without an article.")),
+        name=(Name, Field(description="Name as the text writes it")),
         type=(
             kind,
-            Field(
-                description=f"One of {', '.join(allowed)}.",
-                json_schema_extra={"enum": list(allowed)},
-            ),
+            Field(json_schema_extra={"enum": list(allowed)}),
         ),
-        description=(str, Field(description="All that the text says about it.")),
+        description=(str, Field(description="What the text says about it")),
     )
     fields: dict[str, Any] = {
-        "entities": (list[entity], Field(description="All entities that the text names.")),
+        "entities": (list[entity], ...),
         "relationships": (
             list[GradedRelationship if in_full else Relationship],
-            Field(default_factory=list, description="How they are connected."),
+            Field(default_factory=list),
         ),
     }
     if claims:
         fields["claims"] = (
             list[QuotedClaim if in_full else Claim],
-            Field(default_factory=list, description="What is claimed of them."),
+            Field(default_factory=list),
         )
     return create_model("Extraction", __doc__="What a text names and tells.", **fields)
