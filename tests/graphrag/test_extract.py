@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -475,6 +476,32 @@ def test_items_of_a_window_are_assigned_to_the_chunks_that_name_them(tmp_path: P
     # the first chunk has what the request cost, all have its rounds
     assert found.rows["calls"].to_pylist() == [1, 0, 0]
     assert found.rows["n_rounds"].to_pylist() == [1, 1, 1]
+
+
+def test_a_changed_document_is_extracted_again_by_its_changed_windows(tmp_path: Path) -> None:
+    def says(body: dict) -> str:
+        text = body["messages"][1]["content"].partition("\n")[2]
+        names = sorted(set(re.findall(r"[A-Z]\w+", text)))
+        return reply(list(map(entity, names)), [related(*two) for two in pairwise(names)])
+
+    def found(lines: Sequence[str], folder: Path) -> dict[str, list[dict]]:
+        store = ParquetStore(str(folder))
+        ledger = Ledger(store, TABLES["llm_calls"], "tales", "graphrag/index")
+        kept = LedgeredModel(model, store, ledger)
+        result = extract(chunks_of(*lines, per_document=4), kept, settings)
+        return {name: tables_of(result)[name].to_pylist() for name in TABLE_NAMES[1:]}
+
+    # two chunks of a document fit in a window, its four do not
+    texts = [f"{a}{'x' * 30} met {b}." for a, b in zip("ABCDEFGH", "BCDEFGHI", strict=True)]
+    changed = [*texts[:7], "Hugo met Ida."]
+    settings = ExtractionSettings(passage_tokens=60, gleanings=0)
+    with judging(tmp_path, says) as (model, server):
+        found(texts, tmp_path / "first")
+        assert len(server.lines()) == 4
+        updated = found(changed, tmp_path / "first")
+        assert len(server.lines()) == 4 + 1
+        assert found(changed, tmp_path / "anew") == updated
+        assert len(server.lines()) == 4 + 1 + 4
 
 
 def test_windows_hold_the_text_between_their_chunks_once() -> None:
