@@ -96,6 +96,7 @@ class _Asking:
         has_claims = is_rules if settings.claims is None else settings.claims
         self.schema = extraction_schema(tuple(settings.entity_types), has_claims, is_rules)
         self._prompts = prompts
+        self._passage_tokens = settings.passage_tokens
         self._bare = Request(
             task="entities",
             instructions=prompts.text(
@@ -110,18 +111,21 @@ class _Asking:
 
     def room(self, count_tokens: CountTokens) -> int:
         """Return how many tokens of a passage the model's context can hold."""
-        room = structured_room(self._bare, 1, _TOKENS, count_tokens)
+        longest = replace(self._bare, max_words=_n_words(self._passage_tokens))
+        room = structured_room(longest, 1, _TOKENS, count_tokens)
         return room.tokens - room.mark
 
     def request(self, window: Window, graph: ChunkGraph, nth: int) -> Request:
         """Return the request of a window in the n-th round; all begin with the same text."""
-        n_tokens = sum(chunk["n_tokens"] for chunk in window.chunks)
+        n_tokens = sum(chunk["n_tokens"] for chunk in window.chunks)  # what they share twice
+        if len(window.chunks) > 1:
+            n_tokens = min(n_tokens, self._passage_tokens)
         return replace(
             self._bare,
             passages=(window.text,),
             labels=(window.label,) if window.label else (),
             ending=self._glean(graph) if nth else "",
-            max_words=max(_MAX_WORDS, round(_WORDS_PER_TOKEN * n_tokens)),
+            max_words=_n_words(n_tokens),
             document_id=window.chunks[0]["document_id"],
         )
 
@@ -140,6 +144,11 @@ class _Asking:
         return self._prompts.text(
             "glean", known="\n".join([*names, *pairs]) or "(none)", missed=missed or "(unknown)"
         )
+
+
+def _n_words(n_tokens: int) -> int:
+    """Return the length of a reply to a passage of so many tokens, in words."""
+    return max(_MAX_WORDS, round(_WORDS_PER_TOKEN * n_tokens))
 
 
 def _take(graph: ChunkGraph, reply: Reply, nth: int, schema: type[BaseModel]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.graphrag.extract import extract as extract_of
 from gsum_assets.graphrag.prompts import example
 from gsum_assets.graphrag.schemas import extraction_schema
@@ -21,9 +22,11 @@ from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.evaluation.judges.scripted_judges import judging
+from tests.gor.toy_documents import Scripted
 from tests.graphrag.toys import tables_of
 from tests.llm.embedders import WordEmbedder
 
@@ -502,6 +505,25 @@ def test_a_changed_document_is_extracted_again_by_its_changed_windows(tmp_path: 
         assert len(server.lines()) == 4 + 1
         assert found(changed, tmp_path / "anew") == updated
         assert len(server.lines()) == 4 + 1 + 4
+
+
+@pytest.mark.parametrize("context", [None, 2048, 2600, 3000, 3400, 4096, 8192])
+def test_windows_leave_room_for_their_replies(context: int | None) -> None:
+    words = "The harbour master wrote to the clerk of the orchard about the lamp. "
+    model = Scripted(lambda request: NOTHING)
+    model.window = Window("m", n_word_pieces, context)  # type: ignore[attr-defined]
+    chunks = chunks_of(*[words * 18] * 12, per_document=12)  # of 250 word pieces
+    chunks = chunks.set_column(
+        chunks.column_names.index("n_tokens"),
+        "n_tokens",
+        pa.array(n_word_pieces(chunks["text"].to_pylist())),
+    )
+    extract(chunks, model, ExtractionSettings(gleanings=0))
+    assert [model.window.excess(request) for request in model.requests] == [""] * len(
+        model.requests
+    )
+    n_requests = len(model.requests)
+    assert n_requests == 12 if context == 2048 else n_requests < 12
 
 
 def test_windows_hold_the_text_between_their_chunks_once() -> None:
