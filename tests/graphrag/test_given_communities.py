@@ -1,5 +1,6 @@
 """Communities and reports from files: as given where the graph has them, and complete levels."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from gsum_assets.graphrag.given_communities import (
     read_communities,
 )
 from gsum_assets.graphrag.index import INDEX
-from gsum_assets.pipeline.corpus_settings import CorpusSettings, load_settings
+from gsum_assets.pipeline.corpus_settings import CorpusError, CorpusSettings, load_settings
 from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.step import Inputs, run
 from gsum_assets.pipeline.tables import TABLES
@@ -190,3 +191,25 @@ def test_questions_read_imported_reports(imported: Inputs, method: str) -> None:
         inputs = inputs.with_tables({step.table: result.rows, **result.beside})
     kinds = Counter(inputs.table("contexts")["node_kind"].to_pylist())
     assert kinds["report"] >= 2
+
+
+def test_index_that_is_not_whole_is_an_error(tmp_path: Path) -> None:
+    output = tmp_path / "index" / "output"
+    shutil.copytree(PACKAGE_INDEX / "output", output)
+    (output / "communities.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorpusError, match=r"graphrag: .* is not in the official format"):
+        import_benchmark("graphrag", output.parent, tmp_path / "corpora")
+    (output / "communities.parquet").unlink()
+    with pytest.raises(CorpusError, match=r"communities\.parquet"):
+        import_benchmark("graphrag", output, tmp_path / "corpora")
+    assert not (tmp_path / "corpora" / "graphrag").exists()
+
+
+def test_import_replaces_an_earlier_one(tmp_path: Path) -> None:
+    for _ in range(2):
+        report = import_benchmark("graphrag", PACKAGE_INDEX / "output", tmp_path)
+        assert report.n_documents == 2
+    files = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.parquet"))
+    assert files == [
+        f"graphrag/graph/{name}.parquet" for name in ("communities", "entities", "relationships")
+    ]
