@@ -188,8 +188,14 @@ def pipeline_for(
         automation.forget_after_h * 3600.0,
     )
     withdrawal = Withdrawal(reconciler)
+    if executor is dg.in_process_executor:
+        executor = continued_executor(lambda *run: proceed(pipeline, *run))
     started = [
-        *jobs(dg.AssetSelection.assets(*observed), dg.AssetSelection.checks_for_assets(*nodes)),
+        *jobs(
+            dg.AssetSelection.assets(*observed),
+            dg.AssetSelection.checks_for_assets(*nodes),
+            executor or dg.in_process_executor,
+        ),
         *reconciling_jobs(reconciler),
         withdrawing_job(withdrawal),
         acceptance_job(model_changes, snapshot),
@@ -217,9 +223,7 @@ def pipeline_for(
         ],
         jobs=[*started, *(job for job, _ in retrained)],
         schedules=[*schedules(automation), *(schedule for _, schedule in retrained)],
-        executor=continued_executor(lambda *run: proceed(pipeline, *run))
-        if executor is dg.in_process_executor
-        else executor,
+        executor=executor,
         resources={
             WAREHOUSE: home_resource(warehouse),
             **run_resources(models, section, REPLACEABLE, warehouse.reads),

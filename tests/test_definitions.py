@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import dagster as dg
+import networkx as nx
 import pytest
 
 from gsum_assets.definitions import FAMILIES, defs
@@ -196,6 +197,15 @@ def test_index_of_each_family_is_one_node() -> None:
             parents = graph.get(key).parent_keys
             assert index in parents
             assert not parents & tables
+
+
+def test_groups_are_drawn_from_left_to_right() -> None:
+    """A cycle of groups puts the last one of them first in the lineage."""
+    groups = {key: graph.get(key).group_name for key in graph.get_all_asset_keys()}
+    edges = {(groups[p], group) for k, group in groups.items() for p in graph.get(k).parent_keys}
+    drawn = nx.DiGraph((source, target) for source, target in edges if source != target)
+    assert nx.is_directed_acyclic_graph(drawn)
+    assert nx.ancestors(drawn, "evaluation") == drawn.nodes - {"evaluation"}
 
 
 def test_models_and_sources_are_observed() -> None:

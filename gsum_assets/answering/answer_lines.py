@@ -10,7 +10,6 @@ from gsum_assets.evaluation.shown_sentences import with_numbers
 from gsum_resources.llm.extractive import NAME as EXTRACTIVE
 
 _WIDTH = 96
-_MOST_LISTED = 10  # sources; of more, those of the answer's sentences are listed
 
 
 def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -> Iterator[str]:
@@ -22,7 +21,7 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
     Parameters
     ----------
     settings_file : the file in which models are set.
-    ids : whether to show the ids of documents and passages.
+    ids : whether to show ids, and sources of no sentence, too.
     """
     if answer.understood:
         yield from (f"understood as: {answer.understood}", "")
@@ -36,10 +35,10 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
         yield from ("", "what comes nearest:" if answer.is_refusal else "sources:")
     sentences = [sentence for line in answer.lines for sentence in line.sentences]
     named = {number for s in sentences for number in (*s.numbers, *s.unsupported)}
-    is_short = ids or not named or len(answer.sources) <= _MOST_LISTED
-    for number, source in enumerate(answer.sources, 1):
-        if not is_short and number not in named:
-            continue
+    shown = range(1, len(answer.sources) + 1)
+    listed = shown if ids or not named else sorted(named.intersection(shown))
+    for number in listed:
+        source = answer.sources[number - 1]
         shown_ids = f" ({source.document_id or '-'} {source.node_id})" if ids else ""
         yield f"{number:3d}. {source}{shown_ids}"
         indent = " " * 5
@@ -47,9 +46,8 @@ def answer_lines(answer: Answer, settings_file: Path | str, ids: bool = False) -
         yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)
         for origin in source.origins:
             yield f"{indent}from {origin}"
-    if not is_short:
-        n_others = len(answer.sources) - len(named & {*range(1, len(answer.sources) + 1)})
-        yield f"     {n_others} others were read; --ids lists all"
+    if n_others := len(shown) - len(listed):
+        yield f"     {n_others} other{'s were' if n_others > 1 else ' was'} read; --ids lists all"
     writer = f"written by {answer.model}" if answer.model else "no model was called"
     if answer.model == EXTRACTIVE:
         writer += (

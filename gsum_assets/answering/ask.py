@@ -327,7 +327,8 @@ def _focused(
     of the whole corpus may contain none of its passages.
     """
     contexts, query = tables["contexts"], tables["queries"].to_pylist()[0]
-    query["retrieval_text"] = focus.rest
+    query["retrieval_text"] = focus.whole or focus.rest
+    query["text"] = focus.whole or query["text"]
     is_report = contexts["document_id"].null_count > 0
     if is_report or not contexts.num_rows or not (focus.mentions or focus.compares):
         return tables

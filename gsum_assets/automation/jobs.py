@@ -44,12 +44,12 @@ class _ObservingJob(UnresolvedAssetJobDefinition):
             resource_defs=resource_defs,
             description=self.description,
             tags=self.tags,
-            executor_def=dg.in_process_executor,  # a process for each source costs seconds
+            executor_def=self.executor_def,
         )
 
 
 def jobs(
-    observed: dg.AssetSelection, checks: dg.AssetSelection
+    observed: dg.AssetSelection, checks: dg.AssetSelection, executor: dg.ExecutorDefinition
 ) -> list[UnresolvedAssetJobDefinition]:
     """Return the jobs that an operator may start.
 
@@ -57,17 +57,20 @@ def jobs(
     ----------
     observed : the sources and the models.
     checks : all checks of gsum's assets.
+    executor : of observations; in one process, as a process for each source costs seconds.
     """
     return [
         _ObservingJob(
             OBSERVE_SOURCES,
             observed,
+            executor_def=executor,
             description="Observes all corpora and models; what depends on a change is then "
             "recomputed by the sensor keep_current.",
         ),
         _ObservingJob(
             REINDEX_EVERYTHING,
             observed,
+            executor_def=executor,
             description="Observes all corpora and models, and requests a retry of everything that "
             "failed or is incomplete.",
             tags={TRY_AGAIN: EVERY_CORPUS},

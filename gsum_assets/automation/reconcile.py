@@ -148,8 +148,7 @@ class Reconciler:
         fail_orphaned_runs(instance, self.leases)
         self.note_missing(instance, now)
         for corpus in findings.unregistered:
-            self.buckets.fix(corpus, self.warehouse.home.corpora / corpus)
-            self.requests.add(corpus, self._wanted(corpus) or [])
+            self.register(corpus)
         forgotten = self.forgetting.forget_deleted(instance, run_id=run_id)
         n_reported, n_wiped = follow_warehouse(instance, self.warehouse.store, self.nodes.values())
         self.warehouse.complete_catalogue(of_others=True)
@@ -164,6 +163,13 @@ class Reconciler:
                 f"did not know, removed {n_wiped:,} that are not there"
             )
         return lines
+
+    def register(self, corpus: str) -> None:
+        """Fix the buckets of a new corpus, and request its default methods; others are left."""
+        methods = None if corpus in self.requests.corpora() else self._wanted(corpus)
+        if methods is not None:
+            self.buckets.fix(corpus, self.warehouse.home.corpora / corpus)
+            self.requests.add(corpus, methods)
 
     def start(self, instance: dg.DagsterInstance) -> None:
         """Prepare an instance for a daemon: as after a power cut, or runs of another instance.

@@ -40,8 +40,13 @@ def retraining(
         description="Retrains every model, one run for each, since new documents use existing "
         "models unchanged. Set its time in gsum.toml, [automation].",
     )
-    def retrain(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        for key in present():
+    def retrain(
+        context: dg.ScheduleEvaluationContext,
+    ) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        keys = present()
+        if not keys:
+            yield dg.SkipReason(f"no corpus has a network of {declared.group} to train again")
+        for key in keys:
             yield dg.RunRequest(
                 run_key=f"{context.scheduled_execution_time}/{key}", partition_key=key
             )

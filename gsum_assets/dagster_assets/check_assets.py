@@ -1,5 +1,7 @@
 """Dagster asset checks: one step for each asset."""
 
+import logging
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import dagster as dg
@@ -9,6 +11,8 @@ from gsum_assets.dagster_assets.partitions import partitions_of
 from gsum_assets.pipeline.check_inputs import Subject
 from gsum_assets.pipeline.tables import TABLES, table_of
 from gsum_assets.registry.checks import checks_for
+from gsum_assets.registry.declared import STEP_OF
+from gsum_resources.dagster_io.dagster_private import STEPS_LOGGER
 from gsum_resources.dagster_io.failure import explained
 from gsum_resources.dagster_io.table_metadata import length_of
 from gsum_resources.dagster_io.warehouse_io import partition_of
@@ -21,6 +25,20 @@ _CELL = 200  # characters
 # columns of offenders that gsum writes itself, and names of files
 _SHOWN = ("of", "partition", "difference", "changed", "what", "error", "file")
 _LABELS = {c.name for table in TABLES.values() for c in table.columns if c.label}
+_NO_RESULT = re.compile(r"Blocking asset check '(.+):\w+' emitted no result")
+
+
+def concerns_no_kept_table(record: logging.LogRecord) -> bool:
+    """Return False for Dagster's warning that a blocking check of a gsum table gave no result.
+
+    A run that keeps a table (`keeps_what_is_current`) does not check it again. It skips the readers
+    of the table, too, though the warning says that they proceed.
+    """
+    warning = _NO_RESULT.match(record.getMessage())
+    return warning is None or warning[1] not in STEP_OF
+
+
+logging.getLogger(STEPS_LOGGER).addFilter(concerns_no_kept_table)
 
 
 def checks_of(

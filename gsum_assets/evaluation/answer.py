@@ -88,8 +88,8 @@ def answer_questions(
     label_of : returns where a passage comes from, which stands behind its number; None: not shown.
     prompt_tokens : word pieces of the longest prompt; one that is longer with labels has none.
         None: of any length.
-    by_kind : whether summaries have the form of the kind of their question; those of `gsum ask`
-        always have.
+    by_kind : whether summaries have the form of the kind of their question and hold only what bears
+        on it, as those of `gsum ask` always.
 
     Raises
     ------
@@ -196,8 +196,8 @@ def answer_request(
     ----------
     of_points : whether the passages are key points.
     """
-    form, is_brief = question["form"], question.get("split") == "ask"
-    kind = rule_of(question["text"]).kind if is_brief or by_kind else "account"
+    form, is_brief = question["form"], by_kind or question.get("split") == "ask"
+    kind = rule_of(question["text"]).kind if is_brief else "account"
     asked = kind if form == "summary" else form
     words = min(max_words, _MOST_WORDS.get(asked, max_words))
     instructions = prompts.text(asked, max_words=words)

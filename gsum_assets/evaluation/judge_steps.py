@@ -20,7 +20,8 @@ from gsum_assets.pipeline.tables import TABLES
 _PURPOSE = {
     "judgements": "Verdicts of a language model: which of two answers is better, shown in both "
     "orders, and ratings of single answers. Requested in [judges] of corpus.toml.",
-    "win_rates": "How often a method wins against another, with its 95% interval.",
+    "win_rates": "How often a method wins against another, with its 95% interval, and how often it "
+    "would if both answers were equally long.",
 }
 
 
@@ -33,7 +34,7 @@ def judging(families: Sequence[Family]) -> Step:
         _PURPOSE,
         ("queries", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
-        code_version="3",
+        code_version="4",
         apart=True,
         unites=True,
         checks={"judgements": [NO_POSITION_BIAS]},

@@ -66,6 +66,7 @@ def score_answers(
     bertscorer: BertScorer | None = None,
     read: Read | None = None,
     k: int | None = None,
+    sources: pa.Table | None = None,
 ) -> pa.Table:
     """Return rows of the table `scores`.
 
@@ -80,6 +81,7 @@ def score_answers(
     Parameters
     ----------
     read : the texts that answers were written from; None: not scored.
+    sources : rows of `answer_sources`; None: not scored.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(questions, summaries))
@@ -89,6 +91,7 @@ def score_answers(
             *_mean_over_samples(_bertscore_rows(answers, bertscorer)),
             *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
             *_mean_over_samples(reading_rows(questions, read, n_word_pieces) if read else iter(())),
+            *_mean_over_samples(_evidence_rows(questions, sources) if sources else iter(())),
             *_retrieval_rows(questions, rankings, cut_offs),
         ]
     )
@@ -144,6 +147,18 @@ def _bertscore_rows(answers: Sequence[_Answer], scorer: BertScorer | None) -> It
     for answer, value in zip(measured, values, strict=True):
         # slightly negative for dissimilar texts
         yield answer.query_id, "bertscore_f1", max(0.0, float(value))
+
+
+def _evidence_rows(questions: Mapping[str, dict], sources: pa.Table) -> Iterator[Row]:
+    """Yield the share of each answer's sentences that are from passages with marked evidence."""
+    is_evidence: dict[tuple[str, int], dict[int, bool]] = defaultdict(dict)
+    for row in sources.select(["query_id", "sample", "sentence", "chunk_id"]).to_pylist():
+        if relevant := questions[row["query_id"]]["relevant_chunk_ids"]:
+            answer = is_evidence[row["query_id"], row["sample"]]
+            found = row["chunk_id"] in relevant
+            answer[row["sentence"]] = answer.get(row["sentence"], False) or found
+    for (query_id, _), of_sentence in is_evidence.items():
+        yield query_id, "answer_p", sum(of_sentence.values()) / len(of_sentence)
 
 
 def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:

@@ -25,11 +25,12 @@ def scores_step(family: Family) -> Step:
             "scores": "The answer against its references: ROUGE, BERTScore, token F1, accuracy "
             "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
             "P, R, F1, nDCG and MRR by documents, and by passages if the source marks them. The "
-            "texts that the answer was written from: P, R, F1 and tokens."
+            "texts that the answer was written from: P, R, F1 and tokens. Its sentences: the share "
+            "from marked evidence."
         },
         [*named, "language_model"],
         pool=None,
-        code_version="6",
+        code_version="7",
         results=("scores",),
     )
 
@@ -55,6 +56,7 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             bertscorer,
             family.texts_read(step_inputs),
             k,
+            step_inputs.table("answer_sources") if k is None else None,
         )
 
     scores = scores_of(inputs, None)

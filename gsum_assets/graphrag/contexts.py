@@ -12,13 +12,12 @@ from gsum_assets.graphrag.settings import AnswerSettings
 from gsum_resources.store.content_hash import hash_texts
 
 
-def all_reports(index: Index, level: int, seed: int, otherwise: Choose) -> Choose:
-    """Return the choice of all reports of a level within the scope, shuffled (paper, 2.6).
+def all_reports(index: Index, level: int | None, seed: int, otherwise: Choose) -> Choose:
+    """Return the choice of all reports of a level, or of all, in the scope, shuffled (paper, 2.6).
 
     Parameters
     ----------
-    otherwise : the choice for a document that no report cites, and for a corpus without
-        communities; where all reports failed, it would read the whole corpus at the model's price.
+    otherwise : see `reports_or`.
     """
     reports_of: dict[str | None, list[Passage]] = {}
 
@@ -30,10 +29,24 @@ def all_reports(index: Index, level: int, seed: int, otherwise: Choose) -> Choos
                 Passage(report.community_id, "report", report.text, report.rating, scope)
                 for report in sorted(seen, key=lambda report: _draw(seed, report.community_id))
             ]
-        is_covered = scope is None and index.communities.num_rows > 0
-        return reports_of[scope] if reports_of[scope] or is_covered else otherwise(query)
+        return reports_of[scope]
 
-    return choose
+    return reports_or(index, choose, otherwise)
+
+
+def reports_or(index: Index, choose: Choose, otherwise: Choose) -> Choose:
+    """Return a choice of reports, and `otherwise` where they cannot have been chosen.
+
+    That is for a document that no report cites, and for a corpus without communities. Where all
+    reports failed, `otherwise` might read the whole corpus at the model's price.
+    """
+
+    def chosen(query: dict) -> Sequence[Passage]:
+        is_covered = query["document_id"] is None and index.communities.num_rows > 0
+        reports = choose(query)
+        return reports if reports or is_covered else otherwise(query)
+
+    return chosen
 
 
 def all_chunks(chunks: pa.Table, seed: int) -> Choose:

@@ -75,20 +75,11 @@ def elements_of(
     """Return the elements of a corpus from the rows of these tables."""
     row_of = {row["entity_id"]: row for row in entities.to_pylist()}
     related = {row["relationship_id"]: row for row in relationships.to_pylist()}
-    claimed: dict[str, dict[str, Element]] = defaultdict(dict)
     texts = {entity_id: entity_text(row) for entity_id, row in row_of.items()}
     joined = {i: relationship_text(row, row_of) for i, row in related.items()}
-    entity_of = entity_finder(aliases)
-    claims_of_row = [
-        (entity_id, row)
-        for row in by_document(claims)
-        if (entity_id := entity_of(row["subject_key"], row["subject_type"])) is not None
-    ]
-    about = [claim_text(row, row_of[entity_id]["name"]) for entity_id, row in claims_of_row]
+    said = claims_by_subject(claims, aliases, row_of)
+    about = (text for of_entity in said.values() for text in of_entity)
     sizes = lengths([*texts.values(), *joined.values(), *about], count_tokens)
-    for (entity_id, row), text in zip(claims_of_row, about, strict=True):
-        claim = Element(text, sizes[text], [entity_id], [row["chunk_id"]])
-        claimed[entity_id].setdefault(text, claim)
     return Elements(
         {i: Element(texts[i], sizes[texts[i]], [i], row["chunk_ids"]) for i, row in row_of.items()},
         {
@@ -97,7 +88,13 @@ def elements_of(
             )
             for i, row in related.items()
         },
-        {entity_id: list(by_text.values()) for entity_id, by_text in claimed.items()},
+        {
+            i: [
+                Element(text, sizes[text], [i], [row["chunk_id"]])
+                for text, row in of_entity.items()
+            ]
+            for i, of_entity in said.items()
+        },
         {i: row["degree"] for i, row in row_of.items()},
     )
 
@@ -115,11 +112,37 @@ def relationship_text(relationship: Mapping, entities: Mapping[str, Mapping]) ->
     return f"{source} and {target}:\n{relationship['description']}".strip()
 
 
+def claims_by_subject(
+    claims: pa.Table, aliases: pa.Table, entities: Mapping[str, Mapping]
+) -> Mapping[str, Mapping[str, dict]]:
+    """Return the first row of each distinct text of a claim, by the entity that it is about.
+
+    Texts are in reading order. Claims about names that were pruned are left out.
+    """
+    entity_of = entity_finder(aliases)
+    said: dict[str, dict[str, dict]] = defaultdict(dict)
+    for row in by_document(claims):
+        entity_id = entity_of(row["subject_key"], row["subject_type"])
+        if entity_id is not None:
+            said[entity_id].setdefault(claim_text(row, entities[entity_id]["name"]), row)
+    return said
+
+
 def claim_text(claim: Mapping, subject: str) -> str:
     """Return the text of a claim."""
     status = "" if claim["status"] == "true" else f", {claim['status']}"
     dates = " to ".join(d for d in (claim["start_date"], claim["end_date"]) if d)
     return f"Claim about {subject}{status}:\n{claim['description']}{f' ({dates})' if dates else ''}"
+
+
+def claim_id(claim: Mapping) -> str:
+    """Return the id of a claim, that of its chunk and its position there."""
+    return f"{claim['chunk_id']}-{claim['position']}"
+
+
+def chunk_of_claim(claim_id: str) -> str:
+    """Return the id of the chunk of a claim, from `claim_id`."""
+    return claim_id.rpartition("-")[0]
 
 
 def fitting(elements: Sequence[Element], room: Room) -> list[Element]:

@@ -9,6 +9,7 @@ from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.budget import counter_for
 from gsum_assets.evaluation.passages import context_rows
 from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
+from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index import INDEX
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
@@ -16,7 +17,8 @@ from gsum_assets.graphrag.map_reduce import partial_answers, passages_behind, re
 from gsum_assets.graphrag.methods import METHODS
 from gsum_assets.graphrag.prompts import PROMPTS
 from gsum_assets.graphrag.rank import rank
-from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings
+from gsum_assets.graphrag.selection import relevant_reports
+from gsum_assets.graphrag.settings import AnswerSettings, GraphRagSettings, LocalSettings
 from gsum_assets.pipeline.family import Family, Read
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import CONTEXTS, RANKINGS, Inputs, Step
@@ -34,13 +36,17 @@ def _settings(inputs: Inputs) -> AnswerSettings:
     return AnswerSettings.model_validate(inputs.settings("graphrag.answers"))
 
 
+def _local(inputs: Inputs) -> LocalSettings:
+    return LocalSettings.model_validate(inputs.settings("graphrag.local"))
+
+
 def _max_words(inputs: Inputs) -> int:
     return _settings(inputs).final_words or inputs.settings("answer")["max_words"]
 
 
 def _index(inputs: Inputs) -> Index:
     """Return the index, with empty tables for a baseline that does not use it."""
-    if METHODS[inputs.method].reads in ("reports", "around"):
+    if METHODS[inputs.method].uses_index:
         return Index(*(inputs.table(name) for name in _INDEX))
     return Index(*(TABLES[f"graphrag.{name}"].empty() for name in _INDEX))
 
@@ -52,27 +58,33 @@ def _rank(inputs: Inputs) -> pa.Table:
         Collection.from_tables(*tables),
         Questions.from_tables(inputs.table("queries"), inputs.table("query_embeddings")),
         _index(inputs),
-        _settings(inputs).n_entities,
+        _local(inputs).n_entities if METHODS[inputs.method].reads == "around" else 0,
     )
 
 
 def _contexts(inputs: Inputs) -> pa.Table:
     queries, settings = inputs.table("queries"), _settings(inputs)
     chosen = METHODS[inputs.method]
+    chunks_of = cache(lambda: all_chunks(inputs.table("chunks"), settings.seed))
+    if chosen.reads == "chunks":
+        return context_rows(queries, chunks_of())
     if chosen.reads == "reports":
-        chunks_of = cache(lambda: all_chunks(inputs.table("chunks"), settings.seed))
         seen = _index(inputs), chosen.level, settings.seed
         return context_rows(queries, all_reports(*seen, lambda query: chunks_of()(query)))
-    if chosen.reads == "chunks":
-        return context_rows(queries, all_chunks(inputs.table("chunks"), settings.seed))
-    ranked = inputs.table("rankings"), inputs.table("chunks")
     length = settings, _max_words(inputs), n_word_pieces
     if chosen.reads == "nearest":
+        ranked = inputs.table("rankings"), inputs.table("chunks")
         return context_rows(queries, nearest_chunks(*ranked, *length))
     embedded = inputs.table("query_embeddings")
     vectors = stacked(embedded["embedding"])
     by_question = dict(zip(embedded["query_id"].to_pylist(), vectors, strict=True))
-    return context_rows(queries, Around(_index(inputs), *ranked, by_question, *length))
+    if chosen.reads == "relevant":
+        seen = _index(inputs), by_question, *length
+        return context_rows(queries, relevant_reports(*seen, lambda query: chunks_of()(query)))
+    ranked = inputs.table("rankings"), inputs.table("chunks")
+    said = inputs.table("claims"), inputs.table("aliases")
+    around = Around(_index(inputs), *ranked, by_question, *said, _local(inputs), *length)
+    return context_rows(queries, around)
 
 
 def _partial_answers(inputs: Inputs) -> Result:
@@ -104,13 +116,14 @@ def _reduced_contexts(inputs: Inputs) -> pa.Table:
 
 
 def _read(inputs: Inputs) -> Read:
-    """Return the passages behind the kept points, with the chunks behind reports and points."""
+    """Return the passages behind the kept points, with the chunks behind them."""
     contexts, reduced = inputs.table("contexts"), inputs.table("reduced_contexts")
     rows, points = reduced, TABLES["graphrag.key_points"].empty()
     if METHODS[inputs.method].maps:
         points = inputs.table("key_points")
         rows = passages_behind(contexts, inputs.table("partial_answers"), points, reduced)
-    if "report" not in pc.unique(rows["node_kind"]).to_pylist() and not points.num_rows:
+    kinds = pc.unique(rows["node_kind"]).to_pylist()
+    if not {"report", "claim"}.intersection(kinds) and not points.num_rows:
         return Read(rows, {})
     chunks, findings = inputs.table("chunks"), inputs.table("findings")
     document_of = dict(
@@ -120,6 +133,9 @@ def _read(inputs: Inputs) -> Read:
     for row in findings.select(["community_id", "chunk_ids"]).to_pylist():
         chunks_of = held.setdefault(row["community_id"], {})
         chunks_of.update(dict.fromkeys((c, document_of[c]) for c in row["chunk_ids"]))
+    for row in rows.filter(pc.equal(rows["node_kind"], "claim")).to_pylist():
+        chunk_id = chunk_of_claim(row["node_id"])
+        held[row["node_id"]] = {(chunk_id, document_of[chunk_id]): None}
     for row in points.select(["point_id", "node_ids"]).to_pylist():
         held[row["point_id"]] = {
             pair: None
@@ -151,9 +167,9 @@ FAMILY = Family(
         Step(
             _contexts,
             CONTEXTS,
-            ("chunks", *_INDEX, "query_embeddings"),
+            ("chunks", *_INDEX, "claims", "aliases", "query_embeddings"),
             pool=None,
-            code_version="3",
+            code_version="4",
         ),
         Step(
             _partial_answers,

@@ -39,14 +39,15 @@ class Index:
     findings: pa.Table
     embeddings: pa.Table
 
-    def reports(self, level: int, document_id: str | None) -> list[Seen]:
-        """Return the reports of a level's cut that have content in the scope, by community.
+    def reports(self, level: int | None, document_id: str | None) -> list[Seen]:
+        """Return the reports that have content in the scope, by community.
 
         Parameters
         ----------
+        level : level whose cut is meant; None: all levels.
         document_id : document of the question; None: the whole corpus.
         """
-        shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
+        shown = self._communities(level)
         reports = self._reports
         if document_id is None:
             return [
@@ -65,10 +66,14 @@ class Index:
                 seen.append(Seen(community_id, report["rating"], text))
         return seen
 
-    def chunks_of_reports(self, level: int) -> tuple[list[str], list[tuple[int, str]]]:
-        """Return the communities of a level with reports, and pairs of their index and a chunk."""
-        shown = cut(self.communities, level).sort_by("number")["community_id"].to_pylist()
-        ids = [i for i in shown if i in self._reports]
+    def chunks_of_reports(self, level: int | None) -> tuple[list[str], list[tuple[int, str]]]:
+        """Return the communities of a level with reports, and pairs of their index and a chunk.
+
+        Parameters
+        ----------
+        level : level whose cut is meant; None: all levels.
+        """
+        ids = [i for i in self._communities(level) if i in self._reports]
         cited = [
             (index, chunk_id)
             for index, community_id in enumerate(ids)
@@ -103,10 +108,21 @@ class Index:
         return by_entity
 
     @cached_property
+    def parents(self) -> Mapping[str, str | None]:
+        """Parent of each community; None: it has none."""
+        columns = (self.communities[name].to_pylist() for name in ("community_id", "parent_id"))
+        return dict(zip(*columns, strict=True))
+
+    @cached_property
     def members(self) -> Mapping[str, frozenset[str]]:
         """Entities of each community."""
         columns = (self.communities[name].to_pylist() for name in ("community_id", "entity_ids"))
         return {i: frozenset(entity_ids) for i, entity_ids in zip(*columns, strict=True)}
+
+    def _communities(self, level: int | None) -> list[str]:
+        """Return the communities of a level's cut, or of all levels, by number."""
+        rows = self.communities if level is None else cut(self.communities, level)
+        return rows.sort_by("number")["community_id"].to_pylist()
 
     @cached_property
     def _reports(self) -> Mapping[str, dict]:

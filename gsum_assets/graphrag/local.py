@@ -3,7 +3,9 @@
 This follows the local search of Microsoft's package, which the paper does not describe.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +14,25 @@ from gsum_assets.evaluation.answer import answer_room
 from gsum_assets.evaluation.budget import CountTokens, lengths
 from gsum_assets.evaluation.passages import Passage
 from gsum_assets.graphrag.contexts import best_chunks, within
-from gsum_assets.graphrag.elements import entity_text, relationship_text
+from gsum_assets.graphrag.elements import (
+    claim_id,
+    claims_by_subject,
+    entity_text,
+    relationship_text,
+)
 from gsum_assets.graphrag.index_tables import Index, Seen
 from gsum_assets.graphrag.rank import entities_within, nearest
-from gsum_assets.graphrag.settings import AnswerSettings
+from gsum_assets.graphrag.settings import AnswerSettings, LocalSettings
+from gsum_resources.store.arrow import pc
 
 _LEVEL = 99  # of reports: the finest
 
 
 class Around:
-    """Choice of the entities nearest to a question, their relationships, reports, and chunks.
+    """Choice of the entities nearest to a question, what is known of them, reports, and chunks.
 
-    By default chunks have half of the prompt, reports 15%, and entities and relationships the rest;
-    space that one kind leaves is used by the next.
+    By default chunks have half of the prompt, reports 15%, and entities with their relationships
+    and claims the rest; space that one kind leaves is used by the next.
     """
 
     def __init__(
@@ -33,6 +41,9 @@ class Around:
         rankings: pa.Table,
         chunks: pa.Table,
         vectors: Mapping[str, np.ndarray],
+        claims: pa.Table,
+        aliases: pa.Table,
+        local: LocalSettings,
         settings: AnswerSettings,
         max_words: int,
         count_tokens: CountTokens,
@@ -43,21 +54,26 @@ class Around:
         for row in chunks.select(["chunk_id", "document_id"]).to_pylist():
             self._chunks_of.setdefault(row["document_id"], []).append(row["chunk_id"])
         self._vectors = vectors
+        self._claims = claims
+        self._aliases = aliases
+        self._local = local
         self._settings = settings
         self._max_words = max_words
         self._count_tokens = count_tokens
-        self._scopes: dict[str | None, tuple[list[str], np.ndarray, list[Seen]]] = {}
+        self._scopes: dict[str | None, _Scope] = {}
 
     def __call__(self, query: dict) -> Sequence[Passage]:
         """Return the passages of a row of `queries`, in the order in which they are read."""
-        scope = query["document_id"]
-        ids, vectors, seen = self._of_scope(scope)
-        vector, n = self._vectors[query["query_id"]], self._settings.n_entities
-        near = {ids[i]: cosine for i, cosine in nearest(vector, vectors, ids, n)} if ids else {}
-        share_chunks, share_reports = self._settings.share_chunks, self._settings.share_reports
+        scope = self._of_scope(query["document_id"])
+        vector, n = self._vectors[query["query_id"]], self._local.n_entities
+        near = {scope.ids[i]: cosine for i, cosine in nearest(vector, scope.vectors, scope.ids, n)}
+        share_chunks, share_reports = self._local.share_chunks, self._local.share_reports
+        known = _in_turn(
+            _relationships(self._index, near, query["document_id"]), _claims(scope.claims, near)
+        )
         kinds = (  # each with the share of the prompt reserved for the following kinds
-            (list(_entities(self._index, near, scope)), share_chunks + share_reports),
-            (list(_reports(self._index, near, seen)), share_chunks),
+            ([*_entities(self._index, near), *known], share_chunks + share_reports),
+            (list(_reports(self._index, near, scope.reports)), share_chunks),
             (list(self._best.get(query["query_id"], ())), 0.0),
         )
         sizes = lengths((item.text for kind, _ in kinds for item in kind), self._count_tokens)
@@ -70,28 +86,47 @@ class Around:
             chosen += fitting
         return chosen
 
-    def _of_scope(self, document_id: str | None) -> tuple[list[str], np.ndarray, list[Seen]]:
-        """Return entities, their vectors `(n_entities, dim)`, and reports of a scope."""
+    def _of_scope(self, document_id: str | None) -> "_Scope":
         if document_id not in self._scopes:
-            ids = (
-                list(self._index.by_id)
-                if document_id is None
-                else entities_within(self._index, self._chunks_of.get(document_id, []))
+            ids, claims = list(self._index.by_id), self._claims
+            if document_id is not None:
+                ids = entities_within(self._index, self._chunks_of.get(document_id, []))
+                claims = claims.filter(pc.equal(claims["document_id"], document_id))
+            dim = len(next(iter(self._vectors.values())))
+            self._scopes[document_id] = _Scope(
+                ids,
+                self._index.vectors("entity", ids) if ids else np.empty((0, dim)),
+                claims_by_subject(claims, self._aliases, self._index.by_id),
+                self._index.reports(_LEVEL, document_id),
             )
-            vectors = self._index.vectors("entity", ids) if ids else np.empty((0, 0))
-            self._scopes[document_id] = ids, vectors, self._index.reports(_LEVEL, document_id)
         return self._scopes[document_id]
 
 
-def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Iterator[Passage]:
-    """Yield the nearest entities, then their relationships, those between them first, by weight."""
+@dataclass(frozen=True)
+class _Scope:
+    """Entities of a scope, their vectors `(n_entities, dim)`, claims by entity, and reports."""
+
+    ids: Sequence[str]
+    vectors: np.ndarray
+    claims: Mapping[str, Mapping[str, dict]]
+    reports: Sequence[Seen]
+
+
+def _entities(index: Index, near: Mapping[str, float]) -> Iterator[Passage]:
+    """Yield the nearest entities."""
     for entity_id, cosine in near.items():
         yield Passage(entity_id, "entity", entity_text(index.by_id[entity_id]), cosine)
+
+
+def _relationships(
+    index: Index, near: Mapping[str, float], document_id: str | None
+) -> Iterator[Passage]:
+    """Yield the relationships of the nearest entities, those between them first, by weight."""
     related = {
         row["relationship_id"]: row
         for entity_id in near
         for row in index.relationships_of.get(entity_id, ())
-        if scope is None or scope in row["document_ids"]
+        if document_id is None or document_id in row["document_ids"]
     }
 
     def n_near(row: dict) -> int:
@@ -102,6 +137,26 @@ def _entities(index: Index, near: Mapping[str, float], scope: str | None) -> Ite
     ):
         text = relationship_text(row, index.by_id)
         yield Passage(row["relationship_id"], "relationship", text, row["weight"])
+
+
+def _claims(
+    claims: Mapping[str, Mapping[str, dict]], near: Mapping[str, float]
+) -> Iterator[Passage]:
+    """Yield claims about the nearest entities, one about each in turn."""
+    of_entities = (
+        [
+            Passage(claim_id(row), "claim", text, cosine)
+            for text, row in claims.get(entity_id, {}).items()
+        ]
+        for entity_id, cosine in near.items()
+    )
+    yield from _in_turn(*of_entities)
+
+
+def _in_turn(*groups: Iterable[Passage]) -> Iterator[Passage]:
+    """Yield the first of each group, then the second ones, and so on."""
+    for row in zip_longest(*groups):
+        yield from (passage for passage in row if passage is not None)
 
 
 def _reports(index: Index, near: Mapping[str, float], seen: Sequence[Seen]) -> Iterator[Passage]:

@@ -11,21 +11,29 @@ class Method:
 
     Attributes
     ----------
-    reads : context of answers: 'reports' of a level's communities, all 'chunks', the 'nearest'
-        chunks, or the neighbourhood 'around' the entities nearest to the question.
+    reads : context of answers: 'reports' of a level's communities, the 'relevant' reports of all
+        levels, all 'chunks', the 'nearest' chunks, or the neighbourhood 'around' the entities
+        nearest to the question.
+    level : level of the communities; None: all levels.
     """
 
-    reads: Literal["reports", "chunks", "nearest", "around"]
-    level: int = 0
+    reads: Literal["reports", "relevant", "chunks", "nearest", "around"]
+    level: int | None = 0
+
+    @property
+    def uses_index(self) -> bool:
+        """Whether entities and reports are read, and not chunks alone."""
+        return self.reads in ("reports", "relevant", "around")
 
     @property
     def maps(self) -> bool:
         """Whether points are written from packs of the context and reduced to one answer."""
-        return self.reads in ("reports", "chunks")
+        return self.reads in ("reports", "relevant", "chunks")
 
 
 METHODS: Mapping[str, Method] = {
     **{f"graphrag-c{level}": Method("reports", level) for level in range(4)},
+    "graphrag-dynamic": Method("relevant", None),
     "graphrag-local": Method("around"),
     "graphrag-ts": Method("chunks"),
     "graphrag-ss": Method("nearest"),

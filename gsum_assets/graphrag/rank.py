@@ -25,7 +25,7 @@ def rank(
     chosen = METHODS[method]
 
     def build(scope: Collection) -> Retriever:
-        if chosen.reads == "reports":
+        if chosen.reads in ("reports", "relevant"):
             return ReportsAbout(scope, index, chosen.level)
         if chosen.reads == "around":
             return EntitiesNear(scope, index, n_entities)
@@ -37,7 +37,7 @@ def rank(
 class ReportsAbout:
     """Retriever that scores a chunk by the best report that cites it; uncited chunks come last."""
 
-    def __init__(self, collection: Collection, index: Index, level: int) -> None:
+    def __init__(self, collection: Collection, index: Index, level: int | None) -> None:
         self._collection = collection
         ids, cited = index.chunks_of_reports(level)
         row_of = {chunk_id: i for i, chunk_id in enumerate(collection.chunk_ids)}

@@ -345,9 +345,12 @@ class Reporter:
 
 
 def report_text(title: str, summary: str, findings: Sequence[Mapping]) -> str:
-    """Return title, summary and findings as text, without repetitions."""
+    """Return title, summary and findings as text, without repetitions.
+
+    The title is marked as a heading, since "Lin and Boat: harbour dues" is else read as a speaker.
+    """
     shown = without_names(summary)
-    lines = [_as_heading(title), summary]
+    lines = [f"# {title}", summary]
     for finding in findings:
         for text in (finding["summary"], finding["explanation"]):
             if text and without_names(text) not in shown:

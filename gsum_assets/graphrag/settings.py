@@ -7,7 +7,7 @@ pipeline's own tokenizer.
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from gsum_resources.settings.table import SettingsTable
 
@@ -145,15 +145,31 @@ class AnswerSettings(SettingsTable):
         "are compared at one length",
     )
     seed: int = Field(default=0, description="seed of the order of reports in packs")
-    n_entities: int = Field(
-        default=10, ge=1, description="nearest entities of a local answer (the package)"
-    )
+
+
+class LocalSettings(SettingsTable):
+    """Table `[graphrag.local]`: what local answers read, as local search of the package."""
+
+    n_entities: int = Field(default=10, ge=1, description="nearest entities (the package)")
     share_chunks: float = Field(
-        default=0.5, ge=0, le=1, description="share of a local prompt for chunks (the package)"
+        default=0.5, ge=0, le=1, description="share of the prompt for chunks (the package)"
     )
     share_reports: float = Field(
-        default=0.15, ge=0, le=1, description="share of a local prompt for reports (the package)"
+        default=0.15,
+        ge=0,
+        le=1,
+        description="share of the prompt for reports (the package); entities, relationships and "
+        "claims have the rest",
     )
+
+    @model_validator(mode="after")
+    def _leave_a_rest(self) -> "LocalSettings":
+        if self.share_chunks + self.share_reports > 1:
+            raise ValueError(
+                f"share_chunks {self.share_chunks} and share_reports {self.share_reports} are "
+                "more than 1 together"
+            )
+        return self
 
 
 class GraphRagSettings(SettingsTable):
@@ -164,3 +180,4 @@ class GraphRagSettings(SettingsTable):
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
     answers: AnswerSettings = AnswerSettings()
+    local: LocalSettings = LocalSettings()

@@ -133,7 +133,7 @@ class AnswerSettings(SettingsTable):
     by_kind: bool = Field(
         default=False,
         description="whether evaluated answers, too, have the form of the kind of their question "
-        "(a list, yes or no, …); those of `gsum ask` always have",
+        "(a list, yes or no, …) and hold only what bears on it, as those of `gsum ask`",
     )
 
 

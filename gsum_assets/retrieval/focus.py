@@ -3,7 +3,8 @@
 A ranking of passages uses neither that "GPL version 3" is the title of a document nor that a
 question that compares documents needs a passage of each. Both are derived from the words of the
 question. The rules are strict, so that ordinary questions are unaffected: a name without a number
-needs capitals or quotation marks, a comparison has to mention documents.
+needs capitals or quotation marks, unless it is all of which a summary is requested ("Summarize the
+minutes of June"), and a comparison has to mention documents.
 """
 
 import re
@@ -11,6 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+
+from gsum_resources.text.reading import CONTENTLESS
+from gsum_resources.text.vocabulary import content_stems
 
 MOST_DOCUMENTS = 12  # of a comparison; more would leave about one sentence for each
 
@@ -37,7 +41,10 @@ _EACH = re.compile(
     rf"(?: all)?(?: the| these| those)?(?: \w+)? {_PLURAL}\b|\beach {_NOUNS}\b",
     re.IGNORECASE,
 )
-
+_OF_ONE = re.compile(
+    r"\b(?:summar\w+|recap|overview|outline|gist|zusammen\w*|résum\w+)\b|\babout\W*$",
+    re.IGNORECASE,
+)
 
 _Mention = tuple[int, int, list[str]]
 
@@ -52,11 +59,14 @@ class Focus:
     compares : whether the question is on several documents: those named, else all.
     rest : the question without the names, for a search in a named document; the whole question if
         few other words are left.
+    whole : the question with "document" for the name, if it requests all of a named document; else
+        "".
     """
 
     mentions: Sequence[Sequence[str]] = ()
     compares: bool = False
     rest: str = ""
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,8 +84,13 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
     ----------
     titles : titles of the documents by id; an id, often a file name, counts as a title too.
     """
-    named = _mentions(_words(question), _names(titles))
+    names = _names(titles)
+    named = _mentions(_words(question), names)
     mentions = [ids for *_, ids in named]
+    if not mentions and _OF_ONE.search(question):
+        wanted = _own_words(question)
+        if ids := _only_named(wanted, names):
+            return Focus([ids], rest=question, whole=_with_document(question, wanted))
     distinct = {document_id for ids in mentions for document_id in ids}
     compares = len(mentions) > 1 and len(distinct) > 1
     compares |= bool(
@@ -86,6 +101,27 @@ def focus_of(question: str, titles: Mapping[str, str]) -> Focus:
         rest = f"{rest[:start]} {rest[end:]}"
     is_enough = len(_words(rest)) >= _FEWEST_WORDS
     return Focus(mentions, compares, " ".join(rest.split()) if is_enough else question)
+
+
+def _only_named(wanted: frozenset[str], names: Mapping[tuple[str, ...], list[str]]) -> list[str]:
+    """Return the documents that have a name of these words."""
+    matching = {
+        document_id
+        for form, ids in names.items()
+        if _own_words(" ".join(form)) == wanted and len(wanted) >= min(2, len(form))
+        for document_id in ids
+    }
+    return sorted(matching) if wanted else []
+
+
+def _own_words(text: str) -> frozenset[str]:
+    return frozenset(content_stems(text)) - CONTENTLESS
+
+
+def _with_document(question: str, name: frozenset[str]) -> str:
+    """Return a question with "document" in place of what stands from the first of some words on."""
+    found = [m for m in _TOKEN.finditer(question) if _own_words(m[0]) & name]
+    return f"{question[: found[0].start()]}document{question[found[-1].end() :]}"
 
 
 def in_order(mentions: Sequence[Sequence[str]], ranked: Sequence[str]) -> list[str]:

@@ -36,6 +36,7 @@ def proceed(
         return replace(snapshot, scope=leases.first(), waiting=pipeline.model_changes.waiting)
 
     for corpus in _corpora(pipeline, instance, run):
+        pipeline.reconciler.register(corpus)
         computing = {lease.corpus for lease in leases.living() if not lease.first}
         if corpus in computing or len(computing) >= _MOST_CORPORA:
             continue  # the daemon requests the rest later

@@ -71,6 +71,7 @@ def execute(
     later: Sequence[dg.AssetKey],
     on_start: OnStart,
     on_step: Callable[[str], None] = lambda _: None,
+    on_wait: Callable[[str], None] = lambda _: None,
 ) -> RunResult:
     """Materialize `keys` in one run; call `on_start` before it and `on_step` for each step.
 
@@ -78,12 +79,20 @@ def execute(
     ----------
     tags : tags of the run, with its partitions.
     later : assets that the run writes, too, if an input of theirs turns out changed.
+    on_wait : called with what a step waits for, while other runs fill its pool.
     """
 
     def report_step(entry: dg.EventLogEntry) -> None:
         event = entry.dagster_event
-        if event and event.event_type == dg.DagsterEventType.STEP_START and event.step_key:
-            on_step(event.step_key.replace("__", "/"))
+        if not (event and event.step_key):
+            return
+        asset = event.step_key.replace("__", "/")
+        if event.event_type == dg.DagsterEventType.STEP_START:
+            on_step(asset)
+        elif event.event_type == dg.DagsterEventType.ENGINE_EVENT and (
+            pool := event.engine_event_data.metadata.get("pool")
+        ):
+            on_wait(f"other runs, which fill the pool '{pool.value}' that {asset} needs")
 
     names, partitions = targets(pipeline, instance, keys, tags)
     if later:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import dagster as dg
 
 from gsum_assets.automation.due import due, without_readers_of
-from gsum_assets.automation.processes import CORPUS, FENCE, described, others_at_work
+from gsum_assets.automation.processes import CORPUS, FENCE, SENSOR, described, others_at_work
 from gsum_assets.automation.staleness import Snapshot
 from gsum_assets.runner.execute import (
     EMBEDDING_MODEL,
@@ -85,6 +85,7 @@ class Loop:
         if self.within:
             # not started again by the daemon, also after a cancellation: the conditions decide
             tags |= {CONTINUES: self.within.run_id, "dagster/max_retries": "0"}
+            tags[SENSOR] = self.within.tags[SENSOR]  # else the UI shows "manually launched"
         for request in due(graph, self.instance, self.lease.corpus, snapshot):
             keys = _possible(graph, request, self.report)
             if not keys:
@@ -110,6 +111,7 @@ class Loop:
                 later,
                 self.watch.on_start,
                 self._step,
+                self.watch.on_wait,
             )
 
     def _step(self, asset: str) -> None:

@@ -74,6 +74,8 @@ if TYPE_CHECKING:
 _CORE, _STORAGE = "dagster._core", "dagster._core.storage"
 DAEMON = "dagster._daemon"
 """Module of the daemon: run by its name, it needs no script beside the interpreter."""
+STEPS_LOGGER = "dagster._core.execution.plan.active"
+"""Logger that warns of a blocking check without a result; Dagster has no setting for this."""
 
 _LOADED_LATE = {
     # the runs that the daemon starts for requested partitions;

@@ -279,5 +279,7 @@ def _of_open(row: sa.Row, me: Holder | None) -> Amount:
 
 
 def in_unit(value: float, unit: str) -> str:
-    """Return a number with its unit."""
-    return f"USD {value:,.4f}" if unit == "usd" else f"{value:,.0f} {unit}"
+    """Return a number with its unit, `1 call`."""
+    if unit == "usd":
+        return f"USD {value:,.4f}"
+    return f"{value:,.0f} {unit.removesuffix('s') if value == 1 else unit}"

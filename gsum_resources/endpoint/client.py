@@ -95,7 +95,7 @@ class Endpoint:
         self._patient = True  # False after a request without any connection
         self._answered = False  # whether any request was ever answered
         self._on_trial = False  # during an outage: the first failure is final
-        self._has_noted = False  # whether a request without any connection was noted as an outage
+        self._unreached: ModelUnavailableError | None = None  # noted; no request answered since
 
     def check(self) -> None:
         """Request the list of models, so that a wrong key or address is reported early.
@@ -145,7 +145,8 @@ class Endpoint:
         Raises
         ------
         ModelUnavailableError
-            At once, if the server is away, unless this process is the one to try again.
+            At once, if the server is away, unless this process is the one to try again. At the
+            end, if the last requests could not connect.
         Exception
             The first that `work` or `on_value` raises; requests in flight are cancelled.
         """
@@ -166,6 +167,8 @@ class Endpoint:
         finally:
             future.cancel()  # no effect if it is done
         future.result()
+        if self._unreached:
+            raise self._unreached
         return [values[index] for index in range(len(items))]
 
     async def post(
@@ -241,8 +244,8 @@ class Endpoint:
     def _note_answer(self) -> None:
         """Note that the server has answered a request, which ends an outage."""
         self._answered = True
-        if self._on_trial or self._has_noted:
-            self._on_trial = self._has_noted = False
+        if self._on_trial or self._unreached:
+            self._on_trial, self._unreached = False, None
             self._outages.end()
 
     async def _fetch(self, path: str, bodies: Sequence[dict[str, Any] | None]) -> list[Any]:
@@ -353,8 +356,8 @@ class Endpoint:
             self._outages.note(outage.reason if outage else str(error), failure.reached)
             return self._error_of(outage) if outage else error
         if not failure.reached:  # other processes need not find this out, one after the other
-            self._outages.note(str(away(failure, self.settings, self._given_up)), reached=False)
-            self._has_noted = True
+            self._unreached = away(failure, self.settings, self._given_up)
+            self._outages.note(str(self._unreached), reached=False)
         return _given_up(self.settings, failure, attempts)
 
     async def _check(self, n_attempts: int) -> None:

@@ -32,7 +32,7 @@ from gsum_resources.text.summarize import SummarySettings
 from gsum_resources.text.vocabulary import count_tokens
 
 NAME = "extractive"
-VERSION = "10"  # raise it with every change of a reply, so that memos of old replies expire
+VERSION = "13"  # raise it with every change of a reply, so that memos of old replies expire
 _BATCH = 256  # requests per embedding call
 _SCHEMAS: dict[Task, type[BaseModel]] = {
     "entities": Entities,
@@ -171,6 +171,6 @@ class ExtractiveModel:
 def _nothing_to_read(request: Request) -> str:
     what = "holds no sentence" if any(p.strip() for p in request.passages) else "has no passage"
     return (
-        f"extractive: the {request.task} request for document '{request.document_id}' {what}; "
+        f"extractive: {request.described} {what}; "
         "retrieve passages with words first, then repeat the request"
     )

@@ -156,8 +156,7 @@ class LedgeredModel:
         window = self.window
         if window is None or window.context is None or not (excess := window.excess(request)):
             return None
-        where = f"the {request.task} request for document '{request.document_id}'"
-        message = f"{window.model}: {where} is not sent: {excess}"
+        message = f"{window.model}: {request.described} is not sent: {excess}"
         return CompletionError(message, window.model, calls=0)
 
     def _reply_callback(

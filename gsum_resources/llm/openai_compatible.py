@@ -178,8 +178,7 @@ class OpenAICompatibleModel:
             found = await self._converse(request, spent)
         except (StructureError, EndpointError, _NotAnsweredError) as problem:
             is_filtered = isinstance(problem, _NotAnsweredError)
-            where = f"the {request.task} request for document '{request.document_id}'"
-            error = f"{model}: {where}: {problem}"
+            error = f"{model}: {request.described}: {problem}"
         else:
             account = self._account(started, spent)
             return Completion(found.text, model, **account, parsed=found.parsed, slips=found.slips)

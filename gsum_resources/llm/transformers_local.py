@@ -152,9 +152,8 @@ class TransformersModel:
         try:
             text, parsed = self._converse(request, generated)
         except (StructureError, PromptError) as problem:
-            where = f"the {request.task} request for document '{request.document_id}'"
             return CompletionError(
-                f"{self._name}: {where}: {problem}",
+                f"{self._name}: {request.described}: {problem}",
                 self._name,
                 calls=len(generated),
                 retries=max(0, len(generated) - 1),

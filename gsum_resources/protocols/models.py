@@ -57,6 +57,12 @@ class Request:
     is_brief: bool = False
 
     @property
+    def described(self) -> str:
+        """The request as messages name it: its task, and the document if it is about one."""
+        document = f" for document '{self.document_id}'" if self.document_id else ""
+        return f"the {self.task} request{document}"
+
+    @property
     def marks(self) -> tuple[str, ...]:
         """What stands before each passage: its number, and where it comes from."""
         labels = self.labels or ("",) * len(self.passages)

@@ -396,9 +396,11 @@ def _provenance(store: ParquetStore, patterns: list[str]) -> str:
         f"nullif(regexp_extract(file, '/{name}=([^/]+)/', 1), '') AS {name}" for name in _DIMENSIONS
     )
     files = ", ".join(_source(store, pattern) for pattern in patterns)
+    is_footer = f"decode(key) = '{FOOTER_KEY.decode()}'"
+    # CASE: DuckDB may evaluate a condition on the footer first, and other values are not JSON
     footers = f"""
-        SELECT file_name AS file, decode(value)::JSON AS footer
-        FROM parquet_kv_metadata([{files}]) WHERE decode(key) = '{FOOTER_KEY.decode()}'
+        SELECT file_name AS file, CASE WHEN {is_footer} THEN decode(value)::JSON END AS footer
+        FROM parquet_kv_metadata([{files}]) WHERE {is_footer}
     """
     none = "SELECT NULL::VARCHAR AS file, NULL::JSON AS footer WHERE false"
     return f"""

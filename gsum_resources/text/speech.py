@@ -24,6 +24,8 @@ _NO_NAMES = word_set(
     """
     note notes nb warning figure fig table example source date subject re from to cc todo summary
     chapter part section act scene volume book appendix step item question answer
+    present absent apologies attendees participants agenda place location time venue title author
+    decision decisions action actions result results
     """
 )
 _NAME_WORDS = word_set(
@@ -90,18 +92,22 @@ def is_speech(speakers: Sequence[str]) -> bool:
 def speaker_labels(texts: Iterable[str]) -> frozenset[str]:
     """Return the line beginnings of the form "Name:" that name speakers.
 
-    They do if one recurs, or if most lines of one of the texts begin with one, so that a single
-    "Anne:" in a story does not count. Then all count, as one may speak a single time.
+    They do in a text in which one recurs, or most of whose lines begin with one, so that a single
+    "Anne:" in a story does not count. In such a text all count, as one may speak a single time; in
+    another text if one of them speaks elsewhere.
     """
-    counts: Counter[str] = Counter()
-    is_speech_in_one = False
+    names: set[str] = set()
+    others: list[frozenset[str]] = []
     for text in texts:
-        labels = [m[1] for m in _LABEL.finditer(text) if _name_like(m[1])]
+        labels = Counter(m[1] for m in _LABEL.finditer(text) if _name_like(m[1]))
         lines = sum(1 for line in text.splitlines() if line.strip())
-        is_speech_in_one |= bool(labels) and 2 * len(labels) >= lines
-        counts.update(labels)
-    recurs = max(counts.values(), default=0) > 1
-    return frozenset(counts) if recurs or is_speech_in_one else frozenset()
+        if max(labels.values(), default=0) > 1 or (labels and 2 * labels.total() >= lines):
+            names.update(labels)
+        else:
+            others.append(frozenset(labels))
+    shared = Counter(label for labels in others for label in labels)
+    names.update(label for label, n in shared.items() if n > 1)
+    return frozenset(names).union(*(labels for labels in others if not names.isdisjoint(labels)))
 
 
 def names_speaker(text: str) -> bool:

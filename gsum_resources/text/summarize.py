@@ -1,11 +1,12 @@
 """Extractive answers: sentences of the passages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gsum_resources.text.question_kinds import is_settled_by_one
+from gsum_resources.text.bearing import bearing
+from gsum_resources.text.question_kinds import rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
 from gsum_resources.text.selection import (
@@ -23,13 +24,17 @@ from gsum_resources.text.speech import is_speech
 class SummarySettings:
     """Threshold of unrelated sentences, and the settings of the selection.
 
-    `of_a_fact`, `of_a_brief_answer`: share of the best sentence's similarity to the question that
-    one must have to be in the answer to a question for a fact, and in another brief answer.
+    `of_a_fact`, `of_a_brief_answer`: share of what the best statement bears on the question that a
+    sentence must reach to be in the answer to a question for a fact, and in another brief answer.
+    Where passages have probabilities, and neither a fact nor a comparison is requested, the latter
+    holds for the product with the passage's probability, and `of_an_unlikely` for what it bears
+    alone. Chosen on QMSum train (docs/asking.md).
     """
 
     unrelated: float = 0.2
     of_a_fact: float = 0.8
-    of_a_brief_answer: float = 0.4
+    of_a_brief_answer: float = 0.65
+    of_an_unlikely: float = 0.5
     selection: SelectionSettings = field(default_factory=SelectionSettings)
 
 
@@ -48,9 +53,10 @@ def choose_sentences(
     probabilities : that the passage of each sentence holds evidence, `(n_sentences,)`; sentences of
         likely passages are preferred. None if unknown; without effect on a question that requests
         everything.
-    is_brief : whether sentences are left out that are less similar to the question than the best
-        statement by `of_a_fact` or `of_a_brief_answer`, even if there is room for them. The answer
-        to a question for a fact has no question, and nothing cut off at the border of a passage.
+    is_brief : whether sentences are left out that bear less on the question (`bearing`) than the
+        best statement by `of_a_fact` or `of_a_brief_answer`, even if there is room for them, and
+        questions. The answer to a question for a fact has nothing cut off at the border of a
+        passage either.
 
     Returns
     -------
@@ -59,17 +65,24 @@ def choose_sentences(
     """
     settings = settings or SummarySettings()
     central = centrality(reading.vectors, settings.unrelated)
-    relevant = wanted = None
+    wanted, selection = None, settings.selection
     if len(reading.aspects):
         relevant = relevance(reading.vectors, reading.aspects)
+        bears = bearing(reading.question, reading.sentences, relevant) if is_brief else relevant
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
-        wanted = relevance_factor(relevant, probabilities, settings.selection, of_speech)
+        wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
-            fact = is_settled_by_one(reading.question)
+            kind = rule_of(reading.question).kind
+            fact = kind in ("fact", "yes_no")
             least = settings.of_a_fact if fact else settings.of_a_brief_answer
-            wanted *= _bearing(reading.sentences, relevant, least, fact)
+            selection = replace(selection, shortest=2) if fact else selection  # "Marta did."
+            enough = _suffices(reading.sentences, bears, least, fact)
+            if probabilities is not None and not fact and kind != "comparison":
+                enough = _suffices(reading.sentences, bears, settings.of_an_unlikely, fact)
+                enough &= _suffices(reading.sentences, bears * probabilities, least, fact)
+            wanted *= enough
     chosen = select_sentences(
-        reading.sentences, reading.vectors, wanted, central, max_words, settings.selection
+        reading.sentences, reading.vectors, wanted, central, max_words, selection
     )
     if chosen or not reading.sentences:
         return [reading.sentences[i] for i in chosen]
@@ -79,11 +92,12 @@ def choose_sentences(
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
 
 
-def _bearing(
-    sentences: Sequence[Sentence], relevant: np.ndarray, least: float, is_fact: bool
+def _suffices(
+    sentences: Sequence[Sentence], bears: np.ndarray, least: float, is_fact: bool
 ) -> np.ndarray:
-    """Return which sentences bear on a question; all do where none states anything."""
+    """Return which sentences bear enough on a question; all do where none states anything."""
     states = np.array([s.whole and is_statement(s) and not is_question(s) for s in sentences], bool)
     if not states.any():
         return np.ones(len(sentences), bool)
-    return (relevant >= least * relevant[states].max()) & (states | (not is_fact))
+    allowed = states if is_fact else np.array([not is_question(s) for s in sentences], bool)
+    return (bears >= least * bears[states].max()) & allowed

@@ -1,5 +1,6 @@
 """Checks as Dagster runs them: with their assets, alone, and never in the way of a run."""
 
+import logging
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from gsum_assets.pipeline.finding import Finding
 from gsum_assets.registry import checks as registry
 from gsum_assets.registry.checks import CHECKS
 from gsum_assets.registry.families import FAMILIES
+from gsum_resources.dagster_io.dagster_private import STEPS_LOGGER
 from gsum_resources.store.parquet_store import ParquetStore, Partition
 from tests.checks.indexed import METHODS, evaluations, indexed, plant, with_column
 from tests.conftest import CORPUS, House, document_in
@@ -230,6 +232,29 @@ def test_failed_request_is_reported_until_it_succeeds(house: House) -> None:
     house.model = FirstWords("patient")
     assert house.run().errors == []
     assert all(evaluation.passed for evaluation in by_name(recorded(house)).values())
+
+
+def test_run_that_keeps_a_checked_table_does_not_warn(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.write_document(ASKED_ABOUT[0], "A lighthouse saw the boat. " * 40)
+    report = house.run()
+    written = {asset for result in report.results for asset in result.assets}
+    assert "queries" in written
+    assert not written & {"query_embeddings", "answerability"}  # kept, and skipped
+    assert "Blocking asset check" not in caplog.text
+
+
+@pytest.mark.parametrize(("asset", "is_shown"), [("query_embeddings", False), ("orders", True)])
+def test_warnings_of_missing_results_are_shown_for_foreign_checks(
+    caplog: pytest.LogCaptureFixture, asset: str, is_shown: bool
+) -> None:
+    check = f"{asset}:has_rows"
+    logging.getLogger(STEPS_LOGGER).warning(
+        f"Blocking asset check {check!r} emitted no result in step '{asset}_checks'; downstream "
+        "step 'answerability' will proceed without gating on it."
+    )
+    assert (check in caplog.text) is is_shown
 
 
 def break_down(part: CheckInputs) -> Finding:

@@ -58,11 +58,13 @@ def test_one_request_without_a_connection_is_enough_for_others(endpoints, tmp_pa
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     url = f"http://127.0.0.1:{port}/v1"
-    endpoint = endpoints(url)
-    (failure,) = send(endpoint, ["one"])
-    assert failure.retries == 2
+    tried: list = []
     with pytest.raises(ModelUnavailableError, match=r"is away: a request failed.*ConnectError"):
-        send(endpoints(url), ["one"])
+        send(endpoints(url), ["one"], on_value=lambda _, failure: tried.append(failure.retries))
+    assert tried == [2]
+    with pytest.raises(ModelUnavailableError, match=r"is away: a request failed.*ConnectError"):
+        send(endpoints(url), ["one"], on_value=lambda *_: tried.append("again"))
+    assert tried == [2]
     with scripted_server(tmp_path / "log", port=port):
         endpoints(url).check()
         send(endpoints(url), ["one"])

@@ -43,6 +43,25 @@ def test_rouge_is_the_maximum_over_references_and_the_mean_over_samples() -> Non
     assert set(scores["latency_s"].to_pylist()) == {1.0}
 
 
+def test_sentences_from_marked_evidence_are_counted() -> None:
+    questions = question_rows(
+        {"query_id": "q", "document_id": "d", "relevant_chunk_ids": ["b", "c"]},
+        {"query_id": "unmarked", "document_id": "d"},
+    )
+    found = [("q", 1, 1, "a"), ("q", 1, 2, "b"), ("q", 2, 1, None), ("unmarked", 1, 1, "b")]
+    sources = pa.Table.from_pylist(
+        [
+            {"query_id": q, "sample": 0, "sentence": n, "source": source, "chunk_id": chunk}
+            for q, n, source, chunk in found
+        ],
+        TABLES["answer_sources"].schema,
+    )
+    ranked = TABLES["rankings"].empty()
+    scores = score_answers(questions, summaries(), ranked, CUTS, sources=sources)
+    assert by_metric(scores, "q") == {"answer_p": 1 / 2}
+    assert not by_metric(scores, "unmarked")
+
+
 def test_retrieval_is_scored_for_corpus_questions() -> None:
     questions = question_rows(
         {"query_id": "all", "relevant_document_ids": ["b", "c"]},

@@ -50,7 +50,7 @@ max_size = 4
 [graphrag.answers]
 prompt_tokens = 500
 """
-METHODS = ["graphrag-c1", "graphrag-local", "graphrag-ts"]
+METHODS = ["graphrag-c1", "graphrag-dynamic", "graphrag-local", "graphrag-ts"]
 INDEX = [name for name in TABLES if name.startswith("graphrag.") and name != "graphrag.embeddings"]
 
 

@@ -12,17 +12,21 @@ from gsum_assets.evaluation.answer import answer_questions, answer_request, answ
 from gsum_assets.evaluation.passages import Choose, Passage, context_rows
 from gsum_assets.graphrag.communities import communities
 from gsum_assets.graphrag.contexts import all_chunks, all_reports, nearest_chunks
+from gsum_assets.graphrag.elements import chunk_of_claim
 from gsum_assets.graphrag.index_tables import Index
 from gsum_assets.graphrag.local import Around
-from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings
+from gsum_assets.graphrag.selection import disjoint, relevant_reports
+from gsum_assets.graphrag.settings import AnswerSettings, CommunitySettings, LocalSettings
 from gsum_assets.pipeline.tables import TABLES
 from tests.gae.toy_contexts import queries
 from tests.gor.toy_documents import Scripted
-from tests.graphrag.harbour import ANN, BOAT, LAMP, LIN, table_of_rows
+from tests.graphrag.harbour import ALIASES, ANN, BOAT, CLAIMS, LAMP, LIN, table_of_rows
 from tests.graphrag.harbour_index import CHUNK_TABLE, EMPTY, INDEX, rankings
 from tests.graphrag.toys import graph, mapped, prompt_length
 
-SETTINGS = AnswerSettings()
+SETTINGS, LOCAL = AnswerSettings(), LocalSettings()
+NO_CLAIMS = TABLES["graphrag.claims"].empty()
+NAMES = table_of_rows(TABLES["graphrag.aliases"], ALIASES)
 MAX_WORDS = 120
 (ABOUT_ALL,) = queries({"q": "Who has the boat?"}).to_pylist()
 X, Y, Z = np.eye(3)
@@ -70,6 +74,42 @@ def test_all_reports_of_the_scope_are_read() -> None:
     assert ids(all_reports(lost, 0, 0, lambda _: [chunk])) == []  # all reports failed
 
 
+def relevant(
+    index: Index, settings: AnswerSettings = SETTINGS, vector: np.ndarray = X, otherwise=()
+) -> Choose:
+    length = settings, MAX_WORDS, n_word_pieces
+    return relevant_reports(index, {"q": vector}, *length, lambda _: otherwise)
+
+
+def test_the_most_similar_reports_of_any_level_are_read_once() -> None:
+    assert ids(relevant(INDEX)) == ["k2", "k1"]  # k0 contains k2, which is nearer
+    assert ids(relevant(INDEX, vector=Y)) == ["k0", "k1"]  # k2 is within k0
+    assert ids(relevant(INDEX, vector=Z)) == ["k1", "k0"]
+    assert [round(passage.score, 6) for passage in relevant(INDEX)(ABOUT_ALL)] == [1.0, 0.0]
+
+
+def test_relevant_reports_of_a_document_are_its_findings() -> None:
+    assert ids(relevant(INDEX), "d0") == ["k2"]
+    assert ids(relevant(INDEX), "d1") == ["k0", "k1"]  # no finding of k2 is from it
+    assert "Finding 0" not in relevant(INDEX)(about("d1"))[0].text
+
+
+def test_without_a_report_of_the_scope_others_are_read() -> None:
+    chunk = Passage("c", "chunk", "It leaked.")
+    assert ids(relevant(INDEX, otherwise=[chunk]), "d9") == ["c"]
+    assert ids(relevant(EMPTY, otherwise=[chunk])) == ["c"]
+    lost = replace(INDEX, community_reports=EMPTY.community_reports, findings=EMPTY.findings)
+    assert ids(relevant(lost, otherwise=[chunk])) == []  # all reports failed
+
+
+def test_communities_with_a_part_or_a_larger_one_before_are_left_out() -> None:
+    parents = {"a": None, "b": "a", "c": "b", "d": "b", "e": None}
+    assert list(disjoint("cdabe", parents)) == ["c", "d", "e"]
+    assert list(disjoint("bcdae", parents)) == ["b", "e"]
+    assert list(disjoint("acbde", parents)) == ["a", "e"]
+    assert list(disjoint("", parents)) == []
+
+
 def _chunks(n: int) -> pa.Table:
     rows = [
         {"chunk_id": f"c{i:02}", "document_id": f"d{i % 2}", "position": i, "text": f"{i}. {LONG}"}
@@ -111,14 +151,17 @@ def local(
     chunks: pa.Table = CHUNK_TABLE,
     settings: AnswerSettings = SETTINGS,
     vector: np.ndarray = X,
+    kinds: LocalSettings = LOCAL,
+    claims: pa.Table = NO_CLAIMS,
 ) -> Choose:
     found = rankings({"q": best})
-    return Around(index, found, chunks, {"q": vector}, settings, MAX_WORDS, n_word_pieces)
+    said, length = (claims, NAMES), (settings, MAX_WORDS, n_word_pieces)
+    return Around(index, found, chunks, {"q": vector}, *said, kinds, *length)
 
 
 def test_a_local_answer_reads_entities_then_relationships_reports_and_chunks() -> None:
-    two = AnswerSettings(n_entities=2)
-    chosen = local(INDEX, ["c1", "c0", "c2"], settings=two)(ABOUT_ALL)
+    two = LocalSettings(n_entities=2)
+    chosen = local(INDEX, ["c1", "c0", "c2"], kinds=two)(ABOUT_ALL)
     assert [(passage.node_kind, passage.node_id) for passage in chosen] == [
         ("entity", LIN),
         ("entity", BOAT),
@@ -137,22 +180,48 @@ def test_a_local_answer_reads_entities_then_relationships_reports_and_chunks() -
     assert [round(passage.score, 6) for passage in chosen[:2]] == [1.0, 0.6]
 
 
+def test_claims_about_the_nearest_come_in_turn_with_relationships() -> None:
+    rows = [
+        CLAIMS[0]
+        | {"position": position, "document_id": document, "chunk_id": chunk}
+        | {"subject_key": subject, "description": description}
+        for position, document, chunk, subject, description in (
+            (0, "d0", "c1", "dr lin", "Lin owns the boat."),
+            (1, "d0", "c1", "lin", "Lin sold it."),
+            (0, "d1", "c2", "boat", "The boat leaks."),
+            (1, "d1", "c2", "lin", "Lin owns the boat."),  # said before
+        )
+    ]
+    claims = table_of_rows(TABLES["graphrag.claims"], rows)
+    two = LocalSettings(n_entities=2)
+    chosen = local(INDEX, [], kinds=two, claims=claims)(ABOUT_ALL)
+    assert [passage.node_id for passage in chosen] == [
+        *(LIN, BOAT, "r-0", "c1-0", "r-1", "c2-0", "c1-1", "k2")
+    ]
+    assert [chunk_of_claim(claim.node_id) for claim in chosen if claim.node_kind == "claim"] == [
+        *("c1", "c2", "c1")
+    ]
+    assert chosen[3].text == "Claim about Lin:\nLin owns the boat. (1999)"
+    of_one = local(INDEX, [], kinds=two, claims=claims)(about("d1"))
+    assert [passage.node_id for passage in of_one if passage.node_kind == "claim"] == ["c2-0"]
+
+
 def test_nearest_entities_depend_on_the_question() -> None:
-    one = AnswerSettings(n_entities=1)
-    assert ids(local(INDEX, [], settings=one, vector=Z)) == [ANN, "k1"]
-    assert ids(local(INDEX, [], settings=one, vector=Y)) == [LAMP, "r-1"]
+    one = LocalSettings(n_entities=1)
+    assert ids(local(INDEX, [], kinds=one, vector=Z)) == [ANN, "k1"]
+    assert ids(local(INDEX, [], kinds=one, vector=Y)) == [LAMP, "r-1"]
 
 
 def test_relationships_between_the_nearest_come_first_then_the_heaviest() -> None:
-    two = AnswerSettings(n_entities=2)
-    assert ids(local(INDEX, [], settings=two, vector=Y))[:4] == [LAMP, BOAT, "r-1", "r-0"]
-    one, boat = AnswerSettings(n_entities=1), np.array([0.6, 0.8, 0])
-    assert ids(local(INDEX, [], settings=one, vector=boat))[:3] == [BOAT, "r-0", "r-1"]
+    two = LocalSettings(n_entities=2)
+    assert ids(local(INDEX, [], kinds=two, vector=Y))[:4] == [LAMP, BOAT, "r-1", "r-0"]
+    one, boat = LocalSettings(n_entities=1), np.array([0.6, 0.8, 0])
+    assert ids(local(INDEX, [], kinds=one, vector=boat))[:3] == [BOAT, "r-0", "r-1"]
     weights = [{**row, "weight": 1.0} for row in INDEX.relationships.to_pylist()]
     weights[1]["weight"] = 5.0
     heavy = pa.Table.from_pylist(weights, INDEX.relationships.schema)
     index = replace(INDEX, relationships=heavy)
-    assert ids(local(index, [], settings=one, vector=boat))[:3] == [BOAT, "r-1", "r-0"]
+    assert ids(local(index, [], kinds=one, vector=boat))[:3] == [BOAT, "r-1", "r-0"]
 
 
 def test_reports_on_most_of_the_nearest_come_first_then_the_best_rated() -> None:
@@ -162,9 +231,9 @@ def test_reports_on_most_of_the_nearest_come_first_then_the_best_rated() -> None
         INDEX, community_reports=pa.Table.from_pylist(reports, INDEX.community_reports.schema)
     )
     assert ids(local(index, []))[-2:] == ["k2", "k1"]  # two of the four nearest, one of them
-    three = AnswerSettings(n_entities=3)  # Ann, Boat and Lamp
-    assert ids(local(index, [], settings=three, vector=Z))[-2:] == ["k1", "k2"]
-    assert ids(local(INDEX, [], settings=three, vector=Z))[-2:] == ["k2", "k1"]
+    three = LocalSettings(n_entities=3)  # Ann, Boat and Lamp
+    assert ids(local(index, [], kinds=three, vector=Z))[-2:] == ["k1", "k2"]
+    assert ids(local(INDEX, [], kinds=three, vector=Z))[-2:] == ["k2", "k1"]
 
 
 def test_local_question_about_a_document_stays_in_it() -> None:
@@ -202,10 +271,12 @@ def _town() -> tuple[Index, pa.Table]:
     ]
     rng = np.random.default_rng(0)
     vectors = [
-        {"kind": "entity", "item_id": i, "embedding": vector / np.linalg.norm(vector)}
-        for i, vector in zip(
-            given.entities["entity_id"].to_pylist(), rng.normal(size=(41, 3)), strict=True
+        {"kind": kind, "item_id": i, "embedding": vector / np.linalg.norm(vector)}
+        for kind, ids in (
+            ("entity", given.entities["entity_id"].to_pylist()),
+            ("report", found["community_id"].to_pylist()),
         )
+        for i, vector in zip(ids, rng.normal(size=(len(ids), 3)), strict=True)
     ]
     index = Index(
         given.entities,
@@ -223,20 +294,25 @@ def _town() -> tuple[Index, pa.Table]:
 INDEX_OF_TOWN, CHUNKS_OF_TOWN = _town()
 
 
-def _town_choice(settings: AnswerSettings, document_id: str | None) -> Choose:
+def _town_choice(
+    settings: AnswerSettings, document_id: str | None, kinds: LocalSettings = LOCAL
+) -> Choose:
     best = [
         row["chunk_id"]
         for row in CHUNKS_OF_TOWN.to_pylist()
         if document_id in (None, row["document_id"])
     ]
-    return local(INDEX_OF_TOWN, best, CHUNKS_OF_TOWN, settings)
+    return local(INDEX_OF_TOWN, best, CHUNKS_OF_TOWN, settings, kinds=kinds)
 
 
-def shares(settings: AnswerSettings, document_id: str | None = None) -> dict[str, float]:
+def shares(
+    prompt_tokens: int, kinds: LocalSettings, document_id: str | None = None
+) -> dict[str, float]:
     """Of the room, what each kind of passage takes."""
-    room = answer_room(about(document_id), settings.prompt_tokens, MAX_WORDS, n_word_pieces)
+    settings = AnswerSettings(prompt_tokens=prompt_tokens)
+    room = answer_room(about(document_id), prompt_tokens, MAX_WORDS, n_word_pieces)
     taken: dict[str, float] = {}
-    for passage in _town_choice(settings, document_id)(about(document_id)):
+    for passage in _town_choice(settings, document_id, kinds)(about(document_id)):
         size = n_word_pieces([passage.text])[0] + room.mark
         taken[passage.node_kind] = taken.get(passage.node_kind, 0) + size / room.tokens
     return taken
@@ -244,7 +320,7 @@ def shares(settings: AnswerSettings, document_id: str | None = None) -> dict[str
 
 @pytest.mark.parametrize("document_id", [None, "d0"])
 def test_every_kind_keeps_to_its_share(document_id: str | None) -> None:
-    taken = shares(AnswerSettings(prompt_tokens=4000, n_entities=20), document_id)
+    taken = shares(4000, LocalSettings(n_entities=20), document_id)
     largest = 150 / 3800  # a passage more would not fit
     assert 0.35 - largest < taken["entity"] + taken.get("relationship", 0) <= 0.35
     assert taken["report"] <= 0.15 + largest
@@ -253,19 +329,40 @@ def test_every_kind_keeps_to_its_share(document_id: str | None) -> None:
 
 
 def test_unused_share_goes_to_the_next_kind() -> None:
-    few = shares(AnswerSettings(prompt_tokens=4000, n_entities=1, share_reports=0))
+    few = shares(4000, LocalSettings(n_entities=1, share_reports=0))
     assert few["chunk"] > 0.5
-    none = shares(AnswerSettings(prompt_tokens=4000, share_chunks=1, share_reports=0))
+    none = shares(4000, LocalSettings(share_chunks=1, share_reports=0))
     assert set(none) == {"chunk"}
-    all_theirs = AnswerSettings(prompt_tokens=1500, share_chunks=0, share_reports=0, n_entities=40)
-    assert shares(all_theirs)["entity"] > 0.85
+    all_theirs = LocalSettings(share_chunks=0, share_reports=0, n_entities=40)
+    assert shares(1500, all_theirs)["entity"] > 0.85
+
+
+@pytest.mark.parametrize("prompt_tokens", [500, 1200, 8000])
+@pytest.mark.parametrize("document_id", [None, "d0"])
+def test_relevant_reports_fill_one_prompt(prompt_tokens: int, document_id: str | None) -> None:
+    settings = AnswerSettings(prompt_tokens=prompt_tokens)
+    choose = relevant(INDEX_OF_TOWN, settings)
+    read = ids(choose, document_id)
+    assert read
+    assert prompts(choose, [about(document_id)])[0] <= prompt_tokens
+    everything = ids(relevant(INDEX_OF_TOWN, AnswerSettings(prompt_tokens=100_000)), document_id)
+    assert read == everything[: len(read)]
+    entities = [e for i in everything for e in INDEX_OF_TOWN.members[i]]
+    assert len(entities) == len(set(entities))  # each is in one report at most
+
+
+def test_a_report_that_is_longer_than_the_prompt_is_read_alone() -> None:
+    (row, *_) = INDEX.community_reports.to_pylist()
+    long = pa.Table.from_pylist([row | {"text": LONG * 50}], INDEX.community_reports.schema)
+    index = replace(INDEX, community_reports=long)
+    assert ids(relevant(index, AnswerSettings(prompt_tokens=500))) == ["k0"]
 
 
 @pytest.mark.parametrize("prompt_tokens", [500, 1200, 8000])
 @pytest.mark.parametrize("document_id", [None, "d0"])
 def test_local_prompts_are_never_too_long(prompt_tokens: int, document_id: str | None) -> None:
-    settings = AnswerSettings(prompt_tokens=prompt_tokens, n_entities=30)
-    choose = _town_choice(settings, document_id)
+    settings = AnswerSettings(prompt_tokens=prompt_tokens)
+    choose = _town_choice(settings, document_id, LocalSettings(n_entities=30))
     (length,) = prompts(choose, [about(document_id)])
     assert prompt_tokens - 300 < length <= prompt_tokens
 

@@ -17,6 +17,7 @@ from gsum_assets.graphrag.settings import CommunitySettings, ReportSettings
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import Request
+from gsum_resources.text.sentences import read_sentences
 from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import Graph, clique, graph, mapped, prompt_length
@@ -135,7 +136,7 @@ def test_leaf_prompt_has_all_its_elements() -> None:
     )
     row = done.reports["B, a and c"]
     assert (row["n_elements"], row["n_read"], row["n_substituted"]) == (7, 7, 0)
-    assert row["text"] == "A report:\nIn short.\n- An insight.\n  At length."
+    assert row["text"] == "# A report\nIn short.\n- An insight.\n  At length."
     assert (row["calls"], row["rating"], row["title"]) == (1, 7.0, "A report")
     assert row["prompt_tokens"] >= prompt_length(request)
 
@@ -146,7 +147,7 @@ def test_single_entity_report_needs_no_request() -> None:
     row = done.reports["Z"]
     assert (
         row["text"]
-        == "Z:\nz (thing):\nAbout z.\n  z (thing):\nAbout z.\nClaim about z:\nz is alone."
+        == "# Z\nz (thing):\nAbout z.\n  z (thing):\nAbout z.\nClaim about z:\nz is alone."
     )
     assert (row["calls"], row["model"], row["n_findings"], row["n_read"]) == (0, "", 1, 0)
     assert [f["entity_ids"] for f in done.findings] == [["y"], ["z"]]
@@ -209,7 +210,7 @@ def test_over_budget_the_largest_subcommunities_are_replaced_by_reports(
     given, found = _large()
     done = run(given, _of_part, ReportSettings(prompt_tokens=prompt_tokens), found=found)
     shown = done.model.calls[-1][0].passages
-    assert {text[3] for text in shown if text.startswith("On ")} == set(replaced)
+    assert {text[5] for text in shown if text.startswith("# On ")} == set(replaced)
     spoken = {text[0] for text in shown if "(thing)" in text}
     assert spoken == set("bms") - set(replaced)
     assert (
@@ -238,7 +239,7 @@ def test_subcommunity_without_report_is_shown_by_its_elements() -> None:
     assert all(len(f["entity_ids"]) == 1 for f in of_lost)
     assert of_lost[0]["summary"] == f"{of_lost[0]['entity_ids'][0]} (thing):"
     shown = done.model.calls[-1][0].passages
-    assert {text[3] for text in shown if text.startswith("On ")} == {"m"}
+    assert {text[5] for text in shown if text.startswith("# On ")} == {"m"}
     assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
 
 
@@ -296,7 +297,7 @@ def test_report_longer_than_the_elements_is_not_used() -> None:
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
     shown = done.model.calls[-1][0].passages
-    assert [text.split("\n")[0] for text in shown if text.startswith("On ")] == ["On m:"]
+    assert [text.split("\n")[0] for text in shown if text.startswith("# On ")] == ["# On m"]
     assert len([text for text in shown if text.startswith("b")]) == 8
     assert prompt_length(done.model.calls[-1][0]) <= 2000
 
@@ -393,8 +394,8 @@ def test_report_without_findings_supports_nothing() -> None:
     def say(request: Request) -> str:
         if len(request.passages) == 7:
             return report(finding(99, summary="Of nobody.", explanation="Nothing."))
-        if any(text.startswith("A report") for text in request.passages):
-            n = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("A report"))
+        if any(text.startswith("# A report") for text in request.passages):
+            n = 1 + next(i for i, t in enumerate(request.passages) if t.startswith("# A report"))
             return report(finding(n), finding(n, summary="m1 is here."), title="Whole")
         return _of_part(request)
 
@@ -424,6 +425,13 @@ def test_texts_of_elements() -> None:
     assert claim_text(plain, "Boat") == "Claim about Boat, false:\nIt sank. (1999)"
 
 
+def test_title_of_a_report_is_no_speaker() -> None:
+    findings = [{"summary": "It sank.", "explanation": "In winter."}]
+    titles = ("Lin and Boat: harbour dues", "Ann: lamps")
+    texts = [report_text(title, "The boat is old. It leaks.", findings) for title in titles]
+    assert {sentence.speaker for sentence in read_sentences(texts)} == {""}
+
+
 def test_report_has_no_duplicates() -> None:
     findings = [
         {"summary": "It sank.", "explanation": "It sank. In winter."},
@@ -431,4 +439,4 @@ def test_report_has_no_duplicates() -> None:
         {"summary": "In winter.", "explanation": ""},
     ]
     text = report_text("Boat", "The boat. It sank.", findings)
-    assert text == "Boat:\nThe boat. It sank.\n  It sank. In winter.\n- It is old."
+    assert text == "# Boat\nThe boat. It sank.\n  It sank. In winter.\n- It is old."

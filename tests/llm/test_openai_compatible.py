@@ -154,7 +154,7 @@ def test_repeated_requests_are_bounded_and_state_the_problem(log: Path) -> None:
         (reply,) = model.complete([structured()])
         assert isinstance(reply, CompletionError)
         assert reply.message == (
-            "m: the facts request for document '': title: Field required; lines: Field required"
+            "m: the facts request: title: Field required; lines: Field required"
         )
         assert (reply.calls, reply.retries) == (3, 0)
         # what was of no use costs all the same

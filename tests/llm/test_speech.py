@@ -75,6 +75,18 @@ def test_colon_in_prose_is_no_label():
     assert speaker_labels([story]) == frozenset()
 
 
+def test_a_label_of_one_text_is_no_speaker_of_another():
+    minutes = "# Minutes\nTreasurer: the accounts are in order.\nThe chair opened.\nAll agreed."
+    interview = "Dana: Who fixed it?\nPaul: Marta did.\nDana: And the company?"
+    assert speaker_labels([minutes, interview]) == {"Dana", "Paul"}
+    assert speaker_labels([f"{minutes}\nPaul: I object.", interview]) >= {"Treasurer", "Paul"}
+
+
+def test_who_was_present_is_no_speaker():
+    minutes = "Present: Tom Varga, Ruth Adeyemi.\nTom Varga opened the meeting.\nApologies: none."
+    assert speaker_labels([minutes]) == frozenset()
+
+
 def test_office_in_brackets_is_not_part_of_the_name():
     text = "Hon. Ann Lee (Hull, NDP): I rise.\nThe Chair: Order.\nHon. Ann Lee (Hull, NDP): Now."
     assert speaker_labels([text]) == {"Hon. Ann Lee", "The Chair"}

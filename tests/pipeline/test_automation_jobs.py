@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import dagster as dg
 import pyarrow as pa
 import pytest
+from dagster._core.definitions.schedule_definition import ScheduleExecutionData
 
 from gsum_assets.automation.due import without_readers_of
+from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.parquet_store import Partition, Provenance
 from gsum_resources.store.table import Table
@@ -31,6 +33,15 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "retrain_evidence",
     }
     assert all(job.description for job in named)
+
+
+@pytest.mark.parametrize("job", ["observe_sources", "reindex_everything"])
+def test_observation_runs_in_the_executor_that_continues(house: House, job: str) -> None:
+    definitions = house.pipeline().definitions
+    assert definitions.executor is not dg.in_process_executor
+    assert definitions.resolve_job_def(job).executor_def is definitions.executor
+    foreign = pipeline_for(house.home, executor=None).definitions  # a component of a project
+    assert foreign.resolve_job_def(job).executor_def is dg.in_process_executor
 
 
 def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
@@ -62,8 +73,8 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     assert names == {"keep_current", "watch_corpora", "confirm_results", "show_waiting"}
 
 
-def requested_by(house: House, schedule: str) -> Sequence[dg.RunRequest]:
-    """Return the runs that a tick of a schedule requests."""
+def tick_of(house: House, schedule: str) -> ScheduleExecutionData:
+    """Return what a tick of a schedule requests, or why it requests nothing."""
     with dg.instance_for_test() as instance:
         instance.add_dynamic_partitions("corpora", [CORPUS])
         due = datetime(2026, 1, 4, 4, tzinfo=UTC)
@@ -71,7 +82,17 @@ def requested_by(house: House, schedule: str) -> Sequence[dg.RunRequest]:
         with dg.build_schedule_context(
             instance, scheduled_execution_time=due, repository_def=repository
         ) as context:
-            return repository.get_schedule_def(schedule).evaluate_tick(context).run_requests or ()
+            return repository.get_schedule_def(schedule).evaluate_tick(context)
+
+
+def requested_by(house: House, schedule: str) -> Sequence[dg.RunRequest]:
+    return tick_of(house, schedule).run_requests or ()
+
+
+def test_schedule_without_a_network_says_so(house: House) -> None:
+    tick = tick_of(house, "retrain_weekly")
+    assert tick.skip_message == "no corpus has a network of gor to train again"
+    assert not tick.run_requests
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A run that the daemon has started continues with what it made due, in the same process."""
 
 import logging
+import shutil
 import time
 from collections.abc import Iterator
 
@@ -41,11 +42,13 @@ def observed(
     return job.execute_in_process(instance=instance, tags=tags, run_config=QUIET).dagster_run
 
 
-def under_way(house: House, instance: dg.DagsterInstance) -> dg.DagsterRun:
+def under_way(
+    house: House, instance: dg.DagsterInstance, tags: dict[str, str] = BY_SENSOR
+) -> dg.DagsterRun:
     """Return a run of the daemon that observes the corpus and the models, and has not ended."""
     job = house.pipeline().definitions.resolve_job_def(OBSERVE_SOURCES)
     started = dg.DagsterRunStatus.STARTED
-    return instance.create_run_for_job(job, status=started, tags=BY_SENSOR)
+    return instance.create_run_for_job(job, status=started, tags=tags)
 
 
 def continuing(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[dg.DagsterRun]:
@@ -66,11 +69,29 @@ class TestProceed:
         runs = continuing(instance, run)
         assert all(part.is_success for part in runs)
         assert {part.tags["dagster/max_retries"] for part in runs} == {"0"}
+        assert {part.tags[SENSOR] for part in runs} == {"watch_corpora"}
         written = {key for part in runs for key in part.asset_selection or ()}
         assert {dg.AssetKey("documents"), dg.AssetKey("leaderboard")} <= written
         assert requested(pipeline, instance) == set()
         assert pipeline.new_snapshot(instance).left(CORPUS) == {}
         assert Leases(changeable.store).living() == []
+
+    def test_new_corpus_reaches_the_leaderboard_in_the_run_that_observed_it(
+        self, changeable: House, instance: dg.DagsterInstance
+    ) -> None:
+        shutil.copytree(changeable.folder, changeable.home.corpora / "new")
+        settings = changeable.home.corpora / "new" / "corpus.toml"
+        settings.write_text(f"methods = ['bm25']\n{settings.read_text()}")
+        instance.add_dynamic_partitions("corpora", ["new"])
+        tags = BY_SENSOR | {CORPUS_TAG: "new"}
+        pipeline = changeable.pipeline()
+        job = pipeline.definitions.resolve_job_def(OBSERVE_SOURCES)
+        job.execute_in_process(instance=instance, tags=tags, run_config=QUIET)
+        run = under_way(changeable, instance, tags)
+        proceed(pipeline, instance, run, _LOG)
+        assert pipeline.requests.of("new") == {"bm25"}
+        assert changeable.table("leaderboard", "new").num_rows
+        assert requested(pipeline, instance) == set()
 
     def test_run_that_wrote_a_table_continues_with_its_readers(
         self, changeable: House, instance: dg.DagsterInstance

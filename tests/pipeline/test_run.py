@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gsum_assets.automation import processes
 from gsum_assets.automation.staleness import Requests
 from gsum_assets.cli.terminal import Console
 from gsum_assets.definitions import METHODS, pipeline_for
@@ -325,3 +326,21 @@ def test_unavailable_model_raises_before_any_work(changeable: House) -> None:
         with pytest.raises(RefreshError, match=r"127\.0\.0\.1:9"):
             refresh(pipeline, instance, CORPUS)
         assert len(changeable.table("llm_calls")) == before
+
+
+def test_step_that_waits_for_a_place_in_a_pool_says_so(
+    fresh: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "fail_orphaned_runs", lambda *_: None)  # that one lives
+    said: list[str] = []
+    with fresh.instance() as instance:
+        storage = instance.event_log_storage
+        storage.initialize_concurrency_limit_to_default("llm")
+        assert storage.claim_concurrency_slot("llm", "another run", "a step").is_claimed
+
+        def on_wait(what: str) -> None:
+            said.append(what)
+            storage.free_concurrency_slots_for_run("another run")
+
+        assert not refresh(fresh.pipeline(), instance, CORPUS, ["bm25"], on_wait=on_wait).errors
+    assert any("fill the pool 'llm' that " in what for what in said), said

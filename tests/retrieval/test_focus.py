@@ -82,3 +82,27 @@ def test_mentions_alternate_starting_with_the_better_document() -> None:
 def test_each_document_gives_its_best_before_any_second_best() -> None:
     passages = [[{"n": 1}, {"n": 4}], [{"n": 2}], [{"n": 3}, {"n": 5}]]
     assert [one["n"] for one in spread(passages, 4)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("question", "mentions"),
+    [
+        ("Summarize the minutes of June.", [["a"]]),
+        ("A summary of the June minutes, please.", [["a"]]),
+        ("What is the letter to the editor about?", [["b"]]),
+        ("What do the minutes of June say about the roof?", []),
+        ("Summarize the minutes.", []),
+        ("Summarize everything.", []),
+    ],
+)
+def test_document_that_is_all_a_question_names_is_meant(
+    question: str, mentions: list[list[str]]
+) -> None:
+    titles = {"a": "Minutes, June", "b": "letter to the editor", "c": "Minutes, May"}
+    assert focus_of(question, titles).mentions == mentions
+
+
+def test_request_for_all_of_a_document_has_no_words_to_search_for() -> None:
+    focus = focus_of("Summarize the minutes of June.", {"a": "Minutes, June", "b": "organ"})
+    assert focus.whole == "Summarize the document."
+    assert not focus_of("What does the organ cost?", {"a": "Minutes, June", "b": "organ"}).whole

@@ -1,5 +1,6 @@
 """Judgements of the answers of all methods, win rates, and what the UI shows of them."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from gsum_assets.plots.position_bias import position_bias as draw_position_bias
 from gsum_assets.plots.win_rate_matrix import win_rate_matrix
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
+from gsum_resources.text.vocabulary import count_words
 
 
 def judgements_and_win_rates(
@@ -33,17 +35,26 @@ def judgements_and_win_rates(
     ----------
     answers, read : tables of answers, and of what they were written from, in `inputs`.
     """
+    summaries = of_methods(map(inputs.table, answers), "summaries", settings.methods)
     judged = judge_answers(
         inputs.table("queries"),
-        of_methods(map(inputs.table, answers), "summaries", settings.methods),
+        summaries,
         of_methods(map(inputs.table, read), "contexts", settings.methods),
         model,
         settings,
         inputs.prompts("judges"),
     )
-    rates = win_rates(judged.rows)
+    rates = win_rates(judged.rows, _n_words(summaries))
     shown = partial(_shown, inputs.corpus, judged.rows, rates)
     return Result(judged.rows, judged.failures, {"win_rates": rates}, shown)
+
+
+def _n_words(summaries: pa.Table) -> dict[tuple[str, str], float]:
+    """Return the mean words of the samples of each answer, by method and query id."""
+    words: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in summaries.select(["method", "query_id", "text"]).to_pylist():
+        words[row["method"], row["query_id"]].append(count_words(row["text"]))
+    return {answer: sum(counts) / len(counts) for answer, counts in words.items()}
 
 
 def of_methods(results: Iterable[pa.Table], table: str, methods: Sequence[str]) -> pa.Table:
