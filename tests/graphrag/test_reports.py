@@ -268,7 +268,7 @@ def test_reports_on_the_parts_stand_for_a_lost_one() -> None:
     shown = [f for f in done.findings if f["community_id"] == whole["community_id"]]
     assert [f["summary"] for f in shown] == ["On b", "On m", "On s"]
     assert {f["explanation"] for f in shown} == {"In short."}
-    assert whole["text"].startswith("whole:\n")
+    assert whole["text"].startswith("# whole\n")
     assert "has no report: the server is tired" in done.written.failures[-1]
 
 
