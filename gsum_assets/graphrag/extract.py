@@ -53,12 +53,12 @@ def extract(
     order = [("document_id", "ascending"), ("position", "ascending")]
     rows = chunks.select(columns).sort_by(order).to_pylist()
     is_rules = getattr(model, "only_quotes", False)
-    asking = _Asking(settings, prompts, is_rules)
+    requests_of = _Requests(settings, prompts, is_rules)
     if is_rules or not settings.passage_tokens:
         windows = single_windows(rows)
     else:
         count_tokens = counter_for(model, 2 * settings.passage_tokens)
-        most = min(settings.passage_tokens, asking.room(count_tokens))
+        most = min(settings.passage_tokens, requests_of.room(count_tokens))
         windows = joined_windows(rows, documents, most, count_tokens)
     graphs = [
         ChunkGraph({"document_id": window.chunks[0]["document_id"], "text": window.text})
@@ -70,10 +70,10 @@ def extract(
         if window.text.strip()
     ]
     for nth in range((0 if is_rules else settings.gleanings) + 1):
-        requests = [asking.request(window, graph, nth) for window, graph in requested]
+        requests = [requests_of.request(window, graph, nth) for window, graph in requested]
         for (_, graph), reply in zip(requested, model.complete(requests), strict=True):
-            _take(graph, reply, nth, asking.schema)
-        requested = [(window, graph) for window, graph in requested if asking.goes_on(graph)]
+            _take(graph, reply, nth, requests_of.schema)
+        requested = [(window, graph) for window, graph in requested if requests_of.goes_on(graph)]
     return tabulated(
         [
             of_chunk
@@ -83,7 +83,7 @@ def extract(
     )
 
 
-class _Asking:
+class _Requests:
     """The requests of an extraction.
 
     Parameters
