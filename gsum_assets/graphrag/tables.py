@@ -77,7 +77,7 @@ TABLES = (
         text("source_type", "type of the source in this chunk; empty: none"),
         text("target_type", "type of the target in this chunk; empty: none"),
         text("description", "description in this chunk"),
-        integer("strength", "1 (loose) to 10 (essential), as extracted"),
+        integer("strength", "1 (loose) to 10 (essential), by rules or a file; 1: not stated"),
         label("model", "language model that found it; empty: from a file"),
         check(
             "join_mentions",
@@ -109,7 +109,7 @@ TABLES = (
         text("description", "the claim"),
         text("start_date", "start date as in the chunk; null: none", nullable=True),
         text("end_date", "end date as in the chunk; null: none", nullable=True),
-        text("quote", "supporting quotation from the chunk"),
+        text("quote", "supporting quotation from the chunk; empty: not requested"),
         label("model", "language model that found it"),
         check(
             "about_mentions",
