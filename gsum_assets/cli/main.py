@@ -55,7 +55,8 @@ def import_(benchmark: str, path: Path, corpus: str | None) -> None:
     """Import a BENCHMARK from its official files at PATH, gzip or not.
 
     Benchmarks: qmsum, squality, odsum-story, odsum-meeting, quality, musique, narrativeqa, wcep,
-    booksum, govreport, academiceval, multihop-rag, graphrag-bench.
+    booksum, govreport, academiceval, multihop-rag, graphrag-bench. The name graphrag imports an
+    index of Microsoft's package from its folder PATH, with its graph and reports.
     """
     from gsum_assets.corpus.importers import import_benchmark
     from gsum_assets.corpus.intake import folder_intake

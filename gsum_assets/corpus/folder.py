@@ -21,10 +21,11 @@ from gsum_assets.pipeline.prompts import PROMPTS_FOLDER
 from gsum_resources.settings.paths import RemoteFile, is_remote, unreadable
 
 GRAPH_FILES = ("graph/entities.parquet", "graph/relationships.parquet")
+COMMUNITIES_FILE = "graph/communities.parquet"  # only beside these
 READ_TYPES = (*TEXT_SUFFIXES, *FORMATS, *TABLE_SUFFIXES, "documents.parquet")
 """File name extensions, and names, of files that are read as documents."""
 
-_OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES)
+_OWN_FILES = (SETTINGS_FILE, QUERIES_FILE, *GRAPH_FILES, COMMUNITIES_FILE)
 _AT_ONCE = 8  # files of an object store read concurrently; each may have max_bytes
 Item = TypeVar("Item")
 Value = TypeVar("Value")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gsum_assets.corpus.buckets import Buckets
-from gsum_assets.corpus.folder import GRAPH_FILES
+from gsum_assets.corpus.folder import COMMUNITIES_FILE, GRAPH_FILES
 from gsum_assets.corpus.listing import open_regular
 from gsum_assets.corpus.load import SourceDocument, bucket_of, scan
 from gsum_assets.corpus.queries import QUERIES_FILE
@@ -87,7 +87,8 @@ def queries(warehouse: "WarehouseIO", corpus: str) -> str:
 
 def graph(warehouse: "WarehouseIO", corpus: str) -> str:
     """Return the version of the graph in the corpus folder; stores `source_graph`."""
-    return _files(warehouse, corpus, TABLES["source_graph"], GRAPH_FILES)
+    names = [*GRAPH_FILES, COMMUNITIES_FILE]
+    return _files(warehouse, corpus, TABLES["source_graph"], names)
 
 
 def _files(warehouse: "WarehouseIO", corpus: str, table: Table, names: Sequence[str]) -> str:

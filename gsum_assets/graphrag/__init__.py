@@ -1,7 +1,7 @@
 """GraphRAG (arXiv 2404.16130): an entity graph, reports on communities, global answers.
 
-1. `extract.py`, `given_graph.py`: entities, relationships and claims of each chunk with gleanings
-   (2.2), or a graph supplied with the corpus.
+1. `windows.py`, `extract.py`, `given_graph.py`: entities, relationships and claims of each chunk
+   with gleanings (2.2), or a graph supplied with the corpus.
 2. `pruning.py`, `aliases.py`, `merge.py`, `descriptions.py`: one entity per name that the corpus
    supports, one relationship per pair, merged descriptions (2.3).
 3. `communities.py`: hierarchical communities of all components (2.4).

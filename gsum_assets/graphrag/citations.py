@@ -1,7 +1,7 @@
 """Support of a report's findings: cited passages of the prompt, and their chunks."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -36,6 +36,11 @@ class Citations:
         finding_key = name_key(f"{finding.summary} {finding.explanation}")
         ids = dict.fromkeys(e for element in shown for e in element.entity_ids)
         return [self._elements.entities[e] for e in ids if holds(finding_key, self._keys[e])]
+
+    def numbers(self, names: Collection[str], entity_ids: Sequence[str]) -> list[int]:
+        """Return the numbers, from 1, of the entities that have one of these names."""
+        keys = set(map(name_key, names))
+        return [n for n, i in enumerate(entity_ids, start=1) if self._keys[i] in keys]
 
     def support(self, cited: Sequence[Element]) -> Mapping[str, list[str]]:
         """Return entities, chunks and documents of a finding, preferring chunks with many entities.

@@ -45,19 +45,35 @@ class Community:
     members: Sequence[str]
     parent: int
 
+    @property
+    def community_id(self) -> str:
+        """Hash of level and members."""
+        return hash_texts(["community", str(self.level), *self.members])
+
 
 def communities(
-    entities: pa.Table, relationships: pa.Table, settings: CommunitySettings
+    entities: pa.Table,
+    relationships: pa.Table,
+    settings: CommunitySettings,
+    given: Sequence[tuple[Community, object | None]] | None = None,
 ) -> pa.Table:
-    """Return the rows of `graphrag.communities`, ordered by number."""
+    """Return the rows of `graphrag.communities`, ordered by number.
+
+    Parameters
+    ----------
+    given : communities of another origin in this order, each with its report, if it has one.
+    """
     entity_of = {row["entity_id"]: row for row in entities.to_pylist()}
     related = relationships.select(["relationship_id", "source_id", "target_id", "weight"])
     edges = sorted(
         (*sorted((row["source_id"], row["target_id"])), row["weight"])
         for row in related.to_pylist()
     )
-    ordered = split_components(sorted(entity_of), edges, settings)
-    ids = [hash_texts(["community", str(c.level), *c.members]) for c in ordered]
+    if given is None:
+        ordered = split_components(sorted(entity_of), edges, settings)
+    else:
+        ordered = [community for community, _ in given]
+    ids = [community.community_id for community in ordered]
     children: dict[int, list[str]] = defaultdict(list)
     for index, community in enumerate(ordered):
         if community.parent >= 0:
@@ -87,6 +103,9 @@ def communities(
         rows[-1]["is_reported"] = (
             rows[-1]["size"] >= settings.least_reported and len(rows[-1]["chunk_ids"]) > 1
         )
+    if given and any(report for _, report in given):
+        for row, (_, report) in zip(rows, given, strict=True):
+            row["is_reported"] = report is not None
     if not any(row["is_reported"] for row in rows):
         rows = [row | {"is_reported": True} for row in rows]
     return pa.Table.from_pylist(rows, TABLES["graphrag.communities"].schema)
@@ -118,6 +137,16 @@ def split_components(
     with_parents: list[tuple[Community, int]] = []  # with the parent's index in this list
     for component, inside in _components(entity_ids, edges):
         _split(component, inside, settings, 0, -1, with_parents)
+    return ranked(with_parents)[0]
+
+
+def ranked(with_parents: Sequence[tuple[Community, int]]) -> tuple[list[Community], list[int]]:
+    """Return communities by level, largest first, then by first member, and their indices before.
+
+    Parameters
+    ----------
+    with_parents : communities, each with the index of its parent in this list, or -1.
+    """
 
     def rank(i: int) -> tuple:
         community, _ = with_parents[i]
@@ -125,7 +154,7 @@ def split_components(
 
     order = sorted(range(len(with_parents)), key=rank)
     index = {old: new for new, old in enumerate(order)} | {-1: -1}
-    return [replace(with_parents[i][0], parent=index[with_parents[i][1]]) for i in order]
+    return [replace(with_parents[i][0], parent=index[with_parents[i][1]]) for i in order], order
 
 
 def _split(

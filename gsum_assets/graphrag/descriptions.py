@@ -12,6 +12,7 @@ from gsum_assets.graphrag.settings import MergingSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Completion, LanguageModel, Request
 from gsum_resources.text.rendering import flat_text, join_texts
+from gsum_resources.text.scripts import n_words
 
 
 @dataclass
@@ -44,8 +45,9 @@ def merge_descriptions(
 ) -> list[str]:
     """Merge the descriptions of each thing that has several.
 
-    Descriptions that do not fit into one prompt are merged in batches, then the results are merged.
-    Without a valid reply, the descriptions are joined and cut.
+    Those of few words together are joined, without a request (ours); rules, whose requests cost
+    nothing, choose sentences of them. Descriptions that do not fit into one prompt are merged in
+    batches, then the results are merged. Without a valid reply, they are joined and cut.
 
     Returns
     -------
@@ -53,6 +55,11 @@ def merge_descriptions(
         A line for each thing whose descriptions could not be merged, with its id: Dagster keeps
         these lines, also after the documents that name the thing are deleted.
     """
+    if not getattr(model, "only_quotes", False):
+        for thing in things.values():
+            joined = join_texts(thing.texts)
+            if len(thing.texts) > 1 and n_words(joined) <= settings.joined_words:
+                thing.texts = [joined]
     while open_things := [thing for thing in things.values() if len(thing.texts) > 1]:
         batches = list(_batches(open_things, settings, count_tokens, prompts))
         replies = model.complete([request for *_, request in batches if request])

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gsum_assets.corpus.folder import GRAPH_FILES
 from gsum_assets.corpus.names import name_key
-from gsum_assets.graphrag.extract import ChunkGraph, tabulated
+from gsum_assets.graphrag.chunk_graph import ChunkGraph, tabulated
 from gsum_assets.graphrag.given_rows import (
     EntityRow,
     Location,
@@ -29,6 +29,7 @@ from gsum_assets.graphrag.name_index import texts_holding
 from gsum_assets.pipeline.corpus_settings import CorpusError
 from gsum_assets.pipeline.result import Result
 from gsum_resources.text.rendering import join_texts
+from gsum_resources.text.scripts import words_in
 
 _ENTITIES, _RELATIONSHIPS = GRAPH_FILES
 _Value = TypeVar("_Value", str, tuple[str, str])
@@ -114,7 +115,7 @@ def extracted_from(given: Given, chunks: pa.Table, is_whole: bool = True) -> Res
         reported.
     """
     order = [("document_id", "ascending"), ("position", "ascending")]
-    columns = ["chunk_id", "document_id", "position", "text"]
+    columns = ["chunk_id", "document_id", "position", "text", "start", "end"]
     graphs = [ChunkGraph(row) for row in chunks.select(columns).sort_by(order).to_pylist()]
     mentioned, numbers_of_pairs = _located(given, [graph.chunk for graph in graphs])
     for key, entity in given.entities.items():
@@ -136,12 +137,13 @@ def _located(
     """Return the numbers of the chunks that mention each entity and each relationship."""
     ends = {end for relationship in given.relationships for end in relationship.ends}
     texts = [name_key(chunk["text"]) for chunk in chunks]
+    words = [frozenset(words_in(text)) for text in texts]
     named = {key: name_key(entity.name) for key, entity in given.entities.items()}
     mentioned: dict[str, Set[int]] = dict(texts_holding({*named.values(), *ends}, texts))
-    standing = _finder(chunks)
+    standing = _finder(chunks, words)
     holding = {key: mentioned[name] for key, name in named.items()}
     for key, entity in given.entities.items():
-        mentioned[key] = standing(entity.locations, holding[key])
+        mentioned[key] = standing(entity.locations, holding[key], entity.description)
     homonyms: dict[str, list[str]] = defaultdict(list)
     for key, name in named.items():
         homonyms[name].append(key)
@@ -151,7 +153,9 @@ def _located(
 
     numbers_of_pairs = [
         standing(
-            relationship.locations, naming(relationship.ends[0]) & naming(relationship.ends[1])
+            relationship.locations,
+            naming(relationship.ends[0]) & naming(relationship.ends[1]),
+            relationship.description,
         )
         for relationship in given.relationships
     ]
@@ -162,16 +166,35 @@ def _located(
 
 
 def _finder(
-    chunks: Sequence[Mapping[str, Any]],
-) -> Callable[[Iterable[Location], Collection[int]], Set[int]]:
-    """Return a function from locations, and chunks that contain the names, to chunk numbers."""
+    chunks: Sequence[Mapping[str, Any]], words: Sequence[Set[str]]
+) -> Callable[[Iterable[Location], Collection[int], str], Set[int]]:
+    """Return a function to chunk numbers from locations, chunks with the names, and description.
+
+    Of a passage that contains no name, the chunk is meant that shares most words with the
+    description.
+    """
+    of_document: dict[str, list[int]] = defaultdict(list)
+    for number, chunk in enumerate(chunks):
+        of_document[chunk["document_id"]].append(number)
     number_of = {chunk["chunk_id"]: number for number, chunk in enumerate(chunks)}
 
-    def standing(locations: Iterable[Location], named: Collection[int]) -> Set[int]:
+    def standing(
+        locations: Iterable[Location], named: Collection[int], description: str
+    ) -> Set[int]:
         numbers: set[int] = set()
+        wanted = frozenset(words_in(name_key(description)))
         for location in locations:
             if location.chunk_ids:
                 numbers.update(number_of[i] for i in location.chunk_ids if i in number_of)
+            elif location.passages:
+                for document_id, start, end in location.passages:
+                    inside = [
+                        n
+                        for n in of_document[document_id]
+                        if chunks[n]["start"] < end and start < chunks[n]["end"]
+                    ]
+                    nearest = sorted(inside, key=lambda n: -len(wanted & words[n]))[:1]
+                    numbers.update([n for n in inside if n in named] or nearest)
             elif not location.document_ids:
                 numbers.update(named)
             else:

@@ -36,34 +36,57 @@ _Kind = Annotated[_OneLine, Field(max_length=MOST_CHARS), AfterValidator(str.low
 
 @dataclass(frozen=True, order=True)
 class Location:
-    """Location of a row: chunk ids of ours, or else documents; neither: anywhere.
+    """Location of a row: chunk ids of ours, or else passages, or else documents; none: anywhere.
 
-    Ids are sorted.
+    All are sorted.
+
+    Attributes
+    ----------
+    passages : document, first character and end of each.
     """
 
     chunk_ids: tuple[str, ...] = ()
     document_ids: tuple[str, ...] = ()
+    passages: tuple[tuple[str, int, int], ...] = ()
 
 
-class Row(BaseModel):
-    """Fields of the rows of both files."""
+class FileRow(BaseModel):
+    """A row of a file of the graph."""
 
     needs: ClassVar[tuple[tuple[str, ...], ...]]  # required columns, by all of their names
-    may_have: ClassVar[tuple[str, ...]] = ("text_unit_ids", "document_ids")
-
-    description: _Description = ""
-    text_unit_ids: list[str] = []
-    document_ids: list[str] = []
+    may_have: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, row: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in row.items() if value is not None}
 
+
+class Passage(BaseModel):
+    """A part of a document, in characters."""
+
+    document_id: str
+    start: int
+    end: int
+
+
+class Row(FileRow):
+    """Fields of the rows of entities and relationships."""
+
+    may_have = ("text_unit_ids", "document_ids", "passages")
+
+    description: _Description = ""
+    text_unit_ids: list[str] = []
+    document_ids: list[str] = []
+    passages: list[Passage] = []
+
     def location(self) -> Location:
         """Return the location, with all chunk ids of our form, also those of other buckets."""
         ours = {chunk_id for chunk_id in self.text_unit_ids if _CHUNK_ID.fullmatch(chunk_id)}
-        return Location(tuple(sorted(ours)), tuple(sorted(set(self.document_ids))))
+        passages = {(p.document_id, p.start, p.end) for p in self.passages}
+        return Location(
+            tuple(sorted(ours)), tuple(sorted(set(self.document_ids))), tuple(sorted(passages))
+        )
 
 
 class EntityRow(Row):
@@ -85,7 +108,7 @@ class RelationshipRow(Row, Relationship):
     weight: float = 1.0
 
 
-AnyRow = TypeVar("AnyRow", bound=Row)
+AnyRow = TypeVar("AnyRow", bound=FileRow)
 
 
 def good_rows(folder: Path, name: str, model: type[AnyRow]) -> tuple[list[AnyRow], list[str]]:
@@ -112,7 +135,7 @@ def examples(items: Iterable[str]) -> str:
     return "; ".join([*first[:_SHOWN], *(["…"] if len(first) > _SHOWN else [])])
 
 
-def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
+def _rows(file: Path, model: type[FileRow]) -> Iterator[dict[str, Any]]:
     """Yield the rows as plain values, with texts as bytes, since Arrow does not validate UTF-8."""
     try:
         with file.open("rb") as stream:
@@ -133,7 +156,7 @@ def _rows(file: Path, model: type[Row]) -> Iterator[dict[str, Any]]:
         yield dict(zip(columns, row, strict=True))
 
 
-def _used_columns(file: Path, names: list[str], model: type[Row]) -> list[str]:
+def _used_columns(file: Path, names: list[str], model: type[FileRow]) -> list[str]:
     """Return the columns of a file to read; raise `CorpusError` if a required one is missing."""
     for alternatives in model.needs:
         if not set(alternatives) & set(names):

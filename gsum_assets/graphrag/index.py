@@ -1,6 +1,6 @@
 """Index assets of GraphRAG: mentions, entities, communities, reports."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -19,9 +19,10 @@ from gsum_assets.graphrag.checks import (
     STAND_FOR_MENTIONS,
 )
 from gsum_assets.graphrag.citations import Citations
-from gsum_assets.graphrag.communities import communities
+from gsum_assets.graphrag.communities import Community, communities
 from gsum_assets.graphrag.elements import elements_of, entity_text
 from gsum_assets.graphrag.extract import extract
+from gsum_assets.graphrag.given_communities import GivenReport, hierarchy, read_communities
 from gsum_assets.graphrag.given_graph import extracted_from, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.plots import communities_picture
@@ -39,6 +40,7 @@ from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.protocols.models import LanguageModel
 
+_Given = Sequence[tuple[Community, GivenReport | None]]
 _Chosen = TypeVar("_Chosen", MergingSettings, ReportSettings)
 
 
@@ -55,7 +57,8 @@ def _extractions(inputs: Inputs) -> Result:
         return extracted_from(given, chunks, is_whole=not inputs.buckets)
     chosen = ExtractionSettings.model_validate(inputs.settings("graphrag.extraction"))
     model = inputs.model("language_model")
-    extraction = extract(chunks, model, chosen, inputs.prompts("graphrag"))
+    documents = inputs.table("documents")
+    extraction = extract(chunks, documents, model, chosen, inputs.prompts("graphrag"))
     skipped = names_skipped(chunks["text"].to_pylist(), model.identity)
     return extraction._replace(
         shown=lambda: {"extractions": {"skipped": skipped}} if skipped else {}
@@ -96,10 +99,22 @@ def _relationships(inputs: Inputs) -> Result:
     )
 
 
+def _given_communities(inputs: Inputs) -> tuple[_Given | None, Sequence[str]]:
+    """Return the communities of the corpus folder with their reports, and what is wrong there."""
+    inputs.table("source_graph")  # the result depends on files that the folder alone has
+    given = read_communities(inputs.folder)
+    return (
+        (None, [])
+        if given is None
+        else (hierarchy(given, inputs.table("entities")), given.failures)
+    )
+
+
 def _communities(inputs: Inputs) -> Result:
     graph = inputs.table("entities"), inputs.table("relationships")
     chosen = CommunitySettings.model_validate(inputs.settings("graphrag.communities"))
-    rows = communities(*graph, chosen)
+    given, failures = _given_communities(inputs)
+    rows = communities(*graph, chosen, given)
 
     def shown() -> Mapping[str, Any]:
         by_level = rows.group_by("level").aggregate([("size", "count"), ("size", "max")])
@@ -114,7 +129,7 @@ def _communities(inputs: Inputs) -> Result:
         png = communities_picture(rows, *graph, f"{inputs.corpus}: largest communities")
         return {"communities": {"plot": Picture(png, "largest communities"), **levels}}
 
-    return Result(rows, shown=shown)
+    return Result(rows, failures, shown=shown)
 
 
 def _reports(inputs: Inputs) -> Result:
@@ -130,7 +145,9 @@ def _reports(inputs: Inputs) -> Result:
     )
     citations = Citations(elements, entities, inputs.table("chunks"))
     reporter = Reporter(elements, citations, model, chosen, count_tokens, prompts)
-    return reporter.write(inputs.table("communities"))
+    given, _ = _given_communities(inputs)
+    known = {community.community_id: report for community, report in given or () if report}
+    return reporter.write(inputs.table("communities"), known)
 
 
 def _embeddings(inputs: Inputs) -> pa.Table:
@@ -154,9 +171,9 @@ INDEX = (
             "relationship_mentions": "With the chunk's description of the relationship.",
             "claims": "With its status, dates and quotation.",
         },
-        ("chunks", "source_graph", *_WRITING_INPUTS),
+        ("chunks", "documents", "source_graph", *_WRITING_INPUTS),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="extraction",
         checks={"extractions": [NO_MALFORMED_REPLIES], "entity_mentions": [NAMES_IN_TEXT]},
     ),
@@ -175,7 +192,7 @@ INDEX = (
         {"entities": "Mentions with its names are combined, and their descriptions merged."},
         ("entity_mentions", "relationship_mentions", "aliases", *_WRITING_INPUTS),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="extraction",
         checks={"entities": [STAND_FOR_MENTIONS]},
     ),
@@ -184,15 +201,15 @@ INDEX = (
         {"relationships": "Descriptions are merged; the weight is the number of mentions."},
         ("relationship_mentions", "aliases", "entities", *_WRITING_INPUTS),
         pool="llm",
-        code_version="5",
+        code_version="6",
         work="extraction",
         checks={"relationships": [JOIN_ENTITIES]},
     ),
     Step(
         _communities,
         {"communities": "By modularity, on several levels; every entity is in one, also alone."},
-        ("entities", "relationships", "corpus_settings"),
-        code_version="2",
+        ("entities", "relationships", "source_graph", "corpus_settings"),
+        code_version="3",
         checks={"communities": [COVER_ENTITIES]},
     ),
     Step(
@@ -203,7 +220,7 @@ INDEX = (
         },
         (
             *("entities", "relationships", "aliases", "communities"),
-            *("claims", "chunks", *_WRITING_INPUTS),
+            *("claims", "chunks", "source_graph", *_WRITING_INPUTS),
         ),
         pool="llm",
         code_version="6",

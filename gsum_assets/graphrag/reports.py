@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -16,16 +17,22 @@ from gsum_assets.evaluation.budget import MOST_MARKED, CountTokens, cut_to_token
 from gsum_assets.evaluation.token_usage import NO_USAGE, spent
 from gsum_assets.graphrag.citations import Citations
 from gsum_assets.graphrag.elements import Element, Elements, fitting, total
+from gsum_assets.graphrag.given_communities import GivenReport
 from gsum_assets.graphrag.prompts import PROMPTS
-from gsum_assets.graphrag.schemas import Report
+from gsum_assets.graphrag.schemas import Finding, Report
 from gsum_assets.graphrag.settings import ReportSettings
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.replies import usable
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel, Reply, Request
 from gsum_resources.text.rendering import as_turn, flat_text
+from gsum_resources.text.scripts import n_words
 from gsum_resources.text.speech import names_speaker, without_names
+
+_READ_PER_WRITTEN = 4  # words that a long report is written from, for each of its own
+_MOST_SUPPORTING = 5  # entities of a given finding that names none
 
 
 @dataclass(frozen=True)
@@ -66,20 +73,29 @@ class Reporter:
         self._quotes = getattr(model, "only_quotes", False)  # it has no words for a title
         self._settings = settings
         self._count_tokens = count_tokens
+        self._prompts = prompts
+        is_short = self._quotes or isinstance(count_tokens, Window)  # a short context
+        self._upper_words = settings.max_words if is_short else settings.upper_words
         self._bare = Request(
             task="synopsis",
-            instructions=prompts.text(
-                "report", max_words=settings.max_words, max_findings=settings.max_findings
-            ),
+            instructions=self._instructions(settings.max_words),
             max_words=settings.max_words,
             schema=Report,
         )
         self._room = structured_room(self._bare, MOST_MARKED, settings.prompt_tokens, count_tokens)
 
-    def write(self, communities: pa.Table) -> Result:
+    def write(
+        self, communities: pa.Table, given: Mapping[str, GivenReport] = MappingProxyType({})
+    ) -> Result:
         """Return the reports of communities with `is_reported`, written from the deepest level up.
 
-        The report of a single entity is its description, without a request.
+        The report of a single entity is its description, without a request. Where a reply is lost,
+        those on the parts of the community stand for the report, or its main entities; requests of
+        other reports do not change by that.
+
+        Parameters
+        ----------
+        given : reports that are not requested, by community_id.
         """
         levels: dict[int, list[dict]] = defaultdict(list)
         reported = communities.filter(communities["is_reported"])
@@ -87,25 +103,46 @@ class Reporter:
             levels[row["level"]].append(row)
         written: dict[str, _Written] = {}
         failures: list[str] = []
+        lost: list[tuple[_Prompt, Reply, str]] = []
         for level in sorted(levels, reverse=True):
-            prompts = [self._prompt(row, written) for row in levels[level] if row["size"] > 1]
-            requests = [
-                replace(self._bare, passages=tuple(e.text for e in p.shown)) for p in prompts
-            ]
-            replies = self._model.complete(requests)
+            for row in levels[level]:
+                if row["community_id"] in given:
+                    written[row["community_id"]] = self._given(row, given[row["community_id"]])
+            missing = [row for row in levels[level] if row["community_id"] not in written]
+            prompts = [self._prompt(row, written) for row in missing if row["size"] > 1]
+            replies = self._model.complete([self._request(prompt) for prompt in prompts])
             for prompt, reply in zip(prompts, replies, strict=True):
                 report, problem = usable(reply, Report)
                 if report is not None:
                     tables = self._report(prompt, reply, report, problem)
                     written[prompt.community["community_id"]] = tables
+                else:
+                    lost.append((prompt, reply, problem))
                 if problem:
                     what = f"community {prompt.community['number']}"
                     has = "no report" if report is None else "an incomplete report"
                     failures.append(f"{what} has {has}: {problem}")
-            for row in levels[level]:
+            for row in missing:
                 if row["size"] == 1:
                     written[row["community_id"]] = self._single(row)
+        for prompt, reply, problem in lost:
+            parts = [written[i] for i in prompt.community["child_ids"] if i in written]
+            written[prompt.community["community_id"]] = self._lost(prompt, reply, problem, parts)
         return self._tables(communities, written, failures)
+
+    def _instructions(self, max_words: int) -> str:
+        most = self._settings.max_findings
+        return self._prompts.text("report", max_words=max_words, max_findings=most)
+
+    def _request(self, prompt: _Prompt) -> Request:
+        """Return the request of a report; those on divided communities may be longer."""
+        passages = tuple(element.text for element in prompt.shown)
+        words = self._settings.max_words
+        if prompt.community["child_ids"]:
+            share = sum(map(n_words, passages)) // _READ_PER_WRITTEN // 100 * 100
+            words = max(words, min(share, self._upper_words))
+        instructions = self._instructions(words)
+        return replace(self._bare, instructions=instructions, passages=passages, max_words=words)
 
     def _prompt(self, community: dict, written: Mapping[str, _Written]) -> _Prompt:
         """Return a prompt of all elements or, if too long, with reports of children for theirs."""
@@ -185,6 +222,64 @@ class Reporter:
             "problems": [problem] if problem else [],
         }
         return self._written(prompt.community, row | dict(spent(reply)), supported)
+
+    def _lost(
+        self, prompt: _Prompt, reply: Reply, problem: str, parts: Sequence[_Written]
+    ) -> _Written:
+        """Return what stands for a report: summaries of its parts, or descriptions of entities."""
+        community, supported = prompt.community, []
+        for part in sorted(parts, key=lambda part: -len(part.members)):
+            cited = self._as_element(part)
+            if cited.chunk_ids:
+                supported.append((part.report["title"], part.report["summary"], [cited]))
+        if not supported:
+            for entity_id in community["entity_ids"]:
+                entity = self._elements.entities[entity_id]
+                name, _, description = entity.text.partition("\n")
+                supported.append((name, description, [entity]))
+        row = {
+            "title": community["title"],
+            "summary": "",
+            "rating": max((part.report["rating"] for part in parts), default=0.0),
+            "rating_explanation": "The report was lost; its parts or entities stand for it.",
+            "n_unsupported": 0,
+            "n_elements": prompt.n_elements,
+            "n_read": len(prompt.shown),
+            "n_substituted": prompt.n_substituted,
+            "prompt_tokens": prompt.size,
+            "problems": [problem],
+        }
+        most = self._settings.max_findings
+        return self._written(community, row | dict(spent(reply)), supported[:most])
+
+    def _given(self, community: dict, given: GivenReport) -> _Written:
+        """Return a report of another origin, whose findings name entities.
+
+        A finding that names none of the community's is supported by the most connected ones.
+        """
+        shown = [self._elements.entities[i] for i in community["entity_ids"]]
+        supported = []
+        for finding in given.findings:
+            numbers = self._citations.numbers(finding.entities, community["entity_ids"])
+            said = Finding(
+                summary=finding.summary, explanation=finding.explanation, references=numbers
+            )
+            cited = self._citations.cited(said, shown) or shown[:_MOST_SUPPORTING]
+            texts = flat_text(finding.summary), flat_text(finding.explanation)
+            supported.append((*texts, cited))
+        row = {
+            "title": _one_line(given.title),
+            "summary": flat_text(given.summary) or _one_line(given.title),
+            "rating": given.rating,
+            "rating_explanation": _one_line(given.rating_explanation),
+            "n_unsupported": 0,
+            "n_elements": len(self._elements.of(community)),
+            "n_read": 0,
+            "n_substituted": 0,
+            "prompt_tokens": 0,
+            "problems": [],
+        }
+        return self._written(community, row | dict(NO_USAGE), supported)
 
     def _single(self, community: dict) -> _Written:
         """Return the report on one entity: its description and claims."""

@@ -40,16 +40,21 @@ Status = Annotated[
 class Relationship(BaseModel):
     """How two entities are connected."""
 
-    source: Name = Field(description="Name of the first entity, as in entities.")
-    target: Name = Field(description="Name of the second entity, as in entities.")
-    description: str = Field(description="What connects them.")
-    strength: int = Field(default=1, ge=1, le=10, description="1 (loose) to 10 (essential).")
+    source: Name = Field(description="Name as in entities")
+    target: Name = Field(description="Name as in entities")
+    description: str = Field(description="What connects them")
 
     @model_validator(mode="after")
     def _joins_two(self) -> "Relationship":
         if name_key(self.source) == name_key(self.target):
             raise ValueError(f"'{self.source}' is related to itself; name two entities")
         return self
+
+
+class GradedRelationship(Relationship):
+    """A relationship with its strength."""
+
+    strength: int = Field(default=1, ge=1, le=10, description="1 (loose) to 10 (essential).")
 
 
 class Claim(BaseModel):
@@ -64,6 +69,11 @@ class Claim(BaseModel):
     description: str = Field(description="The claim in one sentence.")
     start_date: str = Field(default="", description="Since when, as the text says; empty: unsaid.")
     end_date: str = Field(default="", description="Until when, as the text says; empty: unsaid.")
+
+
+class QuotedClaim(Claim):
+    """A claim with the words that support it."""
+
     quote: str = Field(default="", description="The text's own words.")
 
 
@@ -86,12 +96,18 @@ class Report(BaseModel):
 
 
 @cache
-def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
+def extraction_schema(
+    types: tuple[str, ...], claims: bool, in_full: bool = False
+) -> type[BaseModel]:
     """Return the schema of an extraction: `entities`, `relationships` and, if wanted, `claims`.
+
+    Short names of the fields would save nothing: each of these is one token, as "n" is (cl100k).
 
     Parameters
     ----------
     types : types that an entity may have; 'other' is added, and replaces any unknown type.
+    in_full : with strengths and quotations, which no answer reads, so that they are requested only
+        where they cost nothing.
     """
     allowed = tuple(dict.fromkeys([*types, OTHER]))
 
@@ -102,26 +118,23 @@ def extraction_schema(types: tuple[str, ...], claims: bool) -> type[BaseModel]:
     entity = create_model(
         "Entity",
         __doc__="A thing that the text names.",
-        name=(Name, Field(description="Name as the text writes it, without an article.")),
+        name=(Name, Field(description="Name as the text writes it")),
         type=(
             kind,
-            Field(
-                description=f"One of {', '.join(allowed)}.",
-                json_schema_extra={"enum": list(allowed)},
-            ),
+            Field(json_schema_extra={"enum": list(allowed)}),
         ),
-        description=(str, Field(description="All that the text says about it.")),
+        description=(str, Field(description="What the text says about it")),
     )
     fields: dict[str, Any] = {
-        "entities": (list[entity], Field(description="All entities that the text names.")),
+        "entities": (list[entity], ...),
         "relationships": (
-            list[Relationship],
-            Field(default_factory=list, description="How they are connected."),
+            list[GradedRelationship if in_full else Relationship],
+            Field(default_factory=list),
         ),
     }
     if claims:
         fields["claims"] = (
-            list[Claim],
-            Field(default_factory=list, description="What is claimed of them."),
+            list[QuotedClaim if in_full else Claim],
+            Field(default_factory=list),
         )
     return create_model("Extraction", __doc__="What a text names and tells.", **fields)

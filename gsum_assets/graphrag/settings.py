@@ -15,17 +15,33 @@ OTHER = "other"  # type of entities that have none of the configured types
 
 
 class ExtractionSettings(SettingsTable):
-    """Table `[graphrag.extraction]`: extraction from chunks."""
+    """Table `[graphrag.extraction]`: extraction from chunks.
+
+    Without a language model each chunk is read alone, once, and claims are free.
+    """
 
     entity_types: list[str] = Field(
         default=["person", "organization", "place", "event", "thing", "concept"],
         min_length=1,
         description="types that an entity may have; 'other' is always added (2.2)",
     )
-    gleanings: int = Field(
-        default=1, ge=0, description="further requests for missed items (2.2; the package: 1)"
+    passage_tokens: int = Field(
+        default=1200,
+        ge=0,
+        description="longest passage of a request, of neighbouring chunks together (the package); "
+        "0: each chunk alone",
     )
-    claims: bool = Field(default=True, description="also extract claims, in the same request (2.2)")
+    gleanings: int = Field(
+        default=1,
+        ge=0,
+        description="most further requests for missed items (2.2; the package: 1), each only where "
+        "rules find names that the reply lacks (ours)",
+    )
+    claims: bool | None = Field(
+        default=None,
+        description="also extract claims, in the same request (2.2; the package: no); unset: only "
+        "without a language model",
+    )
 
     @field_validator("entity_types")
     @classmethod
@@ -49,6 +65,12 @@ class MergingSettings(SettingsTable):
     )
     max_words: int = Field(
         default=100, ge=10, description="length of a merged description, words (ours)"
+    )
+    joined_words: int = Field(
+        default=100,
+        ge=0,
+        description="descriptions of no more words together are joined, without a request to a "
+        "language model; 0: none (ours)",
     )
     prompt_tokens: int = Field(
         default=4000,
@@ -98,6 +120,12 @@ class ReportSettings(SettingsTable):
         default=8000, ge=1000, description="longest prompt of a report (3.5; the package)"
     )
     max_words: int = Field(default=400, ge=50, description="length of a report, words (ours)")
+    upper_words: int = Field(
+        default=1500,
+        ge=50,
+        description="longest report of a language model on a divided community, words; it has a "
+        "quarter of what it is written from, and at least max_words (the package: 2000)",
+    )
     max_findings: int = Field(default=6, ge=1, description="most findings of a report (ours)")
 
 

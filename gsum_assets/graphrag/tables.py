@@ -77,7 +77,7 @@ TABLES = (
         text("source_type", "type of the source in this chunk; empty: none"),
         text("target_type", "type of the target in this chunk; empty: none"),
         text("description", "description in this chunk"),
-        integer("strength", "1 (loose) to 10 (essential), as extracted"),
+        integer("strength", "1 (loose) to 10 (essential), by rules or a file; 1: not stated"),
         label("model", "language model that found it; empty: from a file"),
         check(
             "join_mentions",
@@ -109,7 +109,7 @@ TABLES = (
         text("description", "the claim"),
         text("start_date", "start date as in the chunk; null: none", nullable=True),
         text("end_date", "end date as in the chunk; null: none", nullable=True),
-        text("quote", "supporting quotation from the chunk"),
+        text("quote", "supporting quotation from the chunk; empty: not requested"),
         label("model", "language model that found it"),
         check(
             "about_mentions",
@@ -195,7 +195,7 @@ TABLES = (
         label("community_id", "the community"),
         integer("level", "0: the coarsest"),
         text("title", "title of the report"),
-        text("summary", "summary of the report"),
+        text("summary", "summary of the report; empty: it was lost, its parts stand for it"),
         number("rating", "importance, 0 to 10"),
         text("rating_explanation", "explanation of the rating"),
         text("text", "title, summary and findings, for prompts of answers"),
@@ -212,8 +212,11 @@ TABLES = (
             "Each community that is large enough has a report.",
             "community|communities",
             Rule(
-                lacks("community_id", "graphrag.community_reports"),
-                "have no report, so answers ignore them",
+                lacks(
+                    "community_id",
+                    "SELECT community_id FROM \"graphrag.community_reports\" WHERE summary <> ''",
+                ),
+                "have no report, so answers read those on their parts, or descriptions of entities",
             ),
             shown="community_id, level, number, title, size",
             examined='FROM "graphrag.communities" WHERE is_reported',

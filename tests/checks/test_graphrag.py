@@ -24,7 +24,7 @@ COLUMNS = {
         "community_id level number title size parent_id child_ids entity_ids relationship_ids "
         "is_reported"
     ),
-    "graphrag.community_reports": "community_id",
+    "graphrag.community_reports": "community_id summary",
     "graphrag.findings": "community_id position summary entity_ids chunk_ids",
     "graphrag.embeddings": "kind item_id embedding",
     "graphrag.key_points": "query_id pack position score",
@@ -85,7 +85,7 @@ GOOD: Rows = {
         ("c2", 1, 2, "Lin", 2, "c0", [], ["BAY", "LIN"], ["r1"], True),
         ("c3", 1, 3, "TVA", 1, "c0", [], ["TVA"], [], True),
     ],
-    "graphrag.community_reports": [("c0",), ("c1",), ("c2",), ("c3",)],
+    "graphrag.community_reports": [(f"c{i}", "In short.") for i in range(4)],
     "graphrag.findings": [
         ("c0", 0, "Lin swims.", ["BAY", "LIN"], ["a0", "a1"]),
         ("c0", 1, "All is well.", ["LIN", "TVA"], ["a0", "b0"]),  # each mentions one of them
@@ -280,3 +280,5 @@ def test_community_without_report_is_found():
     assert finding.problem.startswith("1 of 4 communities have no report")
     assert "`gsum run tales` requests the missing reports again" in finding.problem
     assert finding.offenders[0]["title"] == "sea"
+    lost = finding_of("reported", community_reports=with_row("community_reports", 1, "c1", ""))
+    assert lost.problem == finding.problem  # its parts stand for it

@@ -36,7 +36,7 @@ from gsum_resources.protocols.models import (
 from tests.servers.clients import client_of, settings_for
 from tests.servers.raw import Raw, chat, raw_server
 
-CHUNK = extraction_schema(("person", "place"), True)
+CHUNK = extraction_schema(("person", "place"), True, in_full=True)
 ANSWER = "The boat left York at noon, and Lin was on it."
 _LONGEST_S = 60.0  # against hanging alone
 _NAMES = ("Lin", "Ann", "York", "Bo", "李雷", "Zoë O'Hara")

@@ -10,13 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gsum_assets.corpus.importers import import_benchmark
+from gsum_assets.definitions import pipeline_for
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.runner.run import RunReport
+from gsum_assets.runner.run import RunReport, refresh
 from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.models.by_work import Models
+from gsum_resources.settings.schema import Settings
 from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
-from tests.conftest import House, document_in, materialized_by
+from tests.conftest import CORPUS, House, document_in, materialized_by
 from tests.evaluation.judges.scripted_judges import judging
+from tests.fast_runs import without_records
+from tests.graphrag.test_given_communities import PACKAGE_INDEX
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
     WITHOUT_BERTSCORE,
@@ -28,6 +34,7 @@ from tests.pipeline.homes import (
     write_lines,
 )
 from tests.servers.replies import wanted_schema
+from tests.servers.scripted import scripted_server
 from tests.tales import PEOPLE, PLACES, tale
 
 pytestmark = pytest.mark.slow
@@ -199,7 +206,7 @@ def test_given_graph_is_not_extracted_again(changeable: House) -> None:
     assert {name for name in failing(house) if name.startswith("graphrag")} == set()
 
 
-def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_path: Path) -> None:
+def test_malformed_reply_over_http_costs_its_window_and_is_requested_again(tmp_path: Path) -> None:
     ill = [True]
 
     def says(body: dict) -> str:
@@ -216,7 +223,7 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
                         for n in names
                     ],
                     "relationships": [
-                        {"source": a, "target": b, "description": "They met.", "strength": 3}
+                        {"source": a, "target": b, "description": "They met."}
                         for a, b in pairwise(names)
                     ],
                 }
@@ -236,8 +243,6 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
         judging(tmp_path, says, max_repairs=0) as (model, server),
     ):
         furnish(house, DOCUMENTS[:2])
-        full = SETTINGS.replace("[chunking]", '[chunking]\nborders = "length"')
-        (house.folder / "corpus.toml").write_text(full)  # every full chunk names somebody
         house.model = model  # type: ignore[assignment]
         report: RunReport = house.run(["graphrag-c1"])
         assert not report.errors
@@ -246,8 +251,9 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
         bad = rows.filter(pc.greater(pc.list_value_length(rows["problems"]), 0)).to_pylist()
         assert [row["document_id"] for row in bad] == [DOCUMENTS[0]]
         assert bad[0]["n_rounds"] == 0
-        others = [row for row in rows.to_pylist() if not row["problems"]]
-        assert all(row["n_entities"] for row in others)
+        # a document is one window here, whose first chunk has its cost and problems
+        named = {row["document_id"] for row in rows.to_pylist() if row["n_entities"]}
+        assert named == {DOCUMENTS[1]}
         assert "graphrag/extractions:no_malformed_replies" in failing(house)
         counts, n_requests = requests_by_asset(house), len(server.lines("/chat/completions"))
         ill.clear()
@@ -258,3 +264,73 @@ def test_malformed_reply_over_http_costs_its_chunk_and_is_requested_again(tmp_pa
         (repaired,) = (row for row in rows if row["chunk_id"] == bad[0]["chunk_id"])
         assert counts["graphrag/extractions"] == repaired["calls"] == repaired["n_rounds"]
         assert {name for name in failing(house) if name.startswith("graphrag/extr")} == set()
+
+
+def test_mode_fast_requests_reports_and_answers_alone(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def says(body: dict) -> str:
+        fields = (wanted_schema(body) or {}).get("properties", {})
+        said.append("report" if "findings" in fields else "other")
+        finding = {"summary": "They met.", "explanation": "At the jetty.", "references": [1]}
+        report = {"title": "Jetty", "summary": "All.", "rating": 5, "findings": [finding]}
+        return json.dumps(report) if "findings" in fields else "They met at the jetty [1]."
+
+    with (
+        house_at(tmp_path / "home") as house,
+        scripted_server(tmp_path / "requests.jsonl", says) as server,
+    ):
+        furnish(house, DOCUMENTS[:2])
+        served = {"backend": "openai_compatible", "model": "m", "api_key_env": ""}
+        settings = {
+            "llm": served | {"base_url": server.base_url},
+            "models": {"extraction": {"backend": "extractive"}},
+        }
+        local = {"embedding_model": house.embedder, "passage_scorer": house.scorer}
+        models = Models(Settings.model_validate(settings), house.store, TABLES["llm_calls"], local)
+        pipeline = pipeline_for(house.home, models, house.presented)
+        with house.instance() as instance, without_records():
+            assert not refresh(pipeline, instance, CORPUS, ["graphrag-c1"]).errors
+        assert house.table("graphrag.extractions")["model"].unique().to_pylist() == ["extractive"]
+        counts = requests_by_asset(house)
+        reports = house.table("graphrag.community_reports")
+        assert 0 < reports.num_rows == said.count("report")
+        assert set(reports["title"].to_pylist()) == {"Jetty"}
+        sent = server.lines("/chat/completions")
+        answers = {"graphrag/partial_answers", "graphrag/summaries"}
+        assert len(sent) == sum(
+            n for name, n in counts.items() if name in {"graphrag/community_reports", *answers}
+        )
+
+
+@pytest.mark.usefixtures("only_tables_here")
+def test_imported_index_is_answered_without_further_requests(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with house_at(tmp_path / "home") as house:
+        house.model = ExtractiveModel(HashEmbedder())  # type: ignore[assignment]
+        house.folder.rmdir()
+        import_benchmark("graphrag", PACKAGE_INDEX, house.home.corpora, CORPUS)
+        settings = house.folder / "corpus.toml"
+        settings.write_text(f"{settings.read_text()}{WITHOUT_BERTSCORE}")
+        question = {"query_id": "q", "text": "Who paid for the coal?", "references": ["The trust."]}
+        write_lines(house.folder / "queries.jsonl", [question])
+        assert house.run(METHODS).errors == []
+        assert {name for name in failing(house) if name.startswith("graphrag")} == set()
+        assert house.table("graphrag.community_reports").num_rows == 8
+        asked = {name for name in requests_by_asset(house) if name.startswith("graphrag")}
+        assert asked <= {"graphrag/summaries", "graphrag/partial_answers"}
+        # of a deleted document nothing is left, and the other reports stay
+        documents = house.folder / "documents.jsonl"
+        lines = documents.read_text().splitlines(keepends=True)
+        documents.write_text("".join(line for line in lines if '"mill"' not in line))
+        assert house.run(METHODS).is_complete
+        titles = house.table("graphrag.community_reports")["title"].to_pylist()
+        assert sorted(set(titles)) == [
+            "Councillor Marsh and Ida Brandt",
+            "Minna Orme and Norrick",
+            "Norrick Trust and Coal Dispute",
+        ]
+        with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
+            assert fresh.run(METHODS).is_complete
+            assert contents(fresh) == contents(house)

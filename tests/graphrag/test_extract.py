@@ -4,51 +4,84 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from gsum_assets.graphrag.extract import extract
+from gsum_assets.corpus.chunk import n_word_pieces
+from gsum_assets.graphrag.extract import extract as extract_of
 from gsum_assets.graphrag.prompts import example
 from gsum_assets.graphrag.schemas import extraction_schema
 from gsum_assets.graphrag.settings import ExtractionSettings
+from gsum_assets.graphrag.windows import joined_windows
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.llm.ledger import Ledger
 from gsum_resources.llm.ledgered_model import LedgeredModel
+from gsum_resources.llm.tokens import Window
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.parquet_store import ParquetStore
 from tests.evaluation.judges.scripted_judges import judging
+from tests.gor.toy_documents import Scripted
 from tests.graphrag.toys import tables_of
 from tests.llm.embedders import WordEmbedder
 
 Says = Callable[[str, int], str]
 """The reply about a chunk's text, in the n-th round."""
-_LISTED = "\n\nThese entities of the passage are listed already:"
-ONCE = ExtractionSettings(gleanings=0)
+_LISTED = "\n\nThese entities and pairs of the passage are listed already:"
+
+
+def chunkwise(**fields: Any) -> ExtractionSettings:
+    """Settings by which each chunk is read alone."""
+    return ExtractionSettings(passage_tokens=0, claims=fields.pop("claims", True), **fields)
+
+
+ONCE = chunkwise(gleanings=0)
 TABLE_NAMES = ("extractions", "entity_mentions", "relationship_mentions", "claims")
 
 
 def chunks_of(*texts: str, per_document: int = 2) -> pa.Table:
     """Chunk `c0` of document `d0`, and so on."""
+    rows, ends = [], [0]
+    for i, text in enumerate(texts):
+        start = ends[-1] + 1 if i % per_document else 0
+        ends.append(start + len(text))
+        rows.append(
+            {"chunk_id": f"c{i}", "document_id": f"d{i // per_document}"}
+            | {"position": i % per_document, "text": text, "start": start, "end": ends[-1]}
+            | {"n_tokens": len(text.split())}
+        )
+    return pa.Table.from_pylist(rows)
+
+
+def documents_of(chunks: pa.Table) -> pa.Table:
+    """The documents of `chunks_of`, a line a chunk."""
+    lines: dict[str, list[str]] = {}
+    for row in chunks.sort_by(
+        [("document_id", "ascending"), ("position", "ascending")]
+    ).to_pylist():
+        lines.setdefault(row["document_id"], []).append(row["text"])
     rows = [
-        {"chunk_id": f"c{i}", "document_id": f"d{i // per_document}"}
-        | {"position": i % per_document, "text": text}
-        for i, text in enumerate(texts)
+        {"document_id": document_id, "title": f"Title of {document_id}", "text": "\n".join(texts)}
+        for document_id, texts in lines.items()
     ]
     return pa.Table.from_pylist(rows)
+
+
+def extract(chunks: pa.Table, model: LanguageModel, settings: ExtractionSettings) -> Result:
+    return extract_of(chunks, documents_of(chunks), model, settings)
 
 
 def entity(name: Any, kind: Any = "person", description: str = "") -> dict:
     return {"name": name, "type": kind, "description": description or f"{name} is there."[:60]}
 
 
-def related(source: str, target: str, description: str = "They met.", strength: int = 5) -> dict:
-    ends = {"source": source, "target": target}
-    return ends | {"description": description, "strength": strength}
+def related(source: str, target: str, description: str = "They met.") -> dict:
+    return {"source": source, "target": target, "description": description}
 
 
 def claim(subject: str, description: str, **fields: str) -> dict:
@@ -66,12 +99,18 @@ def speaking(says: Says, received: list[dict] | None = None) -> Callable[[dict],
 
     def said(body: dict) -> str:
         text = body["messages"][1]["content"].removeprefix("[1]\n").partition(_LISTED)[0]
+        text = text.removesuffix(unlisted(""))
         n_requests[text] += 1
         if received is not None:
             received.append(body)
         return says(text, n_requests[text] - 1)
 
     return said
+
+
+def unlisted(text: str) -> str:
+    """A text with a name that no reply lists, so that a gleaning is due."""
+    return f"{text} and Bernt Aas"
 
 
 def names_in(found: Result, chunk: str, table: str = "entity_mentions", column: str = "name"):
@@ -99,10 +138,10 @@ GOOD = reply(
 def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
     said = reply(
         [entity("**Dr Lin**", description="A doctor.\nOf York."), entity("Tall Ship", "THING ")],
-        [related("dr lin", "York", strength=9)],
+        [related("dr lin", "York")],
         claims=[
             claim("Dr Lin", "Lin\npaid.", object="Tall Ship", status="true", type="Payment"),
-            claim("Ann", "Ann lied.", object="-", start_date=" 1901 ", quote="Ann  lied"),
+            claim("Ann", "Ann lied.", object="-", start_date=" 1901 "),
             claim("Ann", "Ann lied."),
         ],
     )
@@ -127,7 +166,7 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
     assert found.beside["relationship_mentions"].to_pylist() == [
         own
         | {"position": 0, "source_key": "dr lin", "target_key": "york", "source_type": "person"}
-        | {"target_type": "", "description": "They met.", "strength": 9}
+        | {"target_type": "", "description": "They met.", "strength": 1}  # it is not requested
     ]
     paid, lied = found.beside["claims"].to_pylist()
     assert (paid["description"], paid["object_key"], paid["type"], paid["status"]) == (
@@ -135,7 +174,7 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
         *("payment", "true"),
     )
     assert (lied["object_key"], lied["start_date"], lied["end_date"]) == (None, "1901", None)
-    assert (lied["quote"], lied["status"]) == ("Ann lied", "suspected")
+    assert (lied["quote"], lied["status"]) == ("", "suspected")
     (extraction,) = found.rows.to_pylist()
     assert extraction["n_rounds"] == extraction["calls"] == 1
     assert [extraction[f"n_{name}"] for name in ("entities", "relationships", "claims")] == [
@@ -149,7 +188,7 @@ def test_one_chunk_fills_four_tables(tmp_path: Path) -> None:
 def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     said = reply(
         [entity("Lin", description="A doctor."), entity("LIN", "thing", "Rich."), entity("Ann")],
-        [related("Lin", "Ann", "They met.", 2), related("ann", "lin", "They fought.", 6)],
+        [related("Lin", "Ann", "They met."), related("ann", "lin", "They fought.")],
     )
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
         found = extract(chunks_of("Lin"), model, ONCE)
@@ -161,13 +200,13 @@ def test_duplicates_within_a_reply_are_merged(tmp_path: Path) -> None:
     )
     (one,) = found.beside["relationship_mentions"].to_pylist()
     assert (one["source_key"], one["target_key"]) == ("lin", "ann")
-    assert (one["description"], one["strength"]) == ("They met. They fought.", 6)
+    assert one["description"] == "They met. They fought."
 
 
 def test_homonyms_within_a_reply_are_two_mentions(tmp_path: Path) -> None:
     said = reply(
         [entity("Lin", description="A doctor."), entity("Lin", "place", "A town."), entity("Ann")],
-        [related("Lin", "Ann", "They met.", 2)],
+        [related("Lin", "Ann", "They met.")],
     )
     with judging(tmp_path, speaking(lambda text, nth: said)) as (model, _):
         found = extract(chunks_of("Lin"), model, ONCE)
@@ -295,7 +334,7 @@ def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
     received: list[dict] = []
     says = rounds(GOOD, MISSED, reply([entity("Bo")], claims=[claim("Bo", "Bo lied.")]))
     with judging(tmp_path, speaking(says, received), max_repairs=0) as (model, _):
-        found = extract(chunks_of("Lin"), model, ExtractionSettings(gleanings=2))
+        found = extract(chunks_of(unlisted("Lin")), model, chunkwise(gleanings=2))
     named = [(row["name"], row["round"]) for row in found.beside["entity_mentions"].to_pylist()]
     assert named == [("Lin", 0), ("Boat", 0), ("Ann", 1), ("Bo", 2)]
     assert names_in(found, "c0", column="description")[0] == "Lin is there."
@@ -311,6 +350,8 @@ def test_gleanings_add_new_items_with_their_round(tmp_path: Path) -> None:
     assert all(text.startswith(shown[0]) for text in shown)
     assert "\n- Lin\n- Boat\n" in shown[1]
     assert "\n- Lin\n- Boat\n- Ann\n" in shown[2]
+    assert "\n- Lin / Boat\n" in shown[1]
+    assert all("which are not listed:\n- Bernt Aas\n" in text for text in shown[1:])
 
 
 # gleanings, the requested replies, and how many names they add
@@ -335,8 +376,8 @@ def test_gleaning_ends_at_an_empty_or_malformed_reply(tmp_path: Path) -> None:
     with judging(tmp_path, speaker, max_repairs=0) as (model, server):
         for i, (gleanings, replies, n_names) in enumerate(GLEANINGS):
             before = len(server.lines())
-            settings = ExtractionSettings(gleanings=gleanings)
-            found = extract(chunks_of(str(i)), model, settings)
+            settings = chunkwise(gleanings=gleanings)
+            found = extract(chunks_of(unlisted(str(i))), model, settings)
             assert len(server.lines()) - before == len(replies), i
             assert len(names_in(found, "c0")) == n_names, i
 
@@ -345,7 +386,8 @@ def test_each_chunk_is_gleaned_separately(tmp_path: Path) -> None:
     replies = {"one": [GOOD], "two": [GOOD, MISSED], "bad": ["no"], "none": [NOTHING]}
     says = speaking(lambda text, nth: [*replies[text], NOTHING][nth])
     with judging(tmp_path, says, max_repairs=0) as (model, server):
-        found = extract(chunks_of(*replies, " \n "), model, ExtractionSettings(gleanings=2))
+        chunks = chunks_of(*map(unlisted, replies), " \n ")
+        found = extract(chunks, model, chunkwise(gleanings=2))
         assert len(server.lines()) == 4 + 2 + 1
     rows = found.rows.to_pylist()
     assert [row["n_rounds"] for row in rows] == [2, 3, 0, 1, 0]
@@ -361,11 +403,168 @@ def test_each_chunk_is_gleaned_separately(tmp_path: Path) -> None:
 def test_malformed_gleaning_keeps_the_first_round(tmp_path: Path) -> None:
     says = rounds(GOOD, reply([entity("Ann"), entity("")]))
     with judging(tmp_path, speaking(says), max_repairs=0) as (model, _):
-        found = extract(chunks_of("Lin"), model, ExtractionSettings())
+        found = extract(chunks_of(unlisted("Lin")), model, chunkwise())
     assert names_in(found, "c0") == ["Lin", "Boat", "Ann"]
     assert names_in(found, "c0", column="round") == [0, 0, 1]
     assert names_in(found, "c0", "extractions", "n_rounds") == [1]
     assert len(found.failures) == 1
+
+
+LISTED = (
+    ("Lin met Ann.", False),  # both are listed, "Lin" within "Dr Lin"
+    ("Lin met Ann in March. Oh, Good Heavens, no.", False),
+    ("Lin met Bo.", False),  # a single word in a single sentence may be none
+    ("Lin met Bo. Then Ann and Bo left.", True),
+    ("Lin met Ann at Quarry Landing.", True),
+    ("李雷和韩梅梅在北京见面。", True),  # rules find no names in a script without capitals
+)
+
+
+@pytest.mark.parametrize(("text", "is_due"), LISTED)
+def test_gleaning_is_sent_where_a_name_is_missing(tmp_path: Path, text: str, is_due: bool) -> None:
+    said = reply([entity("Dr Lin"), entity("Ann")])
+    with judging(tmp_path, speaking(rounds(said))) as (model, server):
+        found = extract(chunks_of(text), model, ExtractionSettings())
+        assert len(server.lines()) == 1 + is_due
+    assert found.rows["calls"].to_pylist() == [1 + is_due]
+
+
+PARTS = (
+    "Marit: I bought the Paper Heron. It leaks.",
+    "Ines told her so.\nInes: Teo warned Marit of the hull.",
+    "Teo: I did, and Ines laughed at the harbour.",
+)
+
+
+def test_items_of_a_window_are_assigned_to_the_chunks_that_name_them(tmp_path: Path) -> None:
+    said = reply(
+        [
+            *(entity(name) for name in ("Marit", "Ines", "Teo")),
+            entity("Paper Heron", "thing", "A boat that leaks."),
+            entity("the leaking hull", "concept", "Teo warned Marit of the hull."),
+        ],
+        [
+            related("Teo", "Ines", "Ines laughed at him."),
+            related("Marit", "Teo", "Teo warned Marit of the hull."),
+            related("Paper Heron", "Teo", "He warned of its hull."),
+        ],
+        claims=[claim("Teo", "Teo warned Marit of the hull.", object="Marit")],
+    )
+    received: list[dict] = []
+    settings = ExtractionSettings(gleanings=0, claims=True)
+    with judging(tmp_path, lambda body: received.append(body) or said) as (model, _):
+        found = extract(chunks_of(*PARTS, per_document=3), model, settings)
+    (body,) = received
+    assert body["messages"][1]["content"] == (
+        "[1] Title of d0; speakers: Marit, Ines, Teo\n" + "\n".join(PARTS)
+    )
+    assert names_in(found, "c0") == ["Marit", "Paper Heron"]
+    assert names_in(found, "c1") == ["Marit", "Ines", "Teo", "the leaking hull", "Paper Heron"]
+    assert names_in(found, "c2") == ["Ines", "Teo"]
+    verbatim = names_in(found, "c1", column="is_verbatim")
+    assert verbatim == [True, True, True, False, False]
+    columns = ("source_key", "target_key")
+    pairs = {
+        (row["chunk_id"], *(row[column] for column in columns))
+        for row in found.beside["relationship_mentions"].to_pylist()
+    }
+    assert pairs == {
+        ("c1", "teo", "ines"),
+        ("c2", "teo", "ines"),
+        ("c1", "marit", "teo"),
+        ("c1", "paper heron", "teo"),  # no chunk names both: the one that is worded most alike
+    }
+    assert names_in(found, "c1", "claims", "subject_key") == ["teo"]
+    assert found.beside["claims"].num_rows == 1
+    # the first chunk has what the request cost, all have its rounds
+    assert found.rows["calls"].to_pylist() == [1, 0, 0]
+    assert found.rows["n_rounds"].to_pylist() == [1, 1, 1]
+
+
+def test_a_changed_document_is_extracted_again_by_its_changed_windows(tmp_path: Path) -> None:
+    def says(body: dict) -> str:
+        text = body["messages"][1]["content"].partition("\n")[2]
+        names = sorted(set(re.findall(r"[A-Z]\w+", text)))
+        return reply(list(map(entity, names)), [related(*two) for two in pairwise(names)])
+
+    def found(lines: Sequence[str], folder: Path) -> dict[str, list[dict]]:
+        store = ParquetStore(str(folder))
+        ledger = Ledger(store, TABLES["llm_calls"], "tales", "graphrag/index")
+        kept = LedgeredModel(model, store, ledger)
+        result = extract(chunks_of(*lines, per_document=4), kept, settings)
+        return {name: tables_of(result)[name].to_pylist() for name in TABLE_NAMES[1:]}
+
+    # two chunks of a document fit in a window, its four do not
+    texts = [f"{a}{'x' * 30} met {b}." for a, b in zip("ABCDEFGH", "BCDEFGHI", strict=True)]
+    changed = [*texts[:7], "Hugo met Ida."]
+    settings = ExtractionSettings(passage_tokens=60, gleanings=0)
+    with judging(tmp_path, says) as (model, server):
+        found(texts, tmp_path / "first")
+        assert len(server.lines()) == 4
+        updated = found(changed, tmp_path / "first")
+        assert len(server.lines()) == 4 + 1
+        assert found(changed, tmp_path / "anew") == updated
+        assert len(server.lines()) == 4 + 1 + 4
+
+
+@pytest.mark.parametrize("context", [None, 2048, 2600, 3000, 3400, 4096, 8192])
+def test_windows_leave_room_for_their_replies(context: int | None) -> None:
+    words = "The harbour master wrote to the clerk of the orchard about the lamp. "
+    model, window = Scripted(lambda request: NOTHING), Window("m", n_word_pieces, context)
+    model.window = window  # type: ignore[attr-defined]
+    chunks = chunks_of(*[words * 18] * 12, per_document=12)  # of 250 word pieces
+    chunks = chunks.set_column(
+        chunks.column_names.index("n_tokens"),
+        "n_tokens",
+        pa.array(n_word_pieces(chunks["text"].to_pylist())),
+    )
+    extract(chunks, model, ExtractionSettings(gleanings=0))
+    assert {window.excess(request) for request in model.requests} == {""}
+    n_requests = len(model.requests)
+    assert n_requests == 12 if context == 2048 else n_requests < 12
+
+
+def test_windows_hold_the_text_between_their_chunks_once() -> None:
+    text = " ".join(f"word{n}" for n in range(40))
+    starts = [0, 60, 120, 180]
+    chunks = [
+        {"chunk_id": f"c{i}", "document_id": "d", "start": start, "end": min(start + 80, len(text))}
+        for i, start in enumerate(starts)
+    ]
+    rows = [{**row, "text": text[row["start"] : row["end"]]} for row in chunks]
+    documents = pa.table({"document_id": ["d"], "title": ["T"], "text": [text]})
+
+    def count(texts: Sequence[str]) -> list[int]:
+        return [len(one) for one in texts]
+
+    for most, expected in ((10**6, [4]), (201, [3, 1]), (141, [2, 2]), (1, [1, 1, 1, 1])):
+        windows = joined_windows(rows, documents, most, count)
+        assert [len(window.chunks) for window in windows] == expected
+        for window in windows:
+            assert window.text == text[window.chunks[0]["start"] : window.chunks[-1]["end"]]
+            assert len(window.chunks) == 1 or len(window.text) < most
+            assert window.label == "T"
+
+
+def test_windows_say_who_speaks_where_they_begin() -> None:
+    text = "Ann: One. Two.\nBo: Three. Four."
+    documents = pa.table({"document_id": ["d"], "title": ["T"], "text": [text]})
+    rows = [
+        {"chunk_id": "c", "document_id": "d", "start": start, "end": len(text), "text": "x"}
+        for start in (0, text.index("Two"), text.index("Bo"), text.index("Four"))
+    ]
+    labels = [
+        window.label
+        for row in rows
+        for window in joined_windows([row], documents, 99, lambda texts: [1] * len(texts))
+    ]
+    everyone = "T; speakers: Ann, Bo"
+    assert labels == [
+        everyone,
+        f"{everyone}; it begins while Ann speaks",
+        everyone,
+        f"{everyone}; it begins while Bo speaks",
+    ]
 
 
 def test_chunk_order_does_not_matter(tmp_path: Path) -> None:

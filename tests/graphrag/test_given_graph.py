@@ -44,11 +44,13 @@ def chunk_of(document_id: str, position: int) -> str:
 
 
 def chunks_of(texts: dict[str, list[str]]) -> pa.Table:
-    rows = [
-        {"chunk_id": chunk_of(document, n), "document_id": document, "position": n, "text": text}
-        for document, own in texts.items()
-        for n, text in enumerate(own)
-    ]
+    rows = []
+    for document, own in texts.items():
+        end = 0
+        for n, text in enumerate(own):
+            row = {"chunk_id": chunk_of(document, n), "document_id": document, "position": n}
+            rows.append({**row, "text": text, "start": end, "end": end + len(text)})
+            end += len(text) + 1
     return pa.Table.from_pylist(rows)
 
 
@@ -190,6 +192,20 @@ def test_documents_limit_the_search_for_a_name(tmp_path: Path) -> None:
     put(tmp_path, [ENTITIES[0] | there, *ENTITIES[1:]], RELATIONSHIPS)
     found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
     assert {chunk for chunk, key in mentions(found) if key == "lin"} == {chunk_of("d1", 0)}
+
+
+def test_passages_limit_the_location(tmp_path: Path) -> None:
+    first, second, third = chunk_of("d0", 0), chunk_of("d0", 1), chunk_of("d1", 0)
+    both = {"passages": [{"document_id": "d0", "start": 3, "end": 40}]}
+    far = {"passages": [{"document_id": "d1", "start": 0, "end": 9}]}
+    unnamed = {"title": "Quarrel", "type": "event", "description": "Annabel met somebody."} | both
+    put(tmp_path, [ENTITIES[0] | both, ENTITIES[1] | far, unnamed], [RELATIONSHIPS[0] | both])
+    found = extracted_from(graph_in(tmp_path), chunks_of(TEXTS))
+    assert mentions(found) >= {(first, "lin"), (second, "lin"), (third, "the boat")}
+    assert (third, "lin") not in mentions(found)
+    # no chunk of the passage has the name: the one that is worded most alike
+    assert {chunk for chunk, key in mentions(found) if key == "quarrel"} == {second}
+    assert {chunk for chunk, *_ in locations(found)} == {first}
 
 
 def test_unlocated_items_are_skipped_and_reported(tmp_path: Path) -> None:

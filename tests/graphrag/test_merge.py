@@ -19,8 +19,8 @@ from tests.gor.toy_documents import Scripted
 from tests.graphrag.harbour import Rows, table_of_rows
 from tests.graphrag.toys import prompt_length
 
-SETTINGS = MergingSettings()
-SMALL = MergingSettings(prompt_tokens=500, max_words=30)
+SETTINGS = MergingSettings(joined_words=0)
+SMALL = MergingSettings(prompt_tokens=500, max_words=30, joined_words=0)
 NAMES = {"lin": ["dr lin"], "boat": [], "lamp": []}
 
 
@@ -216,6 +216,17 @@ def test_all_merges_are_requested_together() -> None:
     assert described == {"e-boat": "Merged.", "e-lamp": "Bright.", "e-lin": "Merged."}
 
 
+def test_descriptions_of_few_words_are_joined_without_a_request() -> None:
+    lin = [mention("Lin", f"d0.{i}", "", f"{'word ' * 24}{i}.") for i in range(4)]
+    boat = [mention("Boat", f"d0.{i}", "", f"{'word ' * 25}{i}.") for i in range(4)]
+    merged, model = entities([*lin, *boat], settings=MergingSettings())
+    assert len(model.requests) == 1
+    rows = by_id(merged)
+    assert rows["e-boat"]["description"] == "Merged."  # of 104 words
+    assert rows["e-lin"]["description"] == " ".join(row["description"] for row in lin)
+    assert (rows["e-lin"]["n_descriptions"], rows["e-lin"]["calls"]) == (4, 0)
+
+
 def test_no_rows_give_no_rows() -> None:
     assert entities([])[0].rows == TABLES["graphrag.entities"].empty()
     rows, model = relationships([], [])
@@ -294,7 +305,9 @@ def test_failed_merge_joins_and_cuts_descriptions(reply: str | None) -> None:
     def say(request: Request) -> str | None:
         return "Merged." if "Lamp" in request.ending else reply
 
-    merged, _ = entities([*lin, *boat, *lamp], say=say, settings=MergingSettings(max_words=30))
+    merged, _ = entities(
+        [*lin, *boat, *lamp], say=say, settings=MergingSettings(max_words=30, joined_words=0)
+    )
     rows = by_id(merged)
     assert rows["e-lin"]["description"] == "Lin is 0. Lin is 1."
     assert 30 < n_word_pieces([rows["e-boat"]["description"]])[0] <= 60

@@ -230,10 +230,46 @@ def test_subcommunity_without_report_is_shown_by_its_elements() -> None:
 
     done = run(given, say, ReportSettings(prompt_tokens=2000), found=found)
     assert done.written.failures == ["community 1 has no report: the server is tired"]
-    assert set(done.reports) == {"whole", "m", "s"}
+    # its most connected entities stand for the report
+    assert (done.reports["b"]["summary"], done.reports["b"]["problems"]) == (
+        *("", ["the server is tired"]),
+    )
+    of_lost = [f for f in done.findings if f["community_id"] == done.reports["b"]["community_id"]]
+    assert len(of_lost) == 4
+    assert all(len(f["entity_ids"]) == 1 for f in of_lost)
+    assert of_lost[0]["summary"] == f"{of_lost[0]['entity_ids'][0]} (thing):"
     shown = done.model.calls[-1][0].passages
     assert {text[5] for text in shown if text.startswith("# On ")} == {"m"}
     assert {text[0] for text in shown if "(thing)" in text} == {"b", "s"}
+
+
+def test_reports_on_divided_communities_may_be_longer() -> None:
+    given, found = _large(LONG * 4)  # nine entities of 580 words
+    longest = {}
+    for name, upper in (("default", 1500), ("short", 600)):
+        done = run(given, _of_part, ReportSettings(upper_words=upper), found=found)
+        whole, *_ = (r for r in done.model.requests if len(r.passages) > 7)
+        longest[name] = whole.max_words
+        assert f"About\n{whole.max_words} words" in whole.instructions
+        parts = [r for r in done.model.requests if r is not whole]
+        assert {part.max_words for part in parts} == {400}
+    assert longest == {"default": 1300, "short": 600}
+
+
+def test_reports_on_the_parts_stand_for_a_lost_one() -> None:
+    given, found = _large()
+
+    def say(request: Request) -> str | None:
+        return _of_part(request) if len(request.passages) <= 7 else None
+
+    done = run(given, say, ReportSettings(prompt_tokens=6000), found=found)
+    whole = done.reports["whole"]
+    assert (whole["summary"], whole["rating"], whole["n_findings"]) == ("", 7.0, 3)
+    shown = [f for f in done.findings if f["community_id"] == whole["community_id"]]
+    assert [f["summary"] for f in shown] == ["On b", "On m", "On s"]
+    assert {f["explanation"] for f in shown} == {"In short."}
+    assert whole["text"].startswith("# whole\n")
+    assert "has no report: the server is tired" in done.written.failures[-1]
 
 
 def test_complete_findings_of_a_truncated_report_are_kept() -> None:
@@ -247,7 +283,7 @@ def test_complete_findings_of_a_truncated_report_are_kept() -> None:
     assert problem.endswith("has an incomplete report: " + row["problems"][0])
 
     early = run(graph([("a", "b"), ("b", "c")]), lambda request: cut[: cut.index("findings")])
-    assert early.written.rows.num_rows == 0
+    assert [row["summary"] for row in early.written.rows.to_pylist()] == [""]
     (problem,) = early.written.failures
     assert "has no report: it was cut off (nothing" in problem
 

@@ -49,15 +49,17 @@ class Recorded(dict[str, Any]):
 
 def inputs_in(folder: Path | None, **more: Any) -> Inputs:
     """A document of two chunks, in a corpus without tables."""
+    whole = " ".join(TEXTS)
     chunks = [
-        {"chunk_id": f"c{n}", "document_id": "d", "position": n, "text": text}
+        {"chunk_id": f"c{n}", "document_id": "d", "position": n, "text": text, "n_tokens": 9}
+        | {"start": whole.index(text), "end": whole.index(text) + len(text)}
         for n, text in enumerate(TEXTS)
     ]
     query = {"query_id": "q", "text": "Who met?", "retrieval_text": "Who met?", "form": "summary"}
     embedder = HashEmbedder()
     vectors = vector_column(embedder.embed(TEXTS))
     there = {
-        "documents": pa.table({"document_id": ["d"], "text": [" ".join(TEXTS)]}),
+        "documents": pa.table({"document_id": ["d"], "title": ["T"], "text": [whole]}),
         "chunks": pa.Table.from_pylist(chunks),
         "chunk_embeddings": pa.table({"chunk_id": ["c0", "c1"], "embedding": vectors}),
         "queries": pa.Table.from_pylist([{**query, "document_id": None}]),

@@ -50,7 +50,7 @@ class Thing(BaseModel):
     exact: int = Field(default=3, strict=True, ge=1, le=5)
 
 
-CHUNK = extraction_schema(("person", "place"), True)
+CHUNK = extraction_schema(("person", "place"), True, in_full=True)
 NOTE = Note(title="a } b", lines=["x", 'say "hi"', "[", "雪"])
 JSON = NOTE.model_dump_json()
 NO_REASON = {"reason": "Nothing does.", "score": 7}

@@ -168,7 +168,7 @@ def test_valid_values_are_unchanged() -> None:
 
 
 def test_status_is_an_enumeration_for_servers() -> None:
-    described = CHUNK.model_json_schema()["$defs"]["Claim"]["properties"]["status"]
+    described = CHUNK.model_json_schema()["$defs"]["QuotedClaim"]["properties"]["status"]
     assert described["enum"] == ["true", "false", "suspected"]
 
 

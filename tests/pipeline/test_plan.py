@@ -145,7 +145,6 @@ def test_plan_is_close_to_the_first_run(house: House, tmp_path: Path) -> None:
         "gor/simulated_queries",
         "gor/historical_responses",
         "graphrag/extractions",
-        "graphrag/entities",
         "graphrag/community_reports",
     }
     assert {f"{family}/summaries" for family in ("gor", "gae", "graphrag")} <= (

@@ -13,11 +13,13 @@ from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.protocols.models import Completion, Embedder, Request, Task
 from gsum_resources.protocols.results import KeyPoints, ReasonedScore, Score, TopicScore
 
-_EXTRACTION = extraction_schema(tuple(ExtractionSettings().entity_types), claims=True)
+_EXTRACTIONS = [
+    extraction_schema(tuple(ExtractionSettings().entity_types), claims) for claims in (False, True)
+]
 _SCHEMAS = {
     frozenset(schema.model_fields): schema  # two of them have one name
     for schema in (
-        *(Score, ReasonedScore, TopicScore, KeyPoints, Report, _EXTRACTION),
+        *(Score, ReasonedScore, TopicScore, KeyPoints, Report, *_EXTRACTIONS),
         *(Extraction, Keywords, LookUp, Pause),
     )
 }
@@ -26,7 +28,7 @@ _TASKS: dict[type[BaseModel] | None, Task] = {
     ReasonedScore: "score",
     TopicScore: "topic",
     Report: "synopsis",
-    _EXTRACTION: "entities",
+    **dict.fromkeys(_EXTRACTIONS, "entities"),
 }
 _PASSAGE = re.compile(r"(?:^|\n\n)\[\d+\](?: [^\n]*)?\n")
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gsum_assets.corpus.importers.benchmark import Benchmark, ImportReport, write_corpus
 from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH
+from gsum_assets.corpus.importers.graphrag_package import GRAPHRAG
 from gsum_assets.corpus.importers.multihop_rag import MULTIHOP_RAG
 from gsum_assets.corpus.importers.odsum import ODSUM_MEETING, ODSUM_STORY
 from gsum_assets.corpus.importers.qmsum import QMSUM
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "academiceval": ACADEMICEVAL,
     "multihop-rag": MULTIHOP_RAG,
     "graphrag-bench": GRAPHRAG_BENCH,
+    "graphrag": GRAPHRAG,
 }
 
 

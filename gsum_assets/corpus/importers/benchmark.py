@@ -9,13 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from gsum_assets.corpus.load import Document, load
 from gsum_assets.corpus.queries import QUERIES_FILE, Query, Span, load_queries
 from gsum_assets.pipeline.corpus_settings import SETTINGS_FILE, CorpusError, Kind, load_settings
 from gsum_resources.settings.paths import is_remote
 
 _DOCUMENTS_FILE = "documents.jsonl"
-_WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE})
+_WRITTEN = frozenset({_DOCUMENTS_FILE, QUERIES_FILE, SETTINGS_FILE, "graph"})
 
 
 def query(
@@ -52,11 +55,17 @@ def query(
 
 @dataclass
 class Contents:
-    """A benchmark's documents and queries, and notes on the import."""
+    """A benchmark's documents and queries, and notes on the import.
+
+    Attributes
+    ----------
+    tables : further Parquet files of the corpus, by their paths in its folder.
+    """
 
     documents: list[Document] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def ask(self, query_id: str, text: str, references: Iterable[str], **options: Any) -> None:
         """Add a query; `options` are those of `query`."""
@@ -133,7 +142,7 @@ def _upload_corpus(benchmark: Benchmark, contents: Contents, folder: Path) -> Im
     with TemporaryDirectory(prefix="gsum-import-") as temporary:
         fresh = Path(temporary)
         report = _fill(fresh, benchmark, contents, folder.name)
-        for name in (SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
+        for name in (*contents.tables, SETTINGS_FILE, QUERIES_FILE, _DOCUMENTS_FILE):
             (folder / name).write_bytes((fresh / name).read_bytes())
     return report
 
@@ -157,6 +166,9 @@ def _fill(folder: Path, benchmark: Benchmark, contents: Contents, corpus: str) -
         }
         for document in contents.documents
     ]
+    for path, table in contents.tables.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        pq.write_table(table, folder / path)
     _write_lines(folder / _DOCUMENTS_FILE, documents)
     _write_lines(folder / QUERIES_FILE, [asdict(query) for query in contents.queries])
     title = json.dumps(benchmark.title, ensure_ascii=False)
