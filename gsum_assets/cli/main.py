@@ -343,6 +343,29 @@ def prompts(corpus: str | None, write: bool) -> None:
 
 
 @main.command()
+@click.argument("corpus")
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 50),
+    default=8,
+    show_default=True,
+    help="Passages that the language model looks at.",
+)
+@click.option("--write", is_flag=True, help="Write the prompt into the folder of the corpus.")
+def tune(corpus: str, samples: int, write: bool) -> None:
+    """Propose entity types and an extraction prompt for CORPUS, by the language model.
+
+    Two requests are sent. The proposal is printed, to be read and changed; with --write the prompt
+    becomes prompts/graphrag/extract.md of the corpus, unless that exists. Changed types or prompts
+    have the corpus extracted again by the next run.
+    """
+    from gsum_assets.cli.tune import proposed
+
+    for line in proposed(Home.from_environment(), corpus, samples, write):
+        click.echo(line)
+
+
+@main.command()
 @click.argument("query")
 @click.option("--csv", is_flag=True, help="Print all rows as CSV instead of a table.")
 def sql(query: str, csv: bool) -> None:

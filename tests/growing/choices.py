@@ -10,7 +10,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "retrieval": ("bm25", "dense", "tfidf", "hybrid", "full_context", "random"),
     "lightpal": ("passage_walk", "lightpal", "promptrank", "lightpal-embedding"),
     "jerr": ("jerr-ppr", "jerr", "readagent", "longrag", "jerr-pagerank", "jerr-600"),
-    "graphrag": ("graphrag-local", "graphrag-c0", "graphrag-ts", "graphrag-ss", "graphrag-c1"),
+    "graphrag": (
+        "graphrag-local",
+        "graphrag-c0",
+        "graphrag-ts",
+        "graphrag-ss",
+        "graphrag-c1",
+        "graphrag-dynamic",
+    ),
     "gae": ("gae", "gae-no-graph", "gae-no-reflection", "gae-dbscan"),
     "evidence": (
         "evidence",
@@ -63,6 +70,7 @@ SETTINGS: tuple[tuple[str, str, Any], ...] = (
     ("lightpal.walk", "power", 2.0),
     ("lightpal.contexts", "k", 2),
     ("graphrag.extraction", "claims", False),
+    ("graphrag.local", "n_entities", 2),
     ("graphrag.merging", "aliases", False),
     ("graphrag.communities", "max_size", 2),
     ("graphrag.communities", "method", "leiden"),
