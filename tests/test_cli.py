@@ -15,20 +15,8 @@ from click.testing import CliRunner, Result
 from gsum_assets.cli.main import main
 from gsum_assets.pipeline.tables import TABLES
 
-COMMANDS = (
-    "init",
-    "import",
-    "plan",
-    "run",
-    "ask",
-    "report",
-    "export",
-    "forget",
-    "sql",
-    "tune",
-    "ui",
-)
-COMMANDS += ("models", "prompts")
+COMMANDS = ("init", "import", "plan", "run", "ask", "report", "export", "forget", "sql", "ui")
+COMMANDS += ("models", "prompts", "tune")
 TURNS = {
     "Budget": [
         ("Ann", "The budget for the remote control is twelve euro fifty a piece."),
@@ -162,21 +150,21 @@ def test_report_is_one_file(first_run: str, tmp_path: Path) -> None:
 
 def test_sql_prints_a_table_or_csv(first_run: str) -> None:
     query = "select document_id, count(*) as n from chunks group by all order by all"
-    text = printed("sql", "tune", query)
+    text = printed("sql", query)
     for word in ("document_id", "qmsum-val-001", "qmsum-val-002", "│"):
         assert word in text
-    rows = list(csv.reader(io.StringIO(printed("sql", "tune", query, "--csv"))))
+    rows = list(csv.reader(io.StringIO(printed("sql", query, "--csv"))))
     assert rows == [["document_id", "n"], ["qmsum-val-001", "1"], ["qmsum-val-002", "1"]]
-    assert "leaderboard" in printed("sql", "tune", "show all tables", "--csv")
-    models = printed("sql", "tune", "select distinct model from summaries", "--csv")
+    assert "leaderboard" in printed("sql", "show all tables", "--csv")
+    models = printed("sql", "select distinct model from summaries", "--csv")
     assert models.split() == ["model", "extractive"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [
-        (["sql", "tune", "select nothing from nowhere"], ["Error: SQL: ", "nowhere"]),
-        (["sql", "tune", "selekt 1"], ["Error: SQL: ", '"selekt"']),
+        (["sql", "select nothing from nowhere"], ["Error: SQL: ", "nowhere"]),
+        (["sql", "selekt 1"], ["Error: SQL: ", '"selekt"']),
         (["run", "no-such-corpus"], ["'no-such-corpus' does not exist", "known: two-meetings"]),
         (["run", "two-metings"], ["does not exist", "did you mean 'two-meetings'?"]),
         (["run", "."], ["'.' is a folder and not the name of a corpus", "gsum init ."]),
@@ -203,7 +191,7 @@ def test_sql_prints_a_table_or_csv(first_run: str) -> None:
         (["fly"], ["No such command 'fly'"]),
         (["rnu"], ["No such command 'rnu'", "Did you mean 'run'?"]),
         (["run", "two-meetings", "--method", "bm25"], ["'--forget-methods', '--methods'?"]),
-        (["sql", "tune", "select * from chunk"], ['Did you mean "chunks"?']),
+        (["sql", "select * from chunk"], ['Did you mean "chunks"?']),
     ],
 )
 def test_errors_are_shown_without_traceback(
@@ -218,7 +206,7 @@ def test_errors_are_shown_without_traceback(
 
 
 def test_all_tables_are_listed_with_their_row_meaning(first_run: str) -> None:
-    text = printed("sql", "tune", "SHOW ALL TABLES;")
+    text = printed("sql", "SHOW ALL TABLES;")
     listed = [line.split()[:2] for line in text.splitlines()[1:]]
     expected = {tuple(name.split(".")) if "." in name else ("main", name) for name in TABLES}
     assert expected <= {tuple(words) for words in listed}
@@ -251,7 +239,7 @@ def test_wrong_method_in_the_settings_is_reported_by_every_command(
 
 @pytest.mark.parametrize("query", ["select nothing\nfrom nowhere", "selekt 1", "select 'a'::int"])
 def test_sql_error_is_one_line(first_run: str, query: str) -> None:
-    assert gsum("sql", "tune", query).output.count("\n") == 1
+    assert gsum("sql", query).output.count("\n") == 1
 
 
 def test_unavailable_model_is_reported(
@@ -294,9 +282,9 @@ def test_failing_run_exits_with_1_and_prints_the_rest(first_run: str, home: Path
 def test_script_runs_as_installed(first_run: str) -> None:
     script = str(Path(sys.executable).with_name("gsum"))
     query = "select count(*) as n from documents"
-    good = subprocess.run([script, "sql", "tune", query, "--csv"], capture_output=True, text=True)
+    good = subprocess.run([script, "sql", query, "--csv"], capture_output=True, text=True)
     assert (good.returncode, good.stdout, good.stderr) == (0, "n\n2\n", "")
-    bad = subprocess.run([script, "sql", "tune", "selekt"], capture_output=True, text=True)
+    bad = subprocess.run([script, "sql", "selekt"], capture_output=True, text=True)
     assert bad.returncode == 1
     assert bad.stderr.startswith("Error: SQL: ")
     assert "Traceback" not in bad.stderr
