@@ -77,7 +77,7 @@ def commands_page() -> str:
     """Return the reference of `gsum` and its commands."""
     from gsum_assets.cli.main import main
 
-    context = click.Context(main, info_name="gsum")
+    context = click.Context(main, info_name="gsum", **main.context_settings)
     lines = ["# Commands", "", _paragraphs(main), ""]
     lines += ["| command | purpose |", "|---|---|"]
     for name, command in sorted(main.commands.items()):
