@@ -9,14 +9,18 @@ import pyarrow as pa
 from gsum_assets.pipeline.result import Result
 from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
-from gsum_assets.retrieval.answerability import PACKAGED, answerability
+from gsum_assets.retrieval.answerability import (
+    PACKAGED,
+    answerability,
+    answerability_by_words,
+)
 from gsum_assets.retrieval.collection import Questions
 from gsum_assets.retrieval.loading import collection_of
 
 
 def _answerability(inputs: Inputs) -> Result:
     queries = inputs.table("queries")
-    if not queries.num_rows or PACKAGED not in inputs.model("embedding_model").identity:
+    if not queries.num_rows:
         return Result(TABLES["answerability"].empty())
 
     def read(chunk_ids: list[str]) -> list[str]:
@@ -24,12 +28,13 @@ def _answerability(inputs: Inputs) -> Result:
         texts = dict(zip(rows["chunk_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
         return [texts[chunk_id] for chunk_id in chunk_ids]
 
-    rows = answerability(
-        Questions.from_tables(queries, inputs.table("query_embeddings")),
-        queries["text"].to_pylist(),
-        collection_of(inputs, keep_indexes=True),
-        read,
-    )
+    texts = queries["text"].to_pylist()
+    if PACKAGED in inputs.model("embedding_model").identity:
+        questions = Questions.from_tables(queries, inputs.table("query_embeddings"))
+        rows = answerability(questions, texts, collection_of(inputs, keep_indexes=True), read)
+    else:
+        collection = collection_of(inputs, with_vectors=False)
+        rows = answerability_by_words(Questions.from_table(queries), texts, collection, read)
     return Result(rows, shown=lambda: {"answerability": separation(rows, queries)})
 
 
@@ -68,4 +73,5 @@ ANSWERABILITY = Step(
         "embedding_model",
     ),
     pool=None,
+    code_version="2",
 )

@@ -94,6 +94,19 @@ def test_a_question_is_answered_by_its_own_document_and_refused_by_another(monke
     assert own["probability"] > 0.5 > other["probability"]
 
 
+def test_words_alone_judge_questions_about_a_document(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_LEAST_OTHER_WORDS", 1)
+    text = "Does the boat sail at the harbour?"
+    asked = toy_questions((text, "boats", 1), (text, "clouds", 1), (text, None, 1))
+    without = replace(asked, embeddings=None)
+    of = module.answerability_by_words(without, asked.texts, collection(), read).to_pylist()
+    own, other = of  # one over all documents is not judged
+    assert own["threshold"] == other["threshold"] == module.BY_WORDS.threshold
+    assert own["is_answered"]
+    assert own["probability"] > other["probability"]
+    assert "boat" in TEXTS[own["chunk_id"]]
+
+
 def test_a_question_over_all_documents_is_judged_by_what_is_most_similar() -> None:
     asked = toy_questions(("Where does the boat return?", None, 1), ("The gudgeon?", None, 1))
     assert asked.embeddings is not None
