@@ -1,4 +1,4 @@
-"""Training losses: InfoNCE and pair-wise ranking (paper, section 3.4, equations 5 to 8).
+"""Training losses: InfoNCE and pair-wise ranking (paper, section 2.3, equations 5 to 8).
 
 All similarities of a batch come from one matrix product (questions x nodes). Those of a question
 and its own graph are selected from it in the order of the ranking M_i, so node vectors are never

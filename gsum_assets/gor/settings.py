@@ -22,11 +22,11 @@ Direction = Literal["both", "to_response", "to_retrieved"]
 class SimulationSettings(SettingsTable):
     """Table `[gor.simulation]`: simulated questions about each document, and their answers."""
 
-    n_queries: int = Field(default=30, ge=1, description="distinct questions per document (4.1)")
+    n_queries: int = Field(default=30, ge=1, description="distinct questions per document (3.1)")
     temperature: float = Field(
-        default=0.5, ge=0, description="sampling temperature of questions (4.1)"
+        default=0.5, ge=0, description="sampling temperature of questions (3.1)"
     )
-    k: int = Field(default=6, ge=1, description="nodes retrieved for a response (4.1)")
+    k: int = Field(default=6, ge=1, description="nodes retrieved for a response (3.1)")
     max_response_words: int = Field(default=60, ge=10, description="longest response, words; ours")
     least_score: int | None = Field(
         default=None, ge=1, le=10, description="least score of a judged question; unset: no judge"
@@ -86,13 +86,13 @@ class EncoderSettings(SettingsTable):
 
 
 class LossSettings(SettingsTable):
-    """Table `[gor.training.loss]`: the training loss (3.4)."""
+    """Table `[gor.training.loss]`: the training loss (2.3)."""
 
     temperature: float = Field(default=0.05, gt=0, description="tau (equation 5); not published")
     alpha: float = Field(default=0.9, ge=0, le=1, description="weight of L_RANK (equation 8)")
     contrastive: bool = Field(default=True, description="include L_CL (equation 6)")
     ranking: bool = Field(default=True, description="include L_RANK (equation 7)")
-    in_batch: bool = Field(default=True, description="use nodes of other graphs as negatives (3.4)")
+    in_batch: bool = Field(default=True, description="use nodes of other graphs as negatives (2.3)")
     pairs: Literal["sum", "mean"] = Field(
         default="mean",
         description="reduction of L_RANK over pairs (authors' code: mean; equation 7: sum)",
@@ -136,7 +136,7 @@ class ContextSettings(SettingsTable):
     k: int | None = Field(
         default=None,
         ge=1,
-        description="nodes in the context of an answer (4.1); unset: k of `[retrieval]`",
+        description="nodes in the context of an answer (3.1); unset: k of `[retrieval]`",
     )
     budget_tokens: int | None = Field(
         default=None,
