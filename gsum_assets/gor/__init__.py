@@ -2,7 +2,7 @@
 
 Step by step, with the paper's section:
 
-- `simulate.py`: simulated questions about single passages, 30 per document (2.2, 4.1).
+- `simulate.py`: simulated questions about single passages, 30 per document (2.2, 3.1).
 - `respond.py`: responses to them, each from six retrieved nodes, earlier responses included
   (equation 3).
 - `record_graph.py`: nodes (passages and responses) and edges from retrieved nodes to responses

@@ -1,4 +1,4 @@
-"""Self-supervised training of the network on graphs of records (paper, sections 3.4 and A.4).
+"""Self-supervised training of the network on graphs of records (paper, sections 2.3 and A.4).
 
 All randomness of an epoch derives from the seed and the epoch's number. A saved state therefore
 holds no random generator, and a resumed training ends bit for bit like an uninterrupted one (same
