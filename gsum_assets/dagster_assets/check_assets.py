@@ -31,8 +31,8 @@ _NO_RESULT = re.compile(r"Blocking asset check '(.+):\w+' emitted no result")
 def concerns_no_kept_table(record: logging.LogRecord) -> bool:
     """Return False for Dagster's warning that a blocking check of a gsum table gave no result.
 
-    A run that keeps a table (`keeps_what_is_current`) does not check it again. It skips the readers
-    of the table, too, though the warning says that they proceed.
+    A run that keeps a table (`keeps_what_is_current`) does not check it again, since it was checked
+    when it was written.
     """
     warning = _NO_RESULT.match(record.getMessage())
     return warning is None or warning[1] not in STEP_OF
