@@ -103,7 +103,7 @@ def test_edit_materializes_one_bucket_and_its_descendants(edited: tuple[House, R
     materialized = materialized_by(edited[1])
     expected = [f"{asset}[03]" for asset in DOCUMENT_LEVEL]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
-    expected.append("retrieval/index[]")
+    expected += ["retrieval/index[]", "answerability[]"]
     # the questions were read again and are unchanged: nothing depends on that
     assert materialized == sorted([*expected, "queries[]", *BOARD])
 
