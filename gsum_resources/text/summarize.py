@@ -78,8 +78,9 @@ def choose_sentences(
             selection = replace(selection, shortest=2) if fact else selection  # "Marta did."
             enough = _suffices(reading.sentences, bears, least, fact)
             if probabilities is not None and not fact and kind != "comparison":
-                enough = _suffices(reading.sentences, bears, settings.of_an_unlikely, fact)
-                enough &= _suffices(reading.sentences, bears * probabilities, least, fact)
+                both = _suffices(reading.sentences, bears, settings.of_an_unlikely, fact)
+                both &= _suffices(reading.sentences, bears * probabilities, least, fact)
+                enough = both if both.any() else enough
             wanted *= enough
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, selection

@@ -57,6 +57,17 @@ def test_brief_answer_prefers_probable_passages_unless_it_compares() -> None:
     assert answer("How do the council's repairs differ?", [0.3, 0.9]) == sentences
 
 
+def test_probable_passages_that_bear_on_nothing_do_not_empty_an_answer() -> None:
+    sentences = [
+        Sentence("The council repairs the roof of the hall.", "", 0),
+        Sentence("Bees sleep in winter and wake in March.", "", 1),
+    ]
+    vectors = np.array([[1.0, 0.0], [0.1, 0.995]])
+    reading = Reading(sentences, vectors, "Why is the roof repaired?", np.array([[1.0, 0.0]]))
+    chosen = choose_sentences(reading, 130, None, np.array([0.05, 1.0]), is_brief=True)
+    assert chosen == sentences[:1]
+
+
 def test_what_names_a_sum_bears_more_on_what_something_costs() -> None:
     agreed = Sentence("The council agreed to repair the roof.", "", 0)
     cost = Sentence("It takes 2,300 pounds to replace the slates.", "", 1)
