@@ -78,6 +78,7 @@ def test_sample_is_of_as_many_documents_as_there_are() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_command_prints_a_proposal_and_writes_its_prompt_once(tmp_path: Path) -> None:
     with house_at(tmp_path) as house, scripted_server(tmp_path / "requests.jsonl") as server:
         house.write_document("a")
