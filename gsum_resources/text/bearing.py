@@ -46,7 +46,8 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     A word counts by how few of the sentences have it. A reply counts as much as the question that
     it replies to (times 0.8), and a sentence that begins with a pronoun as the one before it
     (times 0.6), if that is more. Where the question names a speaker, what others say counts 0.5;
-    where it requests a number, a price or a date, what has none counts 0.6. Then the best sentence
+    where it requests a number, a price or a date, 0.6 for what has none, or is from a text without
+    another of its words: "2,300 pounds" for a roof are no price of a ticket. Then the best sentence
     of the same run of passages counts with 0.3, so that a text that bears on the question is
     preferred to single sentences of others.
 
@@ -77,13 +78,23 @@ def bearing(question: str, sentences: Sequence[Sentence], relevant: np.ndarray) 
     named = {name for name in {s.speaker for s in sentences} if name and _has(question, name)}
     if named:
         bears *= [1 if s.speaker in named else _BY_OTHERS for s in sentences]
-    wanted = next((has for asks, has in _REQUESTED if asks.search(question)), None)
-    if wanted:
-        bears *= [1 if wanted.search(s.text) else _WITHOUT_NUMBER for s in sentences]
+    bears *= [1 if names else _WITHOUT_NUMBER for names in _names_it(question, sentences, stems)]
     runs = np.array([sentence.run for sentence in sentences], int)
     best = np.full(runs.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, runs, bears)
     return (1 - _OF_ITS_RUN) * bears + _OF_ITS_RUN * best[runs]
+
+
+def _names_it(
+    question: str, sentences: Sequence[Sentence], stems: Sequence[frozenset[str]]
+) -> Sequence[bool]:
+    """Return which sentences name the number that a question requests; all if it requests none."""
+    for asks, has in _REQUESTED:
+        if asks.search(question):
+            others = frozenset(content_stems(asks.sub(" ", question))) - CONTENTLESS
+            about = {s.run for s, held in zip(sentences, stems, strict=True) if held & others}
+            return [has.search(s.text) is not None and s.run in about for s in sentences]
+    return [True] * len(sentences)
 
 
 def _has(question: str, name: str) -> bool:

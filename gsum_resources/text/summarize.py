@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gsum_resources.text.bearing import bearing
-from gsum_resources.text.question_kinds import rule_of
+from gsum_resources.text.question_kinds import is_settled_by_one, rule_of
 from gsum_resources.text.ranking import centrality, relevance
 from gsum_resources.text.reading import Reading
 from gsum_resources.text.selection import (
@@ -72,16 +72,12 @@ def choose_sentences(
         of_speech = is_speech([sentence.speaker for sentence in reading.sentences])
         wanted = relevance_factor(bears, probabilities, settings.selection, of_speech)
         if is_brief:
-            kind = rule_of(reading.question).kind
-            fact = kind in ("fact", "yes_no")
-            least = settings.of_a_fact if fact else settings.of_a_brief_answer
-            selection = replace(selection, shortest=2) if fact else selection  # "Marta did."
-            enough = _suffices(reading.sentences, bears, least, fact)
-            if probabilities is not None and not fact and kind != "comparison":
-                both = _suffices(reading.sentences, bears, settings.of_an_unlikely, fact)
-                both &= _suffices(reading.sentences, bears * probabilities, least, fact)
-                enough = both if both.any() else enough
-            wanted *= enough
+            fact = is_settled_by_one(reading.question)
+            if fact:
+                selection = replace(selection, shortest=2)  # "Marta did."
+            prefers = not fact and rule_of(reading.question).kind != "comparison"
+            likely = None if probabilities is None or not prefers else bears * probabilities
+            wanted *= _enough(reading.sentences, bears, likely, fact, settings)
     chosen = select_sentences(
         reading.sentences, reading.vectors, wanted, central, max_words, selection
     )
@@ -93,12 +89,30 @@ def choose_sentences(
     return [Sentence(cut, sentence.speaker, sentence.run, whole=False)]
 
 
-def _suffices(
-    sentences: Sequence[Sentence], bears: np.ndarray, least: float, is_fact: bool
+def _enough(
+    sentences: Sequence[Sentence],
+    bears: np.ndarray,
+    likely: np.ndarray | None,
+    is_fact: bool,
+    settings: SummarySettings,
 ) -> np.ndarray:
-    """Return which sentences bear enough on a question; all do where none states anything."""
-    states = np.array([s.whole and is_statement(s) and not is_question(s) for s in sentences], bool)
+    """Return which sentences bear enough on a question; all do where none states anything.
+
+    Parameters
+    ----------
+    likely : the product with the probability of each passage; None: without effect.
+    """
+    questions = np.array([is_question(s) for s in sentences], bool)
+    states = np.array([s.whole and is_statement(s) for s in sentences], bool) & ~questions
     if not states.any():
         return np.ones(len(sentences), bool)
-    allowed = states if is_fact else np.array([not is_question(s) for s in sentences], bool)
-    return (bears >= least * bears[states].max()) & allowed
+    least = settings.of_a_fact if is_fact else settings.of_a_brief_answer
+
+    def reach(values: np.ndarray, share: float) -> np.ndarray:
+        return (values >= share * values[states].max()) & (states if is_fact else ~questions)
+
+    enough = reach(bears, least)
+    if likely is None:
+        return enough
+    both = reach(bears, settings.of_an_unlikely) & reach(likely, least)
+    return both if both.any() else enough

@@ -69,11 +69,22 @@ def test_probable_passages_that_bear_on_nothing_do_not_empty_an_answer() -> None
 
 
 def test_what_names_a_sum_bears_more_on_what_something_costs() -> None:
-    agreed = Sentence("The council agreed to repair the roof.", "", 0)
-    cost = Sentence("It takes 2,300 pounds to replace the slates.", "", 1)
-    first, second = of("What does the roof cost?", [agreed, cost], [0.5, 0.4])
-    assert second > first
-    first, second = of("What happens to the roof?", [agreed, cost], [0.5, 0.4])
+    sentences = [
+        Sentence("The council agreed to repair the roof.", "", 0),
+        Sentence("The roof of the hall was surveyed.", "", 1),
+        Sentence("It takes 2,300 pounds to replace the slates.", "", 1),
+    ]
+    agreed, surveyed, cost = of("What does the roof cost?", sentences, [0.5, 0.4, 0.4])
+    assert cost > surveyed
+    assert cost > agreed
+    agreed, surveyed, cost = of("What happens to the roof?", sentences, [0.5, 0.4, 0.4])
+    assert agreed > cost
+
+
+def test_a_sum_in_a_text_about_something_else_is_not_preferred() -> None:
+    ferry = Sentence("The ferry leaves at noon.", "", 0)
+    roof = Sentence("The slates cost 2,300 pounds.", "", 1)
+    first, second = of("How much does the ferry cost?", [ferry, roof], [0.45, 0.4])
     assert first > second
 
 
