@@ -14,6 +14,7 @@ from gsum_assets.corpus.names import name_key
 from gsum_assets.graphrag.acronyms import explained
 from gsum_assets.graphrag.name_groups import PERSON, Groups, Link, Name, mentioned_names
 from gsum_assets.graphrag.pruning import pruned
+from gsum_assets.graphrag.same_entity import Judge
 from gsum_assets.graphrag.settings import OTHER, MergingSettings
 from gsum_assets.pipeline.tables import TABLES
 from gsum_resources.store.content_hash import hash_texts
@@ -27,7 +28,9 @@ def entity_id(name_key: str) -> str:
     return hash_texts(["entity", name_key])
 
 
-def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> pa.Table:
+def resolve(
+    mentions: pa.Table, chunks: pa.Table, settings: MergingSettings, judge: Judge | None = None
+) -> pa.Table:
     """Return the entity of each name.
 
     - title: two names of persons differ only by titles, "Dr Lin" and "Lin", and a document has
@@ -36,6 +39,7 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
       name of a person, "Lin" and "Mei Lin", which all of its documents have, too.
     - plural: noun phrases of the extractive model in one document, "lamp" and "lamps".
     - acronym: a chunk defines it in brackets, and no chunk defines it differently.
+    - model: `judge`, if there is one, says that what the chunks say of both is about one thing.
 
     Names that the extractive model alone mentions may have no entity (`pruning.py`): rule "pruned".
 
@@ -56,6 +60,8 @@ def resolve(mentions: pa.Table, chunks: pa.Table, settings: MergingSettings) -> 
         _join_persons(kept, groups)
         _join_acronyms(kept, chunks, groups)
         _join_plurals(kept, groups)
+        for pair in judge(kept, groups) if judge else ():
+            _join_judged(kept[pair.first], kept[pair.other], groups)
     rows = [row for group in groups for row in _rows([names[key] for key in group], groups)]
     rows += [_row(names[key], None, "pruned") for key in left_out]
     rows.sort(key=lambda row: row["name_key"])
@@ -231,6 +237,13 @@ def _join_plurals(names: Mapping[str, Name], groups: Groups) -> None:
         is_pair = name.is_guessed and plural.is_guessed and name.name.islower()
         if is_pair and name.chunks_by_document.keys() & plural.chunks_by_document.keys():
             _join("plural", name, plural, groups)
+
+
+def _join_judged(name: Name, other: Name, groups: Groups) -> None:
+    if groups.may_join(name.key, other.key):
+        groups.join(
+            name.key, other.key, Link("model", sorted({min(name.chunks), min(other.chunks)}))
+        )
 
 
 def _rows(group: Sequence[Name], groups: Groups) -> Iterator[dict]:

@@ -27,6 +27,7 @@ from gsum_assets.graphrag.given_graph import extracted_from, read_given
 from gsum_assets.graphrag.merge import merge_entities, merge_relationships
 from gsum_assets.graphrag.plots import communities_picture
 from gsum_assets.graphrag.reports import Reporter
+from gsum_assets.graphrag.same_entity import ModelJudge
 from gsum_assets.graphrag.settings import (
     CommunitySettings,
     ExtractionSettings,
@@ -77,8 +78,14 @@ def _writing_arguments(
     return model, chosen, counter_for(model, chosen.prompt_tokens), inputs.prompts("graphrag")
 
 
-def _aliases(inputs: Inputs) -> pa.Table:
-    return resolve(inputs.table("entity_mentions"), inputs.table("chunks"), _merging(inputs))
+def _aliases(inputs: Inputs) -> Result:
+    chosen, judge = _merging(inputs), None
+    mentions = inputs.table("entity_mentions")
+    if chosen.judged_from is not None:
+        models = inputs.model("language_model"), inputs.model("embedding_model")
+        judge = ModelJudge(mentions, *models, chosen.judged_from, inputs.prompts("graphrag"))
+    rows = resolve(mentions, inputs.table("chunks"), chosen, judge)
+    return Result(rows, judge.failures if judge else ())
 
 
 def _entities(inputs: Inputs) -> Result:
@@ -183,8 +190,10 @@ INDEX = (
             "aliases": "Names of one entity share its id, with evidence; mentions keep their "
             "names, so that a merge can be undone."
         },
-        ("entity_mentions", "chunks", "corpus_settings"),
+        ("entity_mentions", "chunks", "embedding_model", *_WRITING_INPUTS),
+        pool="llm",
         code_version="3",
+        work="extraction",
         checks={"aliases": [NAMES_RESOLVE]},
     ),
     Step(

@@ -137,7 +137,9 @@ TABLES = (
         ),
         text("name", "most frequent spelling"),
         label("entity_id", "the entity; null: pruned", nullable=True),
-        label("rule", "reason: 'own', 'title', 'short form', 'plural', 'acronym' or 'pruned'"),
+        label(
+            "rule", "reason: 'own', 'title', 'short form', 'plural', 'acronym', 'model' or 'pruned'"
+        ),
         texts("evidence_chunk_ids", "chunks that support the merge; none for 'own' and 'pruned'"),
         integer("n_mentions", "number of mentions of the name"),
     ),

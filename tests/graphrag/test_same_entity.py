@@ -1,0 +1,102 @@
+"""A language model says of names that are alike whether they are of one entity."""
+
+import json
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pytest
+
+from gsum_assets.corpus.names import name_key
+from gsum_assets.graphrag.aliases import resolve
+from gsum_assets.graphrag.same_entity import ModelJudge
+from gsum_assets.graphrag.settings import MergingSettings
+from gsum_resources.llm.extractive import ExtractiveModel
+from gsum_resources.protocols.models import Request
+from tests.gor.toy_documents import Lookup, Scripted
+from tests.graphrag.test_aliases import chunks_of, merged
+from tests.models import HashEmbedder
+
+EAST, NEARLY_EAST, NORTH = (1.0, 0.0), (0.8, 0.6), (0.0, 1.0)
+WATERS = {"Lower Mere": EAST, "Mere Reservoir": NEARLY_EAST, "Corley": NORTH}
+
+
+def mentions_of(names: Mapping[str, str], model: str = "m") -> pa.Table:
+    """One chunk, of a document of its own, for each name, with its type."""
+    rows = [
+        {"name_key": name_key(name), "name": name, "type": kind, "model": model}
+        | {"description": f"About {name}.", "chunk_id": f"c{index}", "document_id": f"d{index}"}
+        for index, (name, kind) in enumerate(names.items())
+    ]
+    return pa.Table.from_pylist(rows, pa.schema([(column, pa.string()) for column in rows[0]]))
+
+
+def verdict(same: bool) -> str:
+    return json.dumps({"reason": "Both are the lake.", "is_same": same})
+
+
+def judged(
+    say: Callable[[Request], str | None] = lambda request: verdict(True),
+    kinds: tuple[str, str, str] = ("place", "place", "place"),
+    least: float = 0.7,
+    model: str = "m",
+    **settings,
+) -> tuple[dict[str, dict], Scripted, ModelJudge]:
+    mentions = mentions_of(dict(zip(WATERS, kinds, strict=True)), model)
+    scripted = Scripted(say)
+    judge = ModelJudge(mentions, scripted, Lookup(WATERS, 2), least)
+    rows = resolve(mentions, chunks_of({}), MergingSettings(**settings), judge)
+    return {row["name_key"]: row for row in rows.to_pylist()}, scripted, judge
+
+
+def test_names_that_the_model_takes_for_one_entity_are_merged() -> None:
+    rows, model, judge = judged()
+    (request,) = model.requests
+    assert request.passages == (
+        "Lower Mere: About Lower Mere.",
+        "Mere Reservoir: About Mere Reservoir.",
+    )
+    assert merged(rows) == {frozenset({"lower mere", "mere reservoir"})}
+    joined = [row for row in rows.values() if row["rule"] == "model"]
+    assert [row["evidence_chunk_ids"] for row in joined] == [["c0", "c1"]]
+    assert not judge.failures
+
+
+@pytest.mark.parametrize(
+    ("why", "others"),
+    [
+        ("not alike", {"least": 0.9}),
+        ("a person and a place", {"kinds": ("person", "place", "place")}),
+        ("kept apart by the user", {"apart": [["Lower Mere", "Mere Reservoir"]]}),
+        ("merging is off", {"aliases": False}),
+        ("found by rules", {"model": "extractive"}),
+    ],
+)
+def test_other_pairs_are_not_asked(why: str, others: dict) -> None:
+    rows, model, _ = judged(**others)
+    assert not merged(rows), why
+    assert not model.requests, why
+
+
+def test_no_and_lost_replies_leave_two_entities() -> None:
+    rows, _, judge = judged(lambda request: verdict(False))
+    assert not merged(rows)
+    assert not judge.failures
+    rows, _, judge = judged(lambda request: None)
+    assert not merged(rows)
+    assert judge.failures == [
+        "'lower mere' and 'mere reservoir' are not compared: the server is tired"
+    ]
+
+
+def test_another_document_asks_no_pair_again() -> None:
+    _, before, _ = judged()
+    mentions = mentions_of({"Anna": "person"} | dict.fromkeys(WATERS, "place"))
+    after, words = Scripted(lambda request: verdict(True)), Lookup(WATERS | {"Anna": (-1, 0)}, 2)
+    resolve(mentions, chunks_of({}), MergingSettings(), ModelJudge(mentions, after, words, 0.7))
+    assert after.requests == before.requests
+
+
+def test_the_extractive_model_is_not_asked() -> None:
+    mentions = mentions_of(dict.fromkeys(WATERS, "place"))
+    judge = ModelJudge(mentions, ExtractiveModel(HashEmbedder()), HashEmbedder(), 0.0)
+    assert len(set(resolve(mentions, chunks_of({}), MergingSettings(), judge)["entity_id"])) == 3
