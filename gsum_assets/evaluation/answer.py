@@ -72,6 +72,7 @@ def answer_questions(
     label_of: LabelOf | None = None,
     prompt_tokens: int | None = None,
     by_kind: bool = False,
+    response_type: str = "",
 ) -> Answered:
     """Answer every question over its contexts with `model`.
 
@@ -90,6 +91,7 @@ def answer_questions(
         None: of any length.
     by_kind : whether summaries have the form of the kind of their question and hold only what bears
         on it, as those of `gsum ask` always.
+    response_type : form of summaries, in words, instead of that of their kind; "": none.
 
     Raises
     ------
@@ -115,6 +117,7 @@ def answer_questions(
             label_of,
             prompt_tokens,
             by_kind,
+            response_type,
         )
         for key in keys
     ]
@@ -189,18 +192,20 @@ def answer_request(
     labels: tuple[str, ...] = (),
     by_kind: bool = False,
     of_points: bool = False,
+    response_type: str = "",
 ) -> Request:
     """Return the request for a row of `queries`, over passages in reading order.
 
     Parameters
     ----------
     of_points : whether the passages are key points.
+    response_type : form of a summary, in words; "": by the kind of its question.
     """
     form, is_brief = question["form"], by_kind or question.get("split") == "ask"
     kind = rule_of(question["text"]).kind if is_brief else "account"
-    asked = kind if form == "summary" else form
+    asked = form if form != "summary" else "response_type" if response_type else kind
     words = min(max_words, _MOST_WORDS.get(asked, max_words))
-    instructions = prompts.text(asked, max_words=words)
+    instructions = prompts.text(asked, max_words=words, response_type=response_type)
     if form == "summary":
         whole = "reduce" if of_points else "answer"
         instructions = prompts.text(whole, max_words=words, form=instructions)
@@ -227,6 +232,7 @@ def _fitted(
     label_of: LabelOf | None,
     prompt_tokens: int | None,
     by_kind: bool,
+    response_type: str,
 ) -> tuple[Request, Sequence[dict], int]:
     """Return a request over as many of the best passages as fit into the model's context.
 
@@ -241,7 +247,9 @@ def _fitted(
         texts = tuple(row["text"] for row in ordered)
         weights = tuple(row["score"] for row in ordered) if weighted else ()
         points = all(row["node_kind"] == KEY_POINT for row in ordered)
-        request = answer_request(question, texts, max_words, prompts, weights, (), by_kind, points)
+        request = answer_request(
+            question, texts, max_words, prompts, weights, (), by_kind, points, response_type
+        )
         labelled = replace(request, labels=tuple(map(label_of, ordered))) if label_of else request
         is_short = _is_within(labelled, prompt_tokens) and not (
             isinstance(window, Window) and window.excess(labelled)

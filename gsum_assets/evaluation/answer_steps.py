@@ -71,6 +71,7 @@ def _summaries(inputs: Inputs, family: Family, with_sources: bool) -> Result:
         None if _only_quotes(model) else _labels(inputs, passages),
         inputs.settings(section)[key] if key else None,
         settings["by_kind"],
+        settings["response_type"],
     )
     spent = [inputs.table(step.table) for step in (*family.preparations, *family.refinements)]
     quotes = _only_quotes(model)

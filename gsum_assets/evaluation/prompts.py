@@ -62,6 +62,10 @@ all. Where the passages bear on the question without settling it, say that first
 }
 """What the answer to each kind of question looks like; it stands in `ANSWER`."""
 
+RESPONSE_TYPE = """\
+Give the answer this form: {response_type}. It has at most {max_words} words in all.\
+"""
+
 SHORT = """\
 You answer a question about long documents from the numbered passages that follow.
 Use only what the passages say. Give the answer alone, in as few words as name it: a name, a number,
@@ -81,6 +85,7 @@ PROMPTS = Prompts(
         "answer": Prompt(ANSWER, writes=True, optional=frozenset({"form", "max_words"})),
         "reduce": Prompt(REDUCE, writes=True, optional=frozenset({"form", "max_words"})),
         **{kind: Prompt(form) for kind, form in FORMS.items()},
+        "response_type": Prompt(RESPONSE_TYPE),
         "short": Prompt(SHORT, writes=True),
         "choice": Prompt(CHOICE),
     }

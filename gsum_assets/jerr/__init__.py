@@ -2,7 +2,7 @@
 
 1. `synopses.py`: line chunks and a synopsis of each (3.2).
 2. `extract.py`: atomic facts, core elements and relations of each synopsis (3.3).
-3. `exact.py`, `simhash.py`, `merge.py`: merging of equal and nearly equal elements (3.3).
+3. `simhash.py`, `merge.py`: merging of equal and nearly equal elements (3.3).
 4. `acyclic.py`, `graph.py`: nodes, and relations as edges of an acyclic graph (3.3); `layers.py`,
    `plots.py`: a plot of it.
 5. `keywords.py`, `matches.py`, `tree_search.py`, `search.py`: relevant nodes of a question (3.4,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.jerr.exact import BloomFilter, ExactSet
 from gsum_assets.jerr.simhash import hamming, near_pairs, simhashes
 from gsum_assets.jerr.sizes import of_one_size
 from gsum_resources.store.content_hash import hash_texts
@@ -34,23 +33,24 @@ def merge_elements(elements: pa.Table, near_bits: int) -> pa.Table:
     forms = _mentioned(elements, "element", "element_key")
     counted = _mentioned(elements, "element_key")
     mentions = {row["element_key"]: row["n_mentions"] for row in counted}
-    seen = ExactSet(BloomFilter.sized_for(len(forms)))
-    indices = [seen.add(form["element_key"]) for form in forms]
-    hashes = simhashes(seen.keys)
-    owns = _own_keys(seen.keys, mentions, hashes, near_bits)
+    keys = list(dict.fromkeys(form["element_key"] for form in forms))
+    index_of = {key: index for index, key in enumerate(keys)}
+    hashes = simhashes(keys)
+    owns = _own_keys(keys, mentions, hashes, near_bits)
     n_bits = hamming(hashes, hashes[owns]).tolist()
     names: dict[str, str] = {}
     for form in sorted(forms, key=lambda row: _rank(row["n_mentions"], row["element"])):
         names.setdefault(form["element_key"], form["element"])
     rows = []
-    for form, index in zip(forms, indices, strict=True):
+    for form in forms:
+        index = index_of[form["element_key"]]
         own_index = owns[index]
-        name = names[seen.keys[own_index]]
+        name = names[keys[own_index]]
         same_key = "own" if form["element"] == name else "exact"
         rows.append(
             {
                 **form,
-                "node_id": node_id(seen.keys[own_index]),
+                "node_id": node_id(keys[own_index]),
                 "merged_into": name,
                 "rule": same_key if own_index == index else "near",
                 "n_bits": n_bits[index],

@@ -135,6 +135,12 @@ class AnswerSettings(SettingsTable):
         description="whether evaluated answers, too, have the form of the kind of their question "
         "(a list, yes or no, …) and hold only what bears on it, as those of `gsum ask`",
     )
+    response_type: str = Field(
+        default="",
+        description="form of all answers of a language model, such as 'a table with a row for each "
+        "decision'; empty: by the kind of question, or one coherent text (the package: "
+        "'Multiple Paragraphs')",
+    )
 
 
 class CorpusSettings(SettingsTable):

@@ -177,6 +177,18 @@ def test_an_answer_of_ask_has_the_form_of_its_kind(
     assert f"{n_words}" in request.instructions
 
 
+def test_a_response_type_replaces_the_form_of_the_kind() -> None:
+    model, rows = FirstWords(), contexts(("q", 0, 1, "a", 0, "It sank."))
+    asked = question_rows({"query_id": "q", "text": "Who sank?", "split": "ask"})
+    answer_questions(asked, rows, model, 100, response_type="a table, a row for each ship")
+    (request,) = model.requests
+    assert (
+        "this form: a table, a row for each ship. It has at most 100 words" in request.instructions
+    )
+    assert "sentences" not in request.instructions.split("End every")[0]
+    assert request.max_words == 100
+
+
 def test_an_override_that_has_no_form_replaces_the_whole_prompt() -> None:
     def read(name: str) -> str:
         return "Reply in {max_words} words." if name == "answer" else PROMPTS.built_in[name].text

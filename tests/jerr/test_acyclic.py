@@ -5,7 +5,6 @@ from itertools import combinations, pairwise
 import networkx as nx
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -82,30 +81,6 @@ def test_acyclic_edges_give_one_order_in_any_input_order(edges, random):
 def test_first_edge_is_kept_unless_it_is_a_loop(edges):
     source, target = edges[0]
     assert (without_cycles(N_NODES, edges).left_out.get(0) == [source]) == (source == target)
-
-
-@pytest.mark.parametrize("is_from_end", [True, False])
-@pytest.mark.parametrize("leads_up", [True, False])
-def test_chain_grown_at_both_ends_and_its_closing_edge(leads_up, is_from_end):
-    n_nodes = 2_500  # more than there are numbers between two levels
-    chain = [(i, i + 1) if leads_up else (i + 1, i) for i in range(n_nodes - 1)]
-    edges = chain[::-1] if is_from_end else chain
-    first, last = (0, n_nodes - 1) if leads_up else (n_nodes - 1, 0)
-    found = without_cycles(n_nodes, [*edges, (last, first)])
-    way = list(range(n_nodes)) if leads_up else list(range(n_nodes))[::-1]
-    assert found.order == way
-    assert found.left_out == {n_nodes - 1: [last, *way[:-1]]}
-
-
-@given(st.randoms(use_true_random=False))
-def test_random_larger_graph(random):
-    n_nodes = random.randrange(2, 60)
-    ends = [random.randrange(n_nodes) for _ in range(random.randrange(400))]
-    edges = list(pairwise(ends))
-    taken, lengths = greedy(n_nodes, edges)
-    found = without_cycles(n_nodes, edges)
-    assert found.accepted == taken
-    assert {index: len(cycle) for index, cycle in found.left_out.items()} == lengths
 
 
 def test_no_nodes_and_no_edges():
