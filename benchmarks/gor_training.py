@@ -84,11 +84,11 @@ def published_losses(nodes, graphs: Sequence[RecordGraph], temperature: float):
         candidates = torch.cat([sorted_nodes, others.expand(graph.n_queries, *others.shape)], dim=1)
         queries = torch.from_numpy(graph.queries).to(nodes.dtype)[:, :, None]  # (n_queries, dim, 1)
         logs = (candidates @ queries).squeeze(2) / temperature
-        contrastive.append(-logs.log_softmax(1)[:, 0])
+        contrastive.append(-logs.log_softmax(1)[:, 0].mean())
         own = logs[:, : graph.n_nodes]
         pairs = torch.nn.functional.softplus(own[:, None, :] - own[:, :, None])
-        ranking.append((pairs * torch.ones_like(pairs).triu(1)).sum((1, 2)))
-    return torch.cat(contrastive).mean(), torch.cat(ranking).mean()
+        ranking.append((pairs * torch.ones_like(pairs).triu(1)).sum((1, 2)).mean())
+    return torch.stack(contrastive).mean(), torch.stack(ranking).mean()
 
 
 def plain(nodes, graphs: Sequence[RecordGraph], batch: Batch):

@@ -12,22 +12,20 @@ Step by step, with the paper's section:
   A.4, A.7).
 - `losses.py`: L_CL and L_RANK (equations 5 to 8); `train.py`, `infer.py`.
 - `rank.py`: questions ranked against node embeddings; the best six nodes are read (2.4).
-- `methods.py`: ablations and encoders (3.4, 3.5), each a separate method on the leaderboard.
+- `methods.py`: ablations and encoders (3.4, 3.5, A.7), each a separate method on the leaderboard.
 - `learn.py`: what a network learns from; `gor-evidence` has several positives for a question.
 - `node2vec.py`: a baseline over the same responses (3.1).
 
 Differences from the paper: by default a node embedding is its text's embedding plus a learned gate
 times the network's output, scaled to unit length; messages go only from responses to the nodes that
-they used; the temperature is 0.05 (the paper gives none). Training on global references
-(`gor-supervised`) does not repeat them. Exact copies of a text are given to the language model
-once.
+they used; the temperature is 0.05 (the paper gives none). Exact copies of a text are given to the
+language model once.
 
 The authors' code (ulab-uiuc/GoR) differs from the paper, so both are methods. `gor-published`
 follows the code: messages go only from retrieved nodes to responses, so that passages receive none;
 attention dropout 0.1; L_RANK a mean over pairs; trained by inner product at temperature 1,
-retrieved by cosine. `gor-paper` follows the paper: messages in both directions, L_RANK the sum of
-equation 7, inner products. All methods combine the heads of GAT as the code does: concatenated
-between layers, averaged in each layer's output. Not reproduced from the code: Contriever's
-embeddings, a learning rate that falls every step (here every epoch), losses averaged by graph (here
-by question).
+retrieved by cosine. `gor-published-…` are its ablations. `gor-paper` follows the paper: messages in
+both directions, L_RANK the sum of equation 7, inner products. All methods combine the heads of GAT,
+average losses by graph and lower the learning rate as the code does. Embeddings, the model of
+BERTScore (`[gor.ranking]`), prompts and chunks are not the authors': `docs/departures.md`.
 """

@@ -106,9 +106,13 @@ def _record_graph(inputs: Inputs) -> Result:
     return Result(nodes, beside={"record_edges": edges}, shown=shown)
 
 
-def _node_rankings(inputs: Inputs) -> pa.Table:
+def _token_embedder(inputs: Inputs) -> LocalTokenEmbedder:
     chosen = RankingSettings.model_validate(inputs.settings("gor.ranking"))
-    embedder = LocalTokenEmbedder(layer=chosen.layer)
+    return LocalTokenEmbedder(chosen.model, chosen.layer)
+
+
+def _node_rankings(inputs: Inputs) -> pa.Table:
+    embedder = _token_embedder(inputs)
     return node_rankings(
         inputs.table("simulated_queries"),
         inputs.table("record_nodes"),
@@ -132,9 +136,8 @@ def _model(inputs: Inputs) -> Result:
     graphs, which = graphs_to_learn_from(graphs, inputs.table("queries"), settings.split)
     inputs.log(f"{inputs.step} {inputs.method}: {which}")
     n_graphs = len(graphs)
-    if inputs.method == SUPERVISED and graphs:
-        ranking = RankingSettings.model_validate(inputs.settings("gor.ranking"))
-        tokens = LocalTokenEmbedder(layer=ranking.layer)
+    if inputs.method in SUPERVISED and graphs:
+        tokens = _token_embedder(inputs)
         queries, vectors = inputs.table("queries"), inputs.table("query_embeddings")
         graphs = with_global_questions(graphs, nodes, queries, vectors, tokens)
     if not graphs:
@@ -286,7 +289,7 @@ INDEX = (
             "training_log": "Loss, its terms, entropy and learning rate of each epoch.",
         },
         (*_RECORDS, "queries", "query_embeddings", "corpus_settings", "embedding_model"),
-        code_version="4",
+        code_version="5",
         untracked=(
             *_RECORDS,
             "queries",

@@ -64,7 +64,9 @@ def with_global_questions(
 ) -> list[RecordGraph]:
     """Return the graphs with general questions, whose references rank the nodes (section 3.5).
 
-    Graphs without a general question that has a reference are left out.
+    A question with several references is learnt from once with each. The paper repeats its only
+    question as often as there are simulated ones; in a mean over a graph's questions that changes
+    nothing. Graphs without a general question that has a reference are left out.
     """
     texts = dict(zip(nodes["node_id"].to_pylist(), nodes["text"].to_pylist(), strict=True))
     general: dict[str, list[dict]] = {}
@@ -76,16 +78,17 @@ def with_global_questions(
         rows = general.get(graph.document_id, [])
         if rows:
             ids = [row["query_id"] for row in rows]
-            references = tokens.embed_tokens([row["references"][0] for row in rows])
+            owners = np.repeat(range(len(rows)), [len(row["references"]) for row in rows])
+            references = tokens.embed_tokens([text for row in rows for text in row["references"]])
             candidates = tokens.embed_tokens([texts[node] for node in graph.node_ids])
             f1 = np.round(bertscore(references, candidates).f1, 6)
             with_questions.append(
                 replace(
                     graph,
-                    queries=vectors_of(query_embeddings, ids, "query"),
+                    queries=vectors_of(query_embeddings, ids, "query")[owners],
                     rankings=np.argsort(-f1, axis=1, kind="stable"),
-                    sources=np.full(len(rows), NO_SOURCE),
-                    query_ids=np.array(ids),
+                    sources=np.full(len(owners), NO_SOURCE),
+                    query_ids=np.array(ids)[owners],
                 )
             )
     return with_questions

@@ -6,8 +6,8 @@ copied per question.
 
 L_RANK is a sum over all pairs in equation 7. A graph of 106 nodes has 5,565 pairs, so L_RANK is
 about 3,900 nats at the start where L_CL is about 8, and alpha between 0.2 and 0.9 leaves L_CL
-little weight. `pairs = "mean"`, as in the authors' code, brings both to one scale. Means over
-questions are over those of a batch.
+little weight. `pairs = "mean"`, as in the authors' code, brings both to one scale. Losses are
+averaged over the questions of a graph, then over the graphs of a batch, as in that code.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,7 @@ _PAIRS_AT_ONCE = 2**17  # fits the processor's cache, and bounds memory for long
 
 
 class Losses(NamedTuple):
-    """Means over the questions of a batch, in nats; scalars.
+    """Means over the graphs of a batch of the means over their questions, in nats; scalars.
 
     Attributes
     ----------
@@ -60,13 +60,18 @@ def losses(nodes: "Tensor", batch: Batch, settings: LossSettings) -> Losses:
             blocks = [torch.ones(shape, dtype=torch.bool) for shape in batch.ranked_shapes]
             candidates = candidates & torch.block_diag(*blocks).to(candidates.device)
         contrastive = listwise_loss(scores, batch.positives, candidates)
-    ranking = ranking_loss(ranked, settings.pairs)
+
+    def mean(by_question: "Tensor") -> "Tensor":
+        of_graph = by_question.split([n_queries for n_queries, _ in batch.ranked_shapes])
+        return torch.stack([values.mean() for values in of_graph if len(values)]).mean()
+
+    contrastive, ranking = mean(contrastive), mean(ranking_loss(ranked, settings.pairs))
     return Losses(
         total=(contrastive if settings.contrastive else zero)
         + settings.alpha * (ranking if settings.ranking else zero),
         contrastive=contrastive,
         ranking=ranking,
-        entropy=entropy(ranked),
+        entropy=mean(entropy(ranked)),
     )
 
 
@@ -78,16 +83,21 @@ def ranked_scores(scores: "Tensor", batch: Batch) -> "list[Tensor]":
 
 
 def contrastive_loss(scores: "Tensor", ranked: "list[Tensor]", in_batch: bool) -> "Tensor":
-    """Return L_CL: the first node of M_i against all nodes of its graph or batch (equation 6)."""
+    """Return each question's L_CL, `(n_queries,)` (equation 6).
+
+    The first node of M_i is compared with all nodes of its graph or, `in_batch`, of the batch.
+    """
     import torch
 
     best = torch.cat([block[:, 0] for block in ranked])
     every = scores.logsumexp(1) if in_batch else torch.cat([block.logsumexp(1) for block in ranked])
-    return (every - best).mean()
+    return every - best
 
 
 def listwise_loss(scores: "Tensor", positives: "Tensor", candidates: "Tensor") -> "Tensor":
-    """Return the cross-entropy of the softmax over candidates with equal shares of the positives.
+    """Return each question's cross-entropy of a softmax over candidates, `(n_queries,)`.
+
+    The positives of a question have equal shares.
 
     Parameters
     ----------
@@ -99,26 +109,29 @@ def listwise_loss(scores: "Tensor", positives: "Tensor", candidates: "Tensor") -
 
     every = scores.masked_fill(~candidates, -torch.inf).logsumexp(1)
     shares = positives / positives.sum(1, keepdim=True)
-    return (every - (shares * scores).sum(1)).mean()
+    return every - (shares * scores).sum(1)
 
 
 def ranking_loss(ranked: "list[Tensor]", pairs: str = "sum") -> "Tensor":
-    """Return L_RANK: log(1 + s_j / s_i) over pairs of nodes with i before j in M_i (equation 7)."""
+    """Return each question's L_RANK, `(n_queries,)` (equation 7).
+
+    It is log(1 + s_j / s_i) over the pairs of nodes with i before j in M_i.
+    """
     import torch
 
     losing = [_pair_sums(block) for block in ranked]  # (n_queries,) each
     if pairs == "mean":
         counts = [block.shape[1] * (block.shape[1] - 1) // 2 for block in ranked]
         losing = [sums / max(1, count) for sums, count in zip(losing, counts, strict=True)]
-    return torch.cat(losing).mean()
+    return torch.cat(losing)
 
 
 def entropy(ranked: "list[Tensor]") -> "Tensor":
-    """Return the mean entropy of the softmax over each question's own nodes, nats; no gradient."""
+    """Return the entropy of a softmax over each question's own nodes, nats; no gradient."""
     import torch
 
     logs = [block.detach().log_softmax(1) for block in ranked]
-    return torch.cat([-(log.exp() * log).sum(1) for log in logs]).mean()
+    return torch.cat([-(log.exp() * log).sum(1) for log in logs])
 
 
 def _pair_sums(ranked: "Tensor") -> "Tensor":

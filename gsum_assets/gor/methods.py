@@ -11,8 +11,24 @@ Change = Mapping[str, Mapping[str, Any]]
 WITHOUT_NETWORK = ("thought-retriever", "node2vec")
 """Baselines that use the records without training a network."""
 
-SUPERVISED = "gor-supervised"
+SUPERVISED = ("gor-supervised", "gor-published-supervised")
 EVIDENCE = "gor-evidence"
+
+_PUBLISHED = {
+    "encoder": {
+        "direction": "to_response",
+        "attention_dropout": 0.1,
+        "residual": False,
+        "unit_length": False,
+        "cosine": True,
+    },
+    "loss": {"temperature": 1.0, "pairs": "mean"},
+}
+
+
+def _published_with(**loss: bool) -> Change:
+    return {**_PUBLISHED, "loss": {**_PUBLISHED["loss"], **loss}}
+
 
 _CHANGES: Mapping[str, Change] = MappingProxyType(
     {
@@ -21,21 +37,16 @@ _CHANGES: Mapping[str, Change] = MappingProxyType(
         "gor-no-cl": {"loss": {"contrastive": False}},
         "gor-no-rank": {"loss": {"ranking": False}},
         "gor-no-in-batch": {"loss": {"in_batch": False}},
-        SUPERVISED: {},
+        "gor-supervised": {},
         EVIDENCE: {
             "encoder": {"neighbours": True},
             "loss": {"contrastive": True, "ranking": False},
         },
-        "gor-published": {
-            "encoder": {
-                "direction": "to_response",
-                "attention_dropout": 0.1,
-                "residual": False,
-                "unit_length": False,
-                "cosine": True,
-            },
-            "loss": {"temperature": 1.0, "pairs": "mean"},
-        },
+        "gor-published": _PUBLISHED,
+        "gor-published-no-cl": _published_with(contrastive=False),
+        "gor-published-no-rank": _published_with(ranking=False),
+        "gor-published-no-in-batch": _published_with(in_batch=False),
+        "gor-published-supervised": _PUBLISHED,
         "gor-paper": {
             "encoder": {"direction": "both", "residual": False, "unit_length": False},
             "loss": {"temperature": 1.0, "pairs": "sum"},

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from gsum_resources.embedding.model_files import PACKAGED
 from gsum_resources.settings.table import SettingsTable
 from gsum_resources.store.content_hash import hash_texts
 
@@ -36,6 +37,12 @@ class SimulationSettings(SettingsTable):
 class RankingSettings(SettingsTable):
     """Table `[gor.ranking]`: BERTScore of every node with a question's source chunk."""
 
+    model: str = Field(
+        default=PACKAGED,
+        min_length=1,
+        description="model of BERTScore, a folder or hub id; 'packaged': the packaged encoder "
+        "(authors' code: microsoft/deberta-xlarge-mnli, layer 40)",
+    )
     layer: int | None = Field(
         default=None,
         ge=1,

@@ -145,11 +145,11 @@ TABLES = (
         "epoch of a training",
         "epoch",
         integer("epoch", "from 1"),
-        number("loss", "L_CL + alpha L_RANK, nats, mean over questions"),
+        number("loss", "L_CL + alpha L_RANK, nats, mean over documents"),
         number("loss_cl", "contrastive loss L_CL, nats"),
         number("loss_rank", "ranking loss L_RANK before alpha, nats"),
         number("entropy", "mean entropy of a question's similarities to its nodes, nats"),
-        number("learning_rate", "learning rate of Adam"),
+        number("learning_rate", "learning rate of Adam at the epoch's first step"),
         number("seconds", "wall time", measured=True),
     ),
     result_table(

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Epoch:
-    """A row of `gor.training_log`; losses and entropy in nats, means over questions.
+    """A row of `gor.training_log`; losses and entropy in nats, means over graphs.
 
     Attributes
     ----------
     epoch : number of the epoch, from 1.
     loss_cl, loss_rank : the two terms, before alpha; reported also where not minimized.
     entropy : entropy of the softmax over a question's similarities to the nodes of its graph.
+    learning_rate : that of the epoch's first step.
     seconds : wall time in this process.
     """
 
@@ -140,9 +141,14 @@ def is_state_of(state: bytes, graphs: Sequence[RecordGraph], settings: TrainingS
     return unpack(state)[1].get("training_key") == training_key(graphs, settings)
 
 
-def learning_rate(settings: TrainingSettings, epoch: int) -> float:
-    """Return the learning rate of an epoch, from 1: half a cosine that reaches 0 after the last."""
-    return settings.learning_rate * (1 + math.cos(math.pi * (epoch - 1) / settings.epochs)) / 2
+def steps_of_epoch(settings: TrainingSettings, n_graphs: int) -> int:
+    """Return the number of batches, and so of steps, of an epoch."""
+    return math.ceil(n_graphs / settings.batch_graphs)
+
+
+def learning_rate(settings: TrainingSettings, step: int, n_steps: int) -> float:
+    """Return the rate of a step, from 0: half a cosine that reaches 0 after the last (A.4)."""
+    return settings.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
 
 
 @dataclass
@@ -195,24 +201,27 @@ def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings)
     from gsum_assets.gor.encoders import seeded
 
     start, number = time.perf_counter(), len(run.log) + 1
-    rate = learning_rate(settings, number)
-    run.optimizer.param_groups[0]["lr"] = rate
+    per_epoch = steps_of_epoch(settings, len(graphs))
+    rates = [
+        learning_rate(settings, (number - 1) * per_epoch + step, settings.epochs * per_epoch)
+        for step in range(per_epoch)
+    ]
     random = np.random.default_rng([settings.seed, number])
-    sums, n_queries, encoder = np.zeros(4), 0, run.encoder.train()
+    sums, encoder = np.zeros(4), run.encoder.train()
     device = next(encoder.parameters()).device
     with seeded(int(random.integers(2**63))):  # dropout
         order, size = random.permutation(len(graphs)), settings.batch_graphs
-        for first in range(0, len(order), size):
-            drawn = [graphs[i] for i in order[first : first + size]]
+        for step, rate in enumerate(rates):
+            drawn = [graphs[i] for i in order[step * size : (step + 1) * size]]
             encoding = settings.encoder
             batch = side_by_side(drawn, encoding.direction, encoding.neighbours).to(device)
             batch_losses = losses(encoder(batch.graph, batch.features), batch, settings.loss)
+            run.optimizer.param_groups[0]["lr"] = rate
             run.optimizer.zero_grad()
             batch_losses.total.backward()
             run.optimizer.step()
-            sums += len(batch.queries) * np.array([value.item() for value in batch_losses])
-            n_queries += len(batch.queries)
-    means = sums / n_queries
+            sums += len(drawn) * np.array([value.item() for value in batch_losses])
+    means = sums / len(graphs)
     if not np.isfinite(means).all():
         raise ValueError(
             f"gor: the loss of epoch {number} is {means[0]}; lower learning_rate "
@@ -221,7 +230,7 @@ def _epoch(run: _Run, graphs: Sequence[RecordGraph], settings: TrainingSettings)
         )
     loss, loss_cl, loss_rank, entropy = map(float, means)
     seconds = time.perf_counter() - start
-    return Epoch(number, loss, loss_cl, loss_rank, entropy, rate, seconds)
+    return Epoch(number, loss, loss_cl, loss_rank, entropy, rates[0], seconds)
 
 
 def _dimension(graphs: Sequence[RecordGraph]) -> int:

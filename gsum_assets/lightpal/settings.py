@@ -88,7 +88,7 @@ class ContextSettings(SettingsTable):
     k: int | None = Field(
         default=None,
         ge=1,
-        description="passages in a context (gor, 4.1); unset: k of `[retrieval]`",
+        description="passages in a context (gor, 3.1); unset: k of `[retrieval]`",
     )
 
 

@@ -62,7 +62,7 @@ class ChunkingSettings(SettingsTable):
     chunker: Literal["tokens", "lines"] = Field(
         default="tokens", description="sliding window or lines"
     )
-    max_tokens: int = Field(default=256, ge=1, description="longest chunk, word pieces (gor, 4.1)")
+    max_tokens: int = Field(default=256, ge=1, description="longest chunk, word pieces (gor, 3.1)")
     overlap_tokens: int = Field(default=32, ge=0, description="shared by neighbours, word pieces")
     overlap_lines: int = Field(
         default=0, ge=0, description="lines shared by neighbours, chunker 'lines'"

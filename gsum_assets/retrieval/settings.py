@@ -12,7 +12,7 @@ class RetrievalSettings(SettingsTable):
 
     k: int | list[int] = Field(
         DEFAULT_K,
-        description="passages given for an answer (gor, 4.1), by gor and lightpal too; a list: "
+        description="passages given for an answer (gor, 3.1), by gor and lightpal too; a list: "
         "curves over these, for all methods that have such a number",
     )
     bigrams: bool = Field(

@@ -284,7 +284,7 @@ def test_settings_table_affects_only_the_assets_that_read_it(
     by_method, by_bucket = Partition(CORPUS, method="gor"), Partition(CORPUS, bucket_of(LONG))
     materialized = {
         "contexts": (by_method, "2"),
-        "gor.model": (by_method, "4"),
+        "gor.model": (by_method, "5"),
         "gor.historical_responses": (by_bucket, "3"),
     }
     with copy_of(indexed, tmp_path) as house, house.instance() as instance:

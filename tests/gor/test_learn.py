@@ -86,15 +86,21 @@ def test_global_questions_have_vectors_and_reference_ranks():
     rows = [
         {"query_id": "p", "kind": "general", "document_id": "b", "references": []},
         {"query_id": "q", "kind": "general", "document_id": "a", "references": ["chunk 2"]},
-        {"query_id": "r", "kind": "general", "document_id": "a", "references": ["chunk 1"]},
+        {
+            "query_id": "r",
+            "kind": "general",
+            "document_id": "a",
+            "references": ["chunk 1", "chunk 2"],
+        },
         {"query_id": "s", "kind": "specific", "document_id": "c", "references": ["chunk 1"]},
     ]
+    rows[2]["references"] = ["chunk 1", "chunk 2"]
     vectors = np.arange(8, dtype=np.float32).reshape(4, 2)
     embeddings = pa.table({"query_id": list("srqp"), "embedding": vector_column(vectors)})
     questions = pa.Table.from_pylist(rows)
     (graph,) = with_global_questions(GRAPHS, nodes, questions, embeddings, OneToken())
     assert graph.document_id == "a"
-    assert graph.query_ids.tolist() == ["q", "r"]
-    np.testing.assert_array_equal(graph.queries, [[4, 5], [2, 3]])
-    assert graph.rankings[:, 0].tolist() == [2, 1]
+    assert graph.query_ids.tolist() == ["q", "r", "r"]
+    np.testing.assert_array_equal(graph.queries, [[4, 5], [2, 3], [2, 3]])
+    assert graph.rankings[:, 0].tolist() == [2, 1, 2]
     assert not with_global_questions(GRAPHS, nodes, questions.slice(3), embeddings, OneToken())

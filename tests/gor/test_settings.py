@@ -51,6 +51,17 @@ def test_published_variant_keeps_dropout_and_alpha_of_the_corpus():
         assert (settings.encoder.residual, settings.encoder.unit_length) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("part", "changed"),
+    [("no-cl", "contrastive"), ("no-rank", "ranking"), ("no-in-batch", "in_batch")],
+)
+def test_ablations_of_the_published_form_change_one_part_of_it(part, changed):
+    published = training_settings("gor-published", TrainingSettings())
+    ablated = training_settings(f"gor-published-{part}", TrainingSettings())
+    assert ablated.encoder == published.encoder
+    assert ablated.loss == published.loss.model_copy(update={changed: False})
+
+
 def test_fingerprint_follows_every_setting():
     other = TrainingSettings(loss=LossSettings(alpha=0.5))
     assert other.fingerprint != TrainingSettings().fingerprint == TrainingSettings().fingerprint

@@ -9,9 +9,10 @@ import pytest
 from gsum_assets.gor import train as module
 from gsum_assets.gor.encoders import new_encoder
 from gsum_assets.gor.infer import infer, load_encoder
+from gsum_assets.gor.methods import training_settings
 from gsum_assets.gor.settings import EncoderSettings, LossSettings, TrainingSettings
 from gsum_assets.gor.source_ranks import source_ranks
-from gsum_assets.gor.train import is_state_of, learning_rate, train
+from gsum_assets.gor.train import is_state_of, learning_rate, steps_of_epoch, train
 from gsum_resources.store.checkpoints import CheckpointError, unpack
 from tests.gor.toy_graphs import toy_graph
 
@@ -186,8 +187,15 @@ def test_checkpoint_with_older_settings_must_be_rebuilt():
         load_encoder(old.to_bytes(), "model-a", 16)
 
 
-def test_learning_rate_follows_a_cosine():
-    settings = TrainingSettings(epochs=100, learning_rate=1.0)
-    assert learning_rate(settings, 1) == 1
-    assert learning_rate(settings, 51) == pytest.approx(0.5)
-    assert learning_rate(settings, 101) == pytest.approx(0)
+def test_learning_rate_follows_a_cosine_from_step_to_step():
+    settings = TrainingSettings(learning_rate=1.0)
+    assert learning_rate(settings, 0, 100) == 1
+    assert learning_rate(settings, 50, 100) == pytest.approx(0.5)
+    assert learning_rate(settings, 100, 100) == pytest.approx(0)
+    rates = [epoch.learning_rate for epoch in train(GRAPHS, SHORT).log]
+    assert rates == [learning_rate(SHORT, step, 12) for step in (0, 3, 6, 9)]  # 5 graphs by 2
+
+
+def test_published_form_takes_the_authors_steps():
+    published = training_settings("gor-published", TrainingSettings())
+    assert published.epochs * steps_of_epoch(published, 400) == 1950
