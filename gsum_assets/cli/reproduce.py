@@ -28,8 +28,8 @@ _AGAIN = "interrupted; finished tables are kept; the same command continues"
     "embedders",
     multiple=True,
     metavar="NAME=MODEL",
-    help="Path or hub id of an embedder of the paper, such as contriever=/models/contriever; may be "
-    "repeated.",
+    help="Path or hub id of an embedder of the paper, such as contriever=/models/contriever; may "
+    "be repeated.",
 )
 @click.option("--methods", help="Methods of the rows to run, separated by commas.  [default: all]")
 @click.option(
@@ -57,6 +57,8 @@ def reproduce(
     models those of gsum.toml. Everything is written below GSUM_HOME/reproduce; the same command
     continues what was interrupted, and prints the published figures beside ours.
     """
+    import tomlkit
+
     from gsum_assets.reproduce import preset as presets
 
     if not names:
@@ -65,10 +67,10 @@ def reproduce(
         click.echo("next: gsum reproduce METHOD DATASET PATH, such as gor qmsum qmsum/jsonl")
         return
     name, path = _named(names, presets.names(), show)
-    preset = presets.load(name, file)
     if show:
-        click.echo(presets.text_of(name), nl=False)
+        click.echo(tomlkit.dumps(presets.values_of(name)), nl=False)
         return
+    preset = presets.load(name, file)
     models = dict(_assigned(text) for text in embedders)
     from gsum_assets.cli.interrupts import ended_by_signals
 
@@ -77,22 +79,25 @@ def reproduce(
         parts = _written(preset, name, home, models, listed(methods or ""), path)
         if not _planned(parts, only_plan, yes):
             return
-        is_complete = all([_run(part, ending, over_budget) for part in parts])
+        complete = [_run(part, ending, over_budget) for part in parts]
         _print(preset, parts)
-    if not is_complete:
+    if not all(complete):
         sys.exit(1)
 
 
 def _named(names: Sequence[str], known: Sequence[str], show: bool) -> tuple[str, Path]:
     """Return the name of the preset and the path that arguments stand for."""
     *named, path = [*names, ""] if show else names
+    if len(named) not in (1, 2):
+        raise click.UsageError(
+            "give METHOD, DATASET and the PATH of the official files; without arguments, all "
+            "presets are listed"
+        )
     name = "-".join(named)
     of_method = [preset for preset in known if preset.startswith(f"{name}-")]
     if len(of_method) > 1:
         datasets = ", ".join(preset.removeprefix(f"{name}-") for preset in of_method)
         raise click.UsageError(f"'{name}' has the datasets {datasets}; name one, then its PATH")
-    if not named or len(named) > 2 or (f"{path}" in known and not show):
-        raise click.UsageError("give METHOD, DATASET and the PATH of the official files")
     return of_method[0] if of_method else name, Path(path)
 
 

@@ -49,13 +49,7 @@ class PublishedTable(SettingsTable):
 
 
 class Preset(SettingsTable):
-    """A reproduction.
-
-    Attributes
-    ----------
-    corpus : tables of `corpus.toml`, with the same keys.
-    home : tables of `gsum.toml`, with the same keys.
-    """
+    """A reproduction: what is imported, set, run and compared."""
 
     title: str = Field(description="what is reproduced")
     paper: str = Field(description="where the figures are from")
@@ -68,8 +62,8 @@ class Preset(SettingsTable):
         default={}, description="the paper's embedders: name and hub id; 'packaged' needs no option"
     )
     sample: Sample = Sample()
-    corpus: dict[str, Any] = {}
-    home: dict[str, Any] = {}
+    corpus: dict[str, Any] = Field(default={}, description="tables of corpus.toml, with its keys")
+    home: dict[str, Any] = Field(default={}, description="tables of gsum.toml, with its keys")
     tables: list[PublishedTable] = Field(min_length=1)
     departures: list[str] = Field(
         default=[], description="what differs from the paper, a sentence each"
@@ -88,19 +82,19 @@ def names() -> list[str]:
     return sorted(name for name in found if name[0] != "_")
 
 
-def text_of(name: str) -> str:
-    """Return the file of a preset.
+def values_of(name: str) -> dict[str, Any]:
+    """Return the keys of a shipped preset, with those of its base.
 
     Raises
     ------
     CorpusError
         If there is no such preset.
     """
-    if name not in names() and not (name.startswith("_") and (_PRESETS / f"{name}.toml").is_file()):
-        raise CorpusError(
-            f"no preset '{name}'{did_you_mean(name, names())}; `gsum reproduce` lists all"
-        )
-    return (_PRESETS / f"{name}.toml").read_text("utf-8")
+    file = _PRESETS / f"{name}.toml"
+    if not file.is_file():
+        near = did_you_mean(name, names())
+        raise CorpusError(f"no preset '{name}'{near}; `gsum reproduce` lists all")
+    return _with_base(file.read_text("utf-8"))
 
 
 def load(name: str, file: Path | None = None) -> Preset:
@@ -113,7 +107,7 @@ def load(name: str, file: Path | None = None) -> Preset:
     """
     source = str(file or f"preset {name}")
     try:
-        values = _with_base(file.read_text("utf-8") if file else text_of(name))
+        values = _with_base(file.read_text("utf-8")) if file else values_of(name)
         preset = Preset.model_validate(values)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CorpusError(f"{source}: {error}; correct the file") from error
@@ -148,7 +142,7 @@ def _with_base(text: str) -> dict[str, Any]:
     """Return the values of a preset over those of the preset that its key `base` names."""
     values = tomllib.loads(text)
     base = values.pop("base", None)
-    return merged(_with_base(text_of(base)), values) if base else values
+    return merged(values_of(base), values) if base else values
 
 
 def merged(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -103,8 +103,9 @@ def _against(headline: str, table: PublishedTable, row: str, scores: Scores) -> 
     metric, method = table.metrics[0], table.methods[row]
     if method == headline:
         return ["", ""]
-    of_headline = next(name for name, own in table.methods.items() if own == headline)
-    first, second = table.published(of_headline)[0], table.published(row)[0]
+    of_headline = [name for name, own in table.methods.items() if own == headline]
+    first = table.published(of_headline[0])[0] if of_headline else None
+    second = table.published(row)[0]
     published = NONE if first is None or second is None else f"{first - second:+.1f}"
     ours, theirs = (scores.get(name, {}).get(metric, {}) for name in (headline, method))
     both = sorted(ours.keys() & theirs.keys())
