@@ -12,13 +12,20 @@ import click
 
 from gsum_assets.cli.arguments import listed
 from gsum_assets.cli.ask import ask
+from gsum_assets.cli.reproduce import reproduce
 from gsum_assets.cli.run import run
 from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
     from gsum_assets.cli.interrupts import Ending
 
-_ENDED_AT_ONCE = ("run", "plan", "ask", "forget")  # commands whose long work a signal ends
+_ENDED_AT_ONCE = (
+    "run",
+    "plan",
+    "ask",
+    "forget",
+    "reproduce",
+)  # commands whose long work a signal ends
 _SHOW_TABLES = re.compile(r"\s*show\s+all\s+tables\s*;?\s*", re.IGNORECASE)
 
 
@@ -45,6 +52,7 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(ask)
+main.add_command(reproduce)
 
 
 @main.command("import")

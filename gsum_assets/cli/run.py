@@ -12,6 +12,7 @@ from gsum_resources.settings.home import Home
 
 if TYPE_CHECKING:
     from gsum_assets.cli.interrupts import Ending
+    from gsum_assets.runner.pipeline import Pipeline
 
 
 @click.command()
@@ -59,32 +60,51 @@ def run(
 
     with ended_by_signals(named(corpora)) as ending:  # before modules are imported
         withdrawn = listed(forget_methods) if forget_methods else []
-        is_complete = _run(corpora, methods, k, withdrawn, retrain, over_budget, ending)
+        home = Home.from_environment()
+        if not corpora:
+            from gsum_assets.corpus.find import name_a_corpus
+
+            raise click.UsageError(name_a_corpus(home.corpora))
+        wanted = listed(methods) if methods else None
+        pipeline, refreshed, is_complete = refreshed_in(
+            home, corpora, wanted, ending, k, withdrawn, retrain, over_budget
+        )
+        from gsum_assets.cli.terminal import print_leaderboard, print_next
+
+        for corpus in refreshed:
+            print_leaderboard(pipeline, corpus)
+        if refreshed:
+            print_next(pipeline, refreshed[0])
     if not is_complete:
         sys.exit(1)
 
 
-def _run(
+def refreshed_in(
+    home: Home,
     corpora: Sequence[str],
-    methods: str | None,
-    k: Sequence[int] | None,
-    withdrawn: Sequence[str],
-    retrain: str | None,
-    over_budget: bool,
+    wanted: Sequence[str] | None,
     ending: "Ending",
-) -> bool:
-    """Refresh the corpora; return whether every one is up to date."""
+    k: Sequence[int] | None = None,
+    withdrawn: Sequence[str] = (),
+    retrain: str | None = None,
+    over_budget: bool = False,
+    again: str = "",
+) -> tuple["Pipeline", list[str], bool]:
+    """Refresh corpora of a home.
+
+    Parameters
+    ----------
+    again : printed when it is interrupted; "": that `gsum run` continues.
+
+    Returns
+    -------
+    The pipeline, the corpora that could be read, and whether every one is up to date.
+    """
     from gsum_assets.automation.processes import end_runs_of_this_process
     from gsum_assets.cli.interrupts import following, named
-    from gsum_assets.cli.terminal import (
-        FOLLOWS,
-        STOPPED,
-        Console,
-        print_leaderboard,
-        print_next,
-    )
+    from gsum_assets.cli.terminal import FOLLOWS, STOPPED, Console
     from gsum_assets.corpus.edit import write_k
-    from gsum_assets.corpus.find import find_corpus, name_a_corpus
+    from gsum_assets.corpus.find import find_corpus
     from gsum_assets.corpus.intake import stored_intake
     from gsum_assets.definitions import pipeline_for
     from gsum_assets.pipeline.corpus_settings import CorpusError
@@ -93,10 +113,6 @@ def _run(
     from gsum_resources.dagster_io.instance import open_instance
     from gsum_resources.state.leases import Leases
 
-    home = Home.from_environment()
-    if not corpora:
-        raise click.UsageError(name_a_corpus(home.corpora))
-    wanted = listed(methods) if methods else None
     pipeline = pipeline_for(home)
     failed, refreshed = False, []
     with open_instance(home) as instance:
@@ -112,10 +128,10 @@ def _run(
                     console.start(assets, partitions)
 
                 def follow(is_followed: bool, console: Console = console) -> None:
-                    ending.message = (following if is_followed else named)(corpora)
+                    ending.message = again or (following if is_followed else named)(corpora)
                     console.say(FOLLOWS if is_followed else STOPPED)
 
-                ending.message = named(corpora)
+                ending.message = again or named(corpora)
                 watch = start, console.ended, console.wait
                 try:
                     if k:
@@ -153,8 +169,4 @@ def _run(
             click.echo(str(forgotten))
     for line in pipeline.reconciler.about_missing(time.time()):
         click.echo(line)
-    for corpus in refreshed:
-        print_leaderboard(pipeline, corpus)
-    if refreshed:
-        print_next(pipeline, refreshed[0])
-    return not failed
+    return pipeline, refreshed, not failed

@@ -227,6 +227,16 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
             screen.print(note, style="yellow", markup=False)
 
 
+def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of texts; all columns but the first two are figures."""
+    grid = Grid(title=title, title_justify="left")
+    for number, name in enumerate(header):
+        grid.add_column(name, justify="right" if number > 1 else "left")
+    for row in rows:
+        grid.add_row(*row)
+    _screen().print(grid)
+
+
 def print_next(pipeline: Pipeline, corpus: str) -> None:
     """Print suggested next commands for a corpus."""
     for line in next_steps(pipeline.store, corpus, pipeline.home.corpora / corpus):

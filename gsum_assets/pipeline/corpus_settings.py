@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import not_
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -125,6 +126,12 @@ class AnswerSettings(SettingsTable):
     """Table `[answer]`: how questions are answered, whatever the method."""
 
     max_words: int = Field(default=130, ge=10, description="length of an answer, words")
+    splits: list[Literal["train", "dev", "test", "generated"]] = Field(
+        default=[],
+        exclude_if=not_,  # so that answers written without it keep their settings
+        description="splits whose questions are answered, if not all: networks are trained on "
+        "those of train, whose answers are paid for",
+    )
     abstain: bool = Field(
         default=True,
         description='whether `gsum ask` says "The documents do not say." where the table '

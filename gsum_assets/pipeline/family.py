@@ -131,12 +131,16 @@ class Family:
         return self.question[-1].table
 
     def questions(self, inputs: Inputs) -> Inputs:
-        """Return the inputs with only those questions that the method supports."""
-        if self.supported_questions is None:
-            return inputs
+        """Return the inputs with only those questions that the method supports and answers."""
         select, queries = self.supported_questions, inputs.tables["queries"]
-        supported = Lazy(lambda: select(inputs.method, queries.get()))
-        return replace(inputs, tables={**inputs.tables, "queries": supported})
+
+        def answered() -> pa.Table:
+            rows = queries.get()
+            if splits := inputs.settings("answer.splits"):
+                rows = rows.filter(pc.is_in(rows["split"], pa.array(splits)))
+            return select(inputs.method, rows) if select else rows
+
+        return replace(inputs, tables={**inputs.tables, "queries": Lazy(answered)})
 
     def sweep(self, inputs: Inputs) -> Sequence[int]:
         """Return the numbers of passages that the method's curve is drawn over."""

@@ -414,6 +414,12 @@ class Settings(SettingsTable):
     engine: EngineSettings = EngineSettings()
     dagster: DagsterSettings = DagsterSettings()
 
+    @property
+    def has_served_model(self) -> bool:
+        """Whether a model is on a server, which may cost money."""
+        models = self.llm, self.judge, self.embedding, self.scorer, *dict(self.models).values()
+        return any(model and model.backend == "openai_compatible" for model in models)
+
     @model_validator(mode="before")
     @classmethod
     def _filled_up(cls, values: Any) -> Any:

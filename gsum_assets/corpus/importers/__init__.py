@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
-from gsum_assets.corpus.importers.benchmark import Benchmark, ImportReport, write_corpus
+from gsum_assets.corpus.importers.benchmark import (
+    Benchmark,
+    Contents,
+    ImportReport,
+    write_corpus,
+)
 from gsum_assets.corpus.importers.graphrag_bench import GRAPHRAG_BENCH
 from gsum_assets.corpus.importers.graphrag_package import GRAPHRAG
 from gsum_assets.corpus.importers.multihop_rag import MULTIHOP_RAG
@@ -50,16 +55,28 @@ def import_benchmark(
         If the benchmark is unknown, the source is not as expected, or the corpus folder has files
         that no import wrote.
     """
-    benchmark = BENCHMARKS.get(name)
-    if benchmark is None:
-        raise CorpusError(f"no benchmark '{name}'{did_you_mean(name, BENCHMARKS)}")
     corpus = name if corpus is None else corpus
     if problem := corpus_name_problem(corpus):
         raise CorpusError(f"corpus name '{corpus}' cannot be used: {problem}")
+    contents = read_benchmark(name, source)
+    return write_corpus(BENCHMARKS[name], contents, corpora / corpus)
+
+
+def read_benchmark(name: str, source: Path) -> Contents:
+    """Return the documents and questions of a benchmark's official files.
+
+    Raises
+    ------
+    CorpusError
+        If the benchmark is unknown, or the source is not as expected.
+    """
+    benchmark = BENCHMARKS.get(name)
+    if benchmark is None:
+        raise CorpusError(f"no benchmark '{name}'{did_you_mean(name, BENCHMARKS)}")
     if not source.exists():
         raise CorpusError(f"{name}: {source} does not exist; expected {benchmark.expects}")
     try:
-        contents = benchmark.read(source)
+        return benchmark.read(source)
     except CorpusError as error:
         raise CorpusError(f"{name}: {error} (expected {benchmark.expects})") from error
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
@@ -67,4 +84,3 @@ def import_benchmark(
             f"{name}: {source} is not in the official format "
             f"({type(error).__name__}: {error}); expected {benchmark.expects}"
         ) from error
-    return write_corpus(benchmark, contents, corpora / corpus)

@@ -1,0 +1,125 @@
+"""Published figures beside ours: means with intervals, and differences paired by question."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gsum_assets.evaluation.curves import main_scores
+from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.reproduce.homes import Part
+from gsum_assets.reproduce.preset import Preset, PublishedTable
+from gsum_assets.statistics.comparisons import compare
+from gsum_assets.statistics.intervals import intervals
+from gsum_resources.store.parquet_store import ParquetStore
+
+NONE = "–"
+_WIN = "win:"
+Scores = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Scores from 0 to 1 by method of the preset, metric and question."""
+Wins = Mapping[tuple[str, str], tuple[float, float, float]]
+"""Win rate of the headline with its interval, by opponent and criterion."""
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A published table beside ours, as text."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def read_scores(parts: Sequence[Part]) -> Scores:
+    """Return the stored scores of all rows."""
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    table = TABLES["scores"]
+    for part in parts:
+        store = ParquetStore(part.home.warehouse)
+        for partition in store.partitions(table, part.corpus):
+            rows = main_scores(store.read(table, [partition])[0])
+            for method in part.rows.get(partition.method or "", ()):
+                for row in rows.select(["metric", "query_id", "value"]).to_pylist():
+                    of_metric = scores.setdefault(method, {}).setdefault(row["metric"], {})
+                    of_metric[row["query_id"]] = row["value"]
+    return scores
+
+
+def read_wins(parts: Sequence[Part], headline: str) -> Wins:
+    """Return the stored win rates of the headline's method."""
+    wins = {}
+    for part in parts:
+        store, table = ParquetStore(part.home.warehouse), TABLES["win_rates"]
+        rows, _ = store.read(table, store.partitions(table, part.corpus))
+        for row in rows.to_pylist():
+            if headline in part.rows.get(row["method"], ()) and row["win_rate"] is not None:
+                for opponent in part.rows.get(row["opponent"], ()):
+                    key = opponent, row["criterion"]
+                    wins[key] = row["win_rate"], row["low"], row["high"]
+    return wins
+
+
+def side_by_side(preset: Preset, scores: Scores, wins: Wins) -> Iterator[SideBySide]:
+    """Yield each published table beside ours, in percent.
+
+    The last two columns are the headline's method minus the row in the first metric: as published,
+    and ours over the questions that both have.
+    """
+    for table in preset.tables:
+        header = ["row", "method"]
+        for metric in table.metrics:
+            header += [f"{metric} paper", "ours"]
+        is_compared = not table.metrics[0].startswith(_WIN)
+        if is_compared:
+            header += ["headline − row", "ours"]
+        rows = []
+        for row, method in table.methods.items():
+            cells = [row, method or NONE]
+            for metric, published in zip(table.metrics, table.published(row), strict=True):
+                cells += [_number(published), _ours(method, metric, scores, wins)]
+            if is_compared:
+                cells += _against(preset.headline, table, row, scores)
+            rows.append(cells)
+        n = max((len(of) for by in scores.values() for of in by.values()), default=0)
+        title = (
+            f"{preset.paper}, {table.name}: percent, ours over {n:,} questions with 95% intervals"
+        )
+        yield SideBySide(title, header, rows)
+
+
+def _ours(method: str, metric: str, scores: Scores, wins: Wins) -> str:
+    if metric.startswith(_WIN):
+        rate = wins.get((method, metric.removeprefix(_WIN)))
+        return NONE if rate is None else _with_interval(*rate)
+    values = list(scores.get(method, {}).get(metric, {}).values())
+    if not values:
+        return NONE
+    ((low, high),) = intervals(np.array(values)).tolist()
+    return _with_interval(float(np.mean(values)), low, high)
+
+
+def _against(headline: str, table: PublishedTable, row: str, scores: Scores) -> list[str]:
+    """Return the difference of the headline's method and a row, as published and ours."""
+    metric, method = table.metrics[0], table.methods[row]
+    if method == headline:
+        return ["", ""]
+    of_headline = [name for name, own in table.methods.items() if own == headline]
+    first = table.published(of_headline[0])[0] if of_headline else None
+    second = table.published(row)[0]
+    published = NONE if first is None or second is None else f"{first - second:+.1f}"
+    ours, theirs = (scores.get(name, {}).get(metric, {}) for name in (headline, method))
+    both = sorted(ours.keys() & theirs.keys())
+    if not both:
+        return [published, NONE]
+    difference = compare([ours[q] for q in both], [theirs[q] for q in both])
+    return [published, _with_interval(*difference[:3], sign="+")]
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:.1f}"
+
+
+def _with_interval(mean: float, low: float, high: float, sign: str = "") -> str:
+    """Return shares as percent, `19.0 [18.1, 19.9]`."""
+    ends = (f"{100 * end:{sign}.1f}" if np.isfinite(end) else NONE for end in (low, high))
+    return f"{100 * mean:{sign}.1f} [{', '.join(ends)}]"

@@ -1,0 +1,68 @@
+"""Published figures beside ours: values with intervals, and paired differences."""
+
+import re
+
+from gsum_assets.reproduce.preset import Preset
+from gsum_assets.reproduce.table import NONE, side_by_side
+
+PRESET = Preset.model_validate(
+    {
+        "title": "T",
+        "paper": "P",
+        "benchmark": "qmsum",
+        "headline": "gor",
+        "tables": [
+            {
+                "name": "table 1",
+                "metrics": ["rouge1", "rouge2"],
+                "rows": {
+                    "BM25": ["bm25", 32.0, 6.1],
+                    "DPR": ["dense@dpr", 31.0, 6.7],
+                    "Gemma": ["", 33.5, ""],
+                    "GoR": ["gor", 34.5, 7.8],
+                },
+            },
+            {
+                "name": "table 2",
+                "metrics": ["win:overall"],
+                "rows": {"BM25": ["bm25", 61.3], "TF-IDF": ["tfidf", 59.4]},
+            },
+        ],
+    }
+)
+VALUES = {f"q{i}": i / 100 for i in range(20, 40)}
+
+
+def test_published_and_ours_stand_side_by_side() -> None:
+    scores = {
+        "bm25": {"rouge1": VALUES},
+        "gor": {"rouge1": {q: v + 0.05 for q, v in VALUES.items()} | {"other": 1.0}},
+    }
+    first, second = side_by_side(PRESET, scores, {("bm25", "overall"): (0.6, 0.5, 0.7)})
+    assert first.header[2:] == [
+        "rouge1 paper",
+        "ours",
+        "rouge2 paper",
+        "ours",
+        "headline − row",
+        "ours",
+    ]
+    rows = {row[0]: row[1:] for row in first.rows}
+    assert rows["BM25"][:2] == ["bm25", "32.0"]
+    assert re.fullmatch(r"29\.5 \[2\d\.\d, 3\d\.\d\]", rows["BM25"][2])
+    assert rows["BM25"][5:] == ["+2.5", "+5.0 [+5.0, +5.0]"]  # over the questions of both
+    assert rows["DPR"][2:] == [NONE, "6.7", NONE, "+3.5", NONE]
+    assert rows["Gemma"] == [NONE, "33.5", NONE, NONE, NONE, "+1.0", NONE]
+    assert rows["GoR"][5:] == ["", ""]
+    assert [list(row) for row in second.rows] == [
+        ["BM25", "bm25", "61.3", "60.0 [50.0, 70.0]"],
+        ["TF-IDF", "tfidf", "59.4", NONE],
+    ]
+
+
+def test_a_table_without_the_headline_has_no_difference() -> None:
+    rows = {"BM25": ["bm25", 32.0, 6.1]}
+    table = PRESET.tables[0].model_copy(update={"rows": rows})
+    preset = PRESET.model_copy(update={"tables": [table]})
+    (shown,) = side_by_side(preset, {"bm25": {"rouge1": VALUES}}, {})
+    assert shown.rows[0][6:] == [NONE, NONE]
