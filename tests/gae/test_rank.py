@@ -103,6 +103,27 @@ def test_published_method_reranks_hybrid() -> None:
     assert not found.equals(ranked("gae", clusters(is_topic=False)))
 
 
+def test_published_ranking_equals_equations_8_to_10_term_by_term() -> None:
+    here = topics()
+    given = np.random.default_rng(0).integers(0, 5, len(here.chunk_ids)).tolist()
+    of = Clusters(dict(zip(here.chunk_ids, given, strict=True)), {"corpus": 1.0, "document": 1.0})
+    (scores,) = hybrid(here).scores(topic_questions().take([0])).nodes
+    ranks = {i: rank for rank, i in enumerate(np.argsort(-scores, kind="stable")[: 10 * K], 1)}
+    expected = {}
+    for i in ranks:
+        cluster = [j for j in ranks if j != i and given[j] == given[i]]
+        total = sum(scores[j] for j in cluster)
+        gains = (scores[j] / np.log(1 + ranks[j]) * scores[j] / total for j in cluster)
+        expected[here.chunk_ids[i]] = scores[i] + sum(gains)
+    found = ranked("gae-published", of)
+    rows = found.filter(
+        pc.and_(pc.equal(found["query_id"], "all"), pc.equal(found["level"], "node"))
+    )
+    read = dict(zip(*(rows[name].to_pylist() for name in ("item_id", "score")), strict=True))
+    assert {i: read[i] for i in expected} == pytest.approx(expected, abs=1e-9)
+    assert list(read)[: 10 * K] == sorted(expected, key=lambda i: -expected[i])
+
+
 def test_published_form_has_the_settings_of_the_paper() -> None:
     given = TrainingSettings(layers=1, loss="balanced")
     published = training_settings(METHODS["gae-published"], given)
