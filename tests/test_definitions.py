@@ -257,6 +257,6 @@ def test_dagster_tools_accept_the_definitions(environment: dict[str, str]) -> No
     assert named["schedules"] == {
         *("observe_sources_hourly", "reconcile_corpora_hourly", "reindex_nightly"),
         "retrain_weekly",
-        *("retrain_gae_weekly", "retrain_evidence_weekly"),
+        "retrain_evidence_weekly",
     }
     assert named["jobs"] >= {"observe_sources", "reindex_everything", "check_everything"}

@@ -404,7 +404,7 @@ def print_forget_report(done: ForgetReport, corpus: str, document: str) -> None:
         say(
             f"weights of {', '.join(done.trained)} are kept, and may have been trained with it; "
             "they contain no text. `gsum run … --retrain`, the jobs retrain_models (gor) and "
-            "retrain_gae, retrain_evidence in the UI or their weekly schedules retrain them",
+            "retrain_evidence in the UI or their weekly schedules retrain them",
             "yellow",
         )
     if done.questions:

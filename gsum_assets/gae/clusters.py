@@ -1,62 +1,46 @@
-"""Clustering of passages by their embeddings or by the graph (paper, 3.1.2, and ours)."""
-
-from collections.abc import Callable, Mapping
-from functools import partial
+"""Clustering of passages by the graph (ours) or by their embeddings (paper, 3.1.2)."""
 
 import numpy as np
 
 from gsum_assets.gae.graph_edges import Edges
+from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
 
-# Comparing all pairs of more nodes takes minutes. It is below a power of two, since passing one
-# trains the model again: a chosen clustering exists until then.
+# Comparing all pairs of more nodes takes minutes.
 _MOST_EXACT = 2**14 - 1
 _BATCH, _PASSES = 4096, 10  # of mini-batch K-Means: nodes per batch, passes over the nodes
 
-Clusterer = Callable[[np.ndarray], np.ndarray]
-"""Function from ascending indices of nodes, `(n,)`, to the cluster of each, `(n,)`."""
 
-
-def clusterers(
-    embeddings: np.ndarray, edges: Edges, settings: ClusterSettings
-) -> Mapping[str, Clusterer]:
-    """Return a function for each clustering by name, which can be applied to a subset of nodes.
-
-    DBSCAN and HDBSCAN are left out beyond 16,383 nodes. DBSCAN, as published, uses unscaled
-    embeddings regardless of `unit_length`.
+def clustered(
+    name: Clustering, edges: Edges, embeddings: np.ndarray, settings: ClusterSettings
+) -> np.ndarray:
+    """Return the cluster of each node, `(n_nodes,)`, largest first.
 
     Parameters
     ----------
-    embeddings : embeddings of the nodes, `(n_nodes, dim)`.
-    edges : edges between the nodes.
+    edges : edges of the graph, for Leiden.
+    embeddings : embeddings of the auto-encoder, `(n_nodes, dim)`; `dim` may be 0 for Leiden.
+
+    Raises
+    ------
+    ValueError
+        For DBSCAN of more than 16,383 nodes.
     """
-    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    scaled = embeddings / np.where(lengths > 0, lengths, 1) if settings.unit_length else embeddings
-    clusterer_of: dict[str, Clusterer] = {
-        f"leiden-{resolution:g}": partial(_leiden_of, edges, resolution, settings.seed)
-        for resolution in settings.resolutions
-    }
-    if len(embeddings) <= _MOST_EXACT:
-        eps, least = settings.dbscan_eps, settings.dbscan_min_samples
-        clusterer_of["dbscan"] = lambda subset: dbscan(embeddings[subset], eps, least)
-        clusterer_of["hdbscan"] = lambda subset: hdbscan(scaled[subset], settings.hdbscan_min_size)
-    clusterer_of["k_means"] = lambda subset: k_means(
-        scaled[subset], max(1, round(len(subset) / settings.k_means_size)), settings.seed
-    )
-    if len(embeddings) < 2:
-        return dict.fromkeys(clusterer_of, lambda subset: np.arange(len(subset)))
-    return clusterer_of
-
-
-def _leiden_of(edges: Edges, resolution: float, seed: int, subset: np.ndarray) -> np.ndarray:
-    """Return the Leiden communities of the subgraph of the nodes `subset`."""
-    n = 1 + max(int(np.max(ends, initial=-1)) for ends in (subset, *edges[:2]))
-    index = np.full(n, -1)
-    index[subset] = np.arange(len(subset))
-    sources, targets = index[edges.sources], index[edges.targets]
-    both = (sources >= 0) & (targets >= 0)
-    subgraph = Edges(sources[both], targets[both], edges.weights[both])
-    return leiden(len(subset), subgraph, resolution, seed)
+    n = len(embeddings)
+    if n < 2:
+        return np.arange(n)
+    if name == "leiden":
+        return leiden(n, edges, settings.resolution, settings.seed)
+    if name == "k_means":
+        lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        scaled = embeddings / np.where(lengths > 0, lengths, 1)
+        return k_means(scaled, max(1, round(n / settings.k_means_size)), settings.seed)
+    if n > _MOST_EXACT:
+        raise ValueError(
+            f"gae/clusters: DBSCAN of {n:,} passages would compare all pairs; at most "
+            f"{_MOST_EXACT:,} are clustered by it, use the method gae or gae-autoencoder instead"
+        )
+    return dbscan(embeddings, settings.dbscan_eps, settings.dbscan_min_samples)
 
 
 def leiden(n_nodes: int, edges: Edges, resolution: float, seed: int = 0) -> np.ndarray:
@@ -95,18 +79,10 @@ def dbscan(embeddings: np.ndarray, eps: float, min_samples: int = 2) -> np.ndarr
     """Return DBSCAN clusters (Ester et al., 1996), `(n_nodes,)`; noise points are single."""
     from sklearn.cluster import DBSCAN
 
-    return by_size(_without_noise(DBSCAN(eps=eps, min_samples=min_samples).fit_predict(embeddings)))
-
-
-def hdbscan(embeddings: np.ndarray, min_cluster_size: int = 3) -> np.ndarray:
-    """Return HDBSCAN clusters (Campello et al., 2013), `(n_nodes,)`; noise points are single."""
-    from sklearn.cluster import HDBSCAN
-
-    if len(embeddings) < min_cluster_size:
-        return np.arange(len(embeddings))
-    model = HDBSCAN(min_cluster_size, copy=True)  # pyright: ignore[reportArgumentType]
-    clusters = model.fit_predict(embeddings)
-    return by_size(_without_noise(clusters))
+    clusters = DBSCAN(eps=eps, min_samples=min_samples).fit_predict(embeddings)
+    noise = clusters < 0
+    clusters[noise] = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
+    return by_size(clusters)
 
 
 def k_means(embeddings: np.ndarray, n_clusters: int, seed: int = 0) -> np.ndarray:
@@ -156,11 +132,3 @@ def named_by_members(clusters: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     least = np.full(len(distinct), np.iinfo(np.int64).max)
     np.minimum.at(least, cluster_of, numbers)
     return least[cluster_of]
-
-
-def _without_noise(clusters: np.ndarray) -> np.ndarray:
-    noise = clusters < 0
-    alone = clusters.max(initial=-1) + 1 + np.arange(noise.sum())
-    numbered = clusters.copy()
-    numbered[noise] = alone
-    return numbered

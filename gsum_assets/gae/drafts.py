@@ -35,6 +35,7 @@ class Passage:
     grade: Grade | None = None
     allowance: int = 0
     limit: int = 0
+    topic: str = ""
     fate: Fate = "dropped"
     text: str = ""
     spent: Mapping[str, Any] = field(default_factory=lambda: NO_USAGE)

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gae.levels import indices_of, levels, of_level
 from gsum_assets.gae.settings import GraphSettings
-from gsum_assets.gae.word_vectors import NO_WORDS, WordStatistics, word_vectors
+from gsum_assets.gae.word_vectors import word_vectors
 from gsum_assets.graphs.nearest import nearest_by_product
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
 from gsum_assets.retrieval.words import Words
 from gsum_resources.engine.blocks import LOCAL, Engine
-from gsum_resources.store.arrow import repeated, taken
+from gsum_resources.store.arrow import pc, repeated, taken
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -43,49 +42,38 @@ def graph_edges(
     cites: Mapping[str, Sequence[str]],
     language: str,
     settings: GraphSettings,
-    known: Mapping[str, WordStatistics],
     engine: Engine = LOCAL,
 ) -> pa.Table:
-    """Return the rows of `gae.graph_edges`, for documents and for chunks.
+    """Return the rows of `gae.graph_edges`.
 
     Parameters
     ----------
     cites : ids of the documents that a document cites, by its id. The first chunks of both, which
         say what they are about, are joined; cited documents outside of the corpus are ignored.
     language : BCP 47 code.
-    known : statistics of words by level; those of a trained model, so that the edges of other
-        passages stay when a document changes.
     engine : compares texts by their words.
     """
-    document_words, chunk_words = (
-        word_vectors(level.texts, Words(language), known.get(level.name, NO_WORDS))
-        for level in levels(collection)
-    )
-    cited = citations(collection, cites)
-    first = collection.starts
-    tables = [
-        _rows("document", "citation", cited, collection.document_ids),
-        _rows(
-            "document",
-            "nearest",
-            nearest_by_words(document_words, settings.n_nearest, engine),
-            collection.document_ids,
-        ),
-        _rows(
-            "node",
-            "citation",
-            Edges(first[cited.sources], first[cited.targets], cited.weights),
-            collection.chunk_ids,
-        ),
-        _rows(
-            "node",
-            "nearest",
-            nearest_by_words(chunk_words, settings.n_nearest, engine),
-            collection.chunk_ids,
-        ),
-    ]
+    words = word_vectors(collection.chunk_texts, Words(language))
+    edges = {
+        "citation": citations(collection, cites),
+        "nearest": nearest_by_words(words, settings.n_nearest, engine),
+    }
     if settings.neighbours:
-        tables.append(_rows("node", "neighbour", neighbours(first), collection.chunk_ids))
+        edges["neighbour"] = neighbours(collection.starts)
+    ids = pa.array(collection.chunk_ids, pa.string())
+    schema = TABLES["gae.graph_edges"].schema
+    tables = [
+        pa.table(
+            {
+                "kind": repeated(kind, len(of_kind.sources)),
+                "source_id": taken(ids, of_kind.sources),
+                "target_id": taken(ids, of_kind.targets),
+                "weight": of_kind.weights,
+            },
+            schema=schema,
+        )
+        for kind, of_kind in edges.items()
+    ]
     return pa.concat_tables(tables).combine_chunks()
 
 
@@ -102,7 +90,7 @@ def neighbours(starts: np.ndarray) -> Edges:
 
 
 def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edges:
-    """Return an edge for each citation between two documents of the collection."""
+    """Return an edge between the first chunks of two documents for each citation."""
     index = {document_id: i for i, document_id in enumerate(collection.document_ids)}
     pairs = {
         (index[source], index[target])
@@ -110,7 +98,7 @@ def citations(collection: Collection, cites: Mapping[str, Sequence[str]]) -> Edg
         for target in targets
         if source in index and target in index and source != target
     }
-    ends = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    ends = collection.starts[np.array(sorted(pairs), np.int64).reshape(-1, 2)]
     return Edges(ends[:, 0], ends[:, 1], np.ones(len(ends)))
 
 
@@ -125,33 +113,28 @@ def nearest_by_words(words: "csr_matrix", k: int, engine: Engine = LOCAL) -> Edg
     return Edges(row, neighbours.indices[row, column].astype(np.int64), weights)
 
 
-def edges_of(rows: pa.Table, level: str, ids: Sequence[str]) -> Edges:
-    """Return the edges of one level as indices into `ids`, independent of the order of rows.
+def edges_of(rows: pa.Table, ids: Sequence[str]) -> Edges:
+    """Return edges as indices into `ids`, independent of the order of rows.
+
+    Parameters
+    ----------
+    rows : rows of `gae.graph_edges`.
 
     Raises
     ------
     ValueError
         If an end is not in `ids`.
     """
-    chosen = of_level(rows, level)
-    sources, targets = (
-        indices_of(chosen[end], ids, "gae/graph_edges") for end in ("source_id", "target_id")
-    )
-    weights = chosen["weight"].to_numpy()
+    value_set = pa.array(ids, pa.string())
+    ends = [pc.index_in(rows[end], value_set=value_set) for end in ("source_id", "target_id")]
+    for end, indices in zip(("source_id", "target_id"), ends, strict=True):
+        if indices.null_count:
+            first = rows[end].filter(pc.is_null(indices))[0].as_py()
+            raise ValueError(
+                f"gae/graph_edges: {indices.null_count} passages are not in the corpus (first: "
+                f"'{first}'); materialize gae/graph_edges again"
+            )
+    sources, targets = (indices.to_numpy().astype(np.int64) for indices in ends)
+    weights = rows["weight"].to_numpy()
     order = np.lexsort((weights, targets, sources))
     return Edges(sources[order], targets[order], weights[order])
-
-
-def _rows(level: str, kind: str, edges: Edges, ids: Sequence[str]) -> pa.Table:
-    named = pa.array(ids, pa.string())
-    n = len(edges.sources)
-    return pa.table(
-        {
-            "level": repeated(level, n),
-            "kind": repeated(kind, n),
-            "source_id": taken(named, edges.sources),
-            "target_id": taken(named, edges.targets),
-            "weight": edges.weights,
-        },
-        schema=TABLES["gae.graph_edges"].schema,
-    )

@@ -1,4 +1,4 @@
-"""Index assets of graph-augmented summarization: graph, features, auto-encoder and clusters."""
+"""Index assets of graph-augmented summarization: graph, auto-encoder and clusters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,24 +6,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gae.checks import EVERY_PASSAGE_ONCE, NOT_DEGENERATE, NOT_OVER_SMOOTHED
-from gsum_assets.gae.clusterings import clusterings, clusters, labels_of
-from gsum_assets.gae.graph_edges import graph_edges
-from gsum_assets.gae.levels import Level, level_vectors, levels
-from gsum_assets.gae.model import OnEpoch, embeddings, load_model, model_rows, trained_model
+from gsum_assets.gae.autoencoder import embed_graph
+from gsum_assets.gae.checks import NOT_OVER_SMOOTHED
+from gsum_assets.gae.clusters import clustered, named_by_members
+from gsum_assets.gae.graph_edges import Edges, edges_of, graph_edges
+from gsum_assets.gae.methods import METHODS, PUBLISHED_EDGES, training_settings
 from gsum_assets.gae.node_features import node_features
 from gsum_assets.gae.plots import clusters_picture, loss_picture
+from gsum_assets.gae.reconstruction import constant_loss, edge_auc, undirected
 from gsum_assets.gae.settings import ClusterSettings, GraphSettings, TrainingSettings
+from gsum_assets.gae.weigh import agreements, weight_of
+from gsum_assets.pipeline.embed import vector_column
 from gsum_assets.pipeline.result import Picture, Result
-from gsum_assets.pipeline.step import Inputs, Retraining, Step
+from gsum_assets.pipeline.step import Inputs, Step
 from gsum_assets.pipeline.tables import TABLES
 from gsum_assets.retrieval.collection import Collection
-from gsum_resources.messages.progress import Report
+from gsum_assets.retrieval.vectors import vectors_of
+from gsum_resources.store.arrow import pc
+from gsum_resources.store.content_hash import numbers_of
 
 _LOG_EVERY = 50  # epochs
-_PASSAGES = {"document": "documents", "node": "chunks"}
+_SILHOUETTE_OF = 2000  # passages: its time is quadratic
 TEXTS = ("documents", "chunks")
-_NUMBERS = ("weight", "agreement", "stability", "silhouette", "pair_precision", "pair_recall")
 
 
 def collection_of(inputs: Inputs, *vectors: str) -> Collection:
@@ -31,238 +35,177 @@ def collection_of(inputs: Inputs, *vectors: str) -> Collection:
     return Collection.from_tables(*map(inputs.table, (*TEXTS, *vectors)))
 
 
-def _cites(documents: pa.Table) -> dict[str, Sequence[str]]:
-    """Return the ids of the documents that a document cites, by its id."""
-    named = (documents[column].to_pylist() for column in ("document_id", "cites"))
-    return {document_id: cited for document_id, cited in zip(*named, strict=True) if cited}
-
-
 def _graph_settings(inputs: Inputs) -> GraphSettings:
     return GraphSettings.model_validate(inputs.settings("gae.graph"))
 
 
-def _training(inputs: Inputs) -> TrainingSettings:
-    return TrainingSettings.model_validate(inputs.settings("gae.training"))
-
-
-def _model(inputs: Inputs) -> Result:
-    for table in TEXTS:
-        inputs.size(table)  # bases of few passages do not fit many: train again when it doubles
-    collection = collection_of(inputs, "chunk_embeddings")
-    graph, training = _graph_settings(inputs), _training(inputs)
-    losses: dict[str, list[float]] = {}
-    model = trained_model(
-        collection,
-        _cites(inputs.table("documents")),
-        inputs.settings("language"),
-        graph,
-        training,
-        _reporter(inputs, training.epochs, losses),
-        inputs.engine,
-    )
-    embedder = inputs.model("embedding_model").identity
-    rows = model_rows(model, collection, embedder, graph, training)
-    log = pa.Table.from_pylist(
-        [
-            {"level": level, "epoch": epoch, "loss": loss}
-            for level, of_level in losses.items()
-            for epoch, loss in enumerate(of_level, 1)
-        ],
-        TABLES["gae.training_log"].schema,
-    )
-
-    def shown() -> Mapping[str, Any]:
-        learnt = f"learnt from {len(collection.document_ids)} documents"
-        by_passages = {_PASSAGES[level]: of_level for level, of_level in losses.items()}
-        png = loss_picture(by_passages, inputs.title)
-        plot = {"plot": Picture(png, "loss of the auto-encoder")}
-        return {"model": {"documents": learnt}, "training_log": plot if losses else {}}
-
-    return Result(rows, beside={"training_log": log}, shown=shown)
-
-
-def _reporter(inputs: Inputs, n_epochs: int, losses: dict[str, list[float]]) -> OnEpoch:
-    """Return the function that reports an epoch, and adds its loss to those of its level."""
-
-    def on_epoch(level: str, epoch: int, loss: float) -> None:
-        if level not in losses:
-            losses[level] = []
-            shows[level] = inputs.progress(f"epochs, level {level}")
-        losses[level].append(loss)
-        shows[level](epoch, n_epochs)
-        if epoch in (1, n_epochs) or epoch % _LOG_EVERY == 0:
-            inputs.log(f"level {level}, epoch {epoch} of {n_epochs}: loss {loss:.5f}")
-
-    shows: dict[str, Report] = {}
-    return on_epoch
-
-
 def _graph_edges(inputs: Inputs) -> pa.Table:
     documents, chunks = map(inputs.table, TEXTS)
+    named = (documents[column].to_pylist() for column in ("document_id", "cites"))
+    cites = {document_id: cited for document_id, cited in zip(*named, strict=True) if cited}
     return graph_edges(
         Collection.from_tables(documents, chunks),
-        _cites(documents),
+        cites,
         inputs.settings("language"),
         _graph_settings(inputs),
-        load_model(inputs.table("model")).words,
         inputs.engine,
     )
 
 
-def _node_features(inputs: Inputs) -> pa.Table:
+def _edges(inputs: Inputs, collection: Collection) -> Edges:
+    """Return the edges that the method uses."""
+    rows = inputs.table("graph_edges")
+    if METHODS[inputs.method].is_published:
+        rows = rows.filter(pc.is_in(rows["kind"], value_set=pa.array(PUBLISHED_EDGES)))
+    return edges_of(rows, collection.chunk_ids)
+
+
+def _embeddings(inputs: Inputs) -> Result:
+    method, log = METHODS[inputs.method], TABLES["gae.training_log"]
+    empty = Result(TABLES["gae.embeddings"].empty(), beside={"training_log": log.empty()})
+    if not method.is_autoencoded:
+        return empty
     collection = collection_of(inputs, "chunk_embeddings")
-    return node_features(
-        collection,
-        inputs.settings("language"),
-        _graph_settings(inputs),
-        load_model(inputs.table("model"), collection).bases,
+    n = len(collection.chunk_ids)
+    if n < 2:
+        return empty
+    training = training_settings(
+        method, TrainingSettings.model_validate(inputs.settings("gae.training"))
     )
+    edges = _edges(inputs, collection)
+    features = node_features(collection, inputs.settings("language"), _graph_settings(inputs))
+    losses: list[float] = []
+    show = inputs.progress("epochs")
 
+    def on_epoch(epoch: int, loss: float) -> None:
+        losses.append(loss)
+        show(epoch, training.epochs)
+        if epoch in (1, training.epochs) or epoch % _LOG_EVERY == 0:
+            inputs.log(f"epoch {epoch} of {training.epochs}: loss {loss:.5f}")
 
-def _embeddings(inputs: Inputs) -> pa.Table:
-    return embeddings(
-        load_model(inputs.table("model")),
-        collection_of(inputs),
-        inputs.table("graph_edges"),
-        inputs.table("node_features"),
-        _training(inputs).dim,
-    )
+    vectors = embed_graph(features, edges, training, on_epoch)
+    pairs = undirected(n, edges)
+    control = constant_loss(n, pairs.shape[1], training.loss)
+    rows = {"chunk_id": pa.array(collection.chunk_ids), "embedding": vector_column(vectors)}
+    epochs = [
+        {"epoch": epoch, "loss": loss, "constant_loss": control}
+        for epoch, loss in enumerate(losses, 1)
+    ]
 
+    def shown() -> Mapping[str, Any]:
+        auc = edge_auc(vectors, pairs)
+        png = loss_picture(losses, control, auc, inputs.title)
+        plot = {"plot": Picture(png, "loss of the auto-encoder"), "edge_auc": auc}
+        return {"training_log": plot}
 
-def _clusters(inputs: Inputs) -> pa.Table:
-    return clusters(
-        inputs.table("graph_edges"),
-        inputs.table("embeddings"),
-        collection_of(inputs),
-        ClusterSettings.model_validate(inputs.settings("gae.clusters")),
-    )
-
-
-def _clusterings(inputs: Inputs) -> Result:
-    inputs.column("model", "epochs")  # the choice is part of the trained state: it depends on this
-    clusters, embeddings = inputs.table("clusters"), inputs.table("embeddings")
-    collection = collection_of(inputs, "chunk_embeddings")
-    judged = clusterings(
-        clusters,
-        inputs.table("graph_edges"),
-        embeddings,
-        collection,
-        inputs.table("queries"),
-        inputs.settings("language"),
-        ClusterSettings.model_validate(inputs.settings("gae.clusters")),
-    )
     return Result(
-        judged,
-        shown=lambda: {
-            "clusterings": _chosen(inputs.title, judged, clusters, embeddings, collection)
-        },
+        pa.table(rows, schema=TABLES["gae.embeddings"].schema),
+        beside={"training_log": pa.Table.from_pylist(epochs, log.schema)},
+        shown=shown,
     )
 
 
-def _chosen(
-    title: str, judged: pa.Table, clusters: pa.Table, embeddings: pa.Table, collection: Collection
-) -> dict[str, Any]:
-    """Return plots and measures of the clusterings used for questions about the whole corpus."""
-    shown: dict[str, Any] = {}
-    rows = [row for row in judged.to_pylist() if row["is_chosen"] and row["scope"] == "corpus"]
-    if not rows:  # of an empty corpus
-        return shown
-    for level, row in zip(levels(collection), rows, strict=True):
-        labels = labels_of(clusters, level)[row["clustering"]]
-        what = _PASSAGES[level.name]
-        sizes, counts = np.unique(np.bincount(labels), return_counts=True)
-        by_size = zip(sizes[::-1], counts[::-1].tolist(), strict=True)
-        png = clusters_picture(
-            level_vectors(embeddings, level, "gae/embeddings"),
-            labels,
-            _names(level, collection),
-            f"{title}: {what} by {row['clustering']}",
-            row["silhouette"],
-            what,
-        )
-        shown |= {
-            f"{what}_clustering": row["clustering"],
-            f"{what}_clusters_by_size": {f"{size:,}": count for size, count in by_size},
-            f"{what}_plot": Picture(png, f"clusters of {what}"),
-            **{f"{what}_{name}": row[name] for name in _NUMBERS if row[name] is not None},
+def _clusters(inputs: Inputs) -> Result:
+    method, table = METHODS[inputs.method], TABLES["gae.clusters"]
+    judged = TABLES["gae.clusterings"]
+    collection = collection_of(inputs, "chunk_embeddings")
+    if not method.clustering or not collection.chunk_ids:
+        return Result(table.empty(), beside={"clusterings": judged.empty()})
+    assert collection.embeddings is not None
+    settings = ClusterSettings.model_validate(inputs.settings("gae.clusters"))
+    vectors = collection.embeddings  # of Leiden they are measured and drawn alone
+    if method.is_autoencoded and len(vectors) > 1:
+        vectors = vectors_of(inputs.table("embeddings"), collection.chunk_ids)
+    labels = clustered(method.clustering, _edges(inputs, collection), vectors, settings)
+    agreed = agreements(collection, labels, inputs.settings("language"), settings.n_probes)
+    measures = {
+        "clustering": method.clustering,
+        "n_clusters": int(labels.max()) + 1,
+        "largest": float(np.bincount(labels).max() / len(labels)),
+        "silhouette": _silhouette(vectors, labels),
+    }
+    scopes = [
+        {
+            **{"scope": scope, "agreement": agreement, **measures},
+            "weight": 1.0 if method.is_published else weight_of(agreement),
         }
-    return shown
+        for scope, agreement in agreed.items()
+    ]
+    ids = pa.array(collection.chunk_ids, pa.string())
+    rows = {"chunk_id": ids, "cluster": named_by_members(labels, numbers_of(ids))}
+    return Result(
+        pa.table(rows, schema=table.schema),
+        beside={"clusterings": pa.Table.from_pylist(scopes, judged.schema)},
+        shown=lambda: {"clusterings": _shown(inputs.title, collection, vectors, labels, scopes)},
+    )
 
 
-def _names(level: Level, collection: Collection) -> Sequence[str]:
-    """Return readable names of passages: ids of documents, or document and position of chunks."""
-    if level.name == "document":
-        return level.ids
+def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float | None:
+    """Return the silhouette (Rousseeuw, 1987) of at most 2,000 passages; None if undefined."""
+    from sklearn.metrics import silhouette_score
+
+    if len(labels) > _SILHOUETTE_OF:
+        sample = np.random.default_rng(0).choice(len(labels), _SILHOUETTE_OF, replace=False)
+        vectors, labels = vectors[sample], labels[sample]
+    n = len(np.unique(labels))
+    return float(silhouette_score(vectors, labels)) if 2 <= n < len(labels) else None
+
+
+def _shown(
+    title: str,
+    collection: Collection,
+    vectors: np.ndarray,
+    labels: np.ndarray,
+    scopes: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return plot and measures of a clustering."""
+    sizes, counts = np.unique(np.bincount(labels), return_counts=True)
+    by_size = zip(sizes[::-1].tolist(), counts[::-1].tolist(), strict=True)
     lengths = np.diff(collection.starts).tolist()
-    return [
+    names = [
         f"{document_id} #{position}"
         for document_id, n in zip(collection.document_ids, lengths, strict=True)
         for position in range(n)
     ]
+    silhouette = scopes[0]["silhouette"]
+    png = clusters_picture(vectors, labels, names, title, silhouette)
+    return {
+        "plot": Picture(png, "clusters of passages"),
+        "clusters_by_size": {f"{size:,}": n for size, n in by_size},
+        **{f"{row['scope']}_{key}": row[key] for row in scopes for key in ("weight", "agreement")},
+    }
 
 
 INDEX = (
     Step(
-        _model,
-        {
-            "model": "It is applied to new documents unchanged, and trained again when code, "
-            "settings or embedding model change, or the number of documents or chunks passes a "
-            "power of two.",
-            "training_log": "Loss of each epoch.",
-        },
-        (*TEXTS, "chunk_embeddings", "corpus_settings", "embedding_model"),
-        code_version="2",
-        untracked=(*TEXTS, "chunk_embeddings"),  # a change of a document does not train again
-        retraining=Retraining("retrain_gae", "retrain_gae_weekly"),
-    ),
-    Step(
         _graph_edges,
         {
-            "graph_edges": "Neighbours, citations, and the nearest by TF-IDF; the auto-encoder "
-            "reconstructs them, and Leiden clusters them."
+            "graph_edges": "Neighbours, citations, and the nearest by TF-IDF; Leiden clusters "
+            "them, and the auto-encoder reconstructs them."
         },
-        (*TEXTS, "model", "corpus_settings"),
-        code_version="3",
-    ),
-    Step(
-        _node_features,
-        {"node_features": "Input of the auto-encoder besides the edges."},
-        (*TEXTS, "chunk_embeddings", "model", "corpus_settings"),
+        (*TEXTS, "corpus_settings"),
         code_version="4",
     ),
     Step(
         _embeddings,
         {
-            "embeddings": "Output of the auto-encoder for each passage, including those of "
-            "documents that it was not trained on."
+            "embeddings": "Output of the auto-encoder for each passage; no row for methods that "
+            "cluster the graph itself.",
+            "training_log": "Loss of each epoch, beside that of a constant.",
         },
-        (*TEXTS, "model", "graph_edges", "node_features", "corpus_settings"),
-        code_version="3",
+        (*TEXTS, "chunk_embeddings", "graph_edges", "corpus_settings"),
+        code_version="4",
         checks={"embeddings": [NOT_OVER_SMOOTHED]},
     ),
     Step(
         _clusters,
         {
-            "clusters": "DBSCAN, HDBSCAN and K-Means use the embeddings, Leiden the graph; a "
-            "noise point is a cluster of its own."
+            "clusters": "Leiden clusters the graph, K-Means and DBSCAN the embeddings of the "
+            "auto-encoder; a noise point is a cluster of its own.",
+            "clusterings": "The weight of re-ranking follows from its results for held-out "
+            "passages, without labels.",
         },
-        (*TEXTS, "graph_edges", "embeddings", "corpus_settings"),
-        code_version="4",
-        checks={"clusters": [EVERY_PASSAGE_ONCE]},
-    ),
-    Step(
-        _clusterings,
-        {
-            "clusterings": "One is chosen without labels, by the results of re-ranking for "
-            "held-out passages, and by its stability when a tenth of the passages is left out. "
-            "The choice is kept until the auto-encoder is trained again."
-        },
-        (
-            *(*TEXTS, "chunk_embeddings", "queries", "model"),
-            *("graph_edges", "embeddings", "clusters", "corpus_settings"),
-        ),
-        code_version="3",
-        untracked=(*TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "clusters"),
-        checks={"clusterings": [NOT_DEGENERATE]},
+        (*TEXTS, "chunk_embeddings", "graph_edges", "embeddings", "corpus_settings"),
+        code_version="5",
     ),
 )

@@ -1,6 +1,6 @@
 """Plots of auto-encoded passages and their clusters, and of the training loss."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -235,22 +235,30 @@ def _draw_sizes(axes: Axes, passages: _Clustered) -> None:
 
 
 @as_png
-def loss_picture(losses: Mapping[str, Sequence[float]], title: str) -> Figure:
-    """Plot the loss by epoch on a logarithmic scale, a line for each level."""
-    curves = {name: np.asarray(values, float) for name, values in losses.items() if len(values)}
-    seen = np.concatenate([np.empty(0), *curves.values()])
-    seen = seen[np.isfinite(seen) & (seen > 0)]
-    if not len(seen):
+def loss_picture(losses: Sequence[float], constant: float, auc: float, title: str) -> Figure:
+    """Plot the loss by epoch on a logarithmic scale, beside that of a constant.
+
+    Parameters
+    ----------
+    constant : least loss of one value for all pairs, which learns nothing from the graph.
+    auc : area under the ROC curve of edges, 0 to 1.
+    """
+    values = np.asarray(losses, float)
+    seen = np.append(values[np.isfinite(values) & (values > 0)], constant)
+    if len(seen) < 2:
         return empty_figure(f"{title}: no loss yet")
-    figure = new_figure(6.8 + room_for(curves), 3.0, f"{title}: loss of the auto-encoder")
+    curves = {
+        f"auto-encoder, {values[0]:.3g} to {values[-1]:.3g}": values,
+        f"one value for all pairs, {constant:.3g}": np.full(len(values), constant),
+    }
+    facts = f"{title}: loss of the auto-encoder; AUC of edges {auc:.2f}, by chance 0.50"
+    figure = new_figure(6.8 + room_for(curves), 3.0, facts)
     axes = axes_at(figure, (0.7, 0.5, 4.6, 1.95), "", "epoch", "loss")
-    for (name, values), colour in zip(curves.items(), COLOURS, strict=False):
-        description = f" {label(name)}, {values[0]:.3g} to {values[-1]:.3g}"
-        epochs = np.arange(1, len(values) + 1)
-        plot_epochs(axes, epochs, values, colour, label=description)
+    for (name, curve), colour in zip(curves.items(), COLOURS, strict=False):
+        plot_epochs(axes, np.arange(1, len(curve) + 1), curve, colour, label=f" {name}")
     _scale_losses(axes, float(seen.max() / seen.min()))
     axes.locator_params(axis="x", integer=True, nbins=6)
-    legend_beside(axes, "first to last epoch")
+    legend_beside(axes, "loss")
     return figure
 
 

@@ -1,4 +1,7 @@
-"""Ranking of passages for questions, for every method of the family."""
+"""Ranking of passages for questions, for every method of the family.
+
+Answers read the first passages of the ranking, and documents are ranked by their best passage.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,125 +9,92 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gsum_assets.gae.levels import Level, in_order, levels, of_level
-from gsum_assets.gae.methods import METHODS, Method
-from gsum_assets.gae.rerank import reranked
+from gsum_assets.gae.methods import METHODS, rerank_settings
+from gsum_assets.gae.rerank import discounted, reranked
 from gsum_assets.gae.settings import RerankSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
-from gsum_assets.retrieval.ranking import Retriever, Scores, rank_questions
+from gsum_assets.retrieval.ranking import Retriever, Scores, best_of_nodes, rank_questions
 from gsum_assets.retrieval.seeds import Seeds
-from gsum_resources.store.arrow import pc
-
-_PUBLISHED = "dbscan"
 
 
 class Clusters(NamedTuple):
-    """Clusters of passages, and the weight that a method gives them.
+    """Cluster of each chunk by its id, and the weight of re-ranking by scope of questions."""
 
-    Attributes
-    ----------
-    labels : cluster of each passage, `(n_passages,)`.
-    weight : weight of the gain by re-ranking.
-    """
+    cluster_of: Mapping[str, int]
+    weights: Mapping[str, float]
 
-    labels: np.ndarray
-    weight: float
-
-
-class Tables(NamedTuple):
-    """Rows of `gae.clusters` and `gae.clusterings` of one corpus."""
-
-    clusters: pa.Table
-    clusterings: pa.Table
-
-
-class ChosenClusters:
-    """The clustering that a method uses at each level and scope.
-
-    Raises
-    ------
-    ValueError
-        If the corpus does not have the requested clustering.
-    """
-
-    def __init__(self, method: Method, tables: Tables) -> None:
-        self._method = method
-        self._tables = tables
-        self._found: dict[tuple[str, str], tuple[pa.Table, Mapping[str, int], float]] = {}
-
-    def of(self, level: Level, scope: str) -> Clusters:
-        """Return the clusters of a level's passages, for questions that search `scope`."""
-        if (level.name, scope) not in self._found:
-            rows, weight = self._load(level.name, scope)
-            columns = (rows[name].to_pylist() for name in ("passage_id", "cluster"))
-            cluster_of = dict(zip(*columns, strict=True))  # once for thousands of documents
-            self._found[level.name, scope] = rows, cluster_of, weight
-        rows, cluster_of, weight = self._found[level.name, scope]
-        if all(passage_id in cluster_of for passage_id in level.ids):
-            labels = np.array([cluster_of[passage_id] for passage_id in level.ids], np.int64)
-            return Clusters(labels, weight)
-        return Clusters(in_order(rows, level.ids, "gae/clusters")["cluster"].to_numpy(), weight)
-
-    def _load(self, level: str, scope: str) -> tuple[pa.Table, float]:
-        rows = of_level(self._tables.clusterings, level)
-        rows = rows.filter(pc.equal(rows["scope"], scope))
-        published = self._method.is_published
-        rows = rows.filter(
-            pc.equal(rows["clustering"], _PUBLISHED) if published else rows["is_chosen"]
+    @classmethod
+    def from_tables(cls, clusters: pa.Table, clusterings: pa.Table) -> "Clusters":
+        """Return the clusters in `gae.clusters` and `gae.clusterings` of one corpus and method."""
+        return cls(
+            dict(
+                zip(*(clusters[name].to_pylist() for name in ("chunk_id", "cluster")), strict=True)
+            ),
+            {row["scope"]: row["weight"] for row in clusterings.to_pylist()},
         )
-        if not rows.num_rows:
-            clustering = _PUBLISHED if published else "chosen"
+
+    def of(self, chunk_ids: list[str]) -> np.ndarray:
+        """Return the clusters of chunks, `(n_chunks,)`.
+
+        Raises
+        ------
+        ValueError
+            If a chunk has no cluster.
+        """
+        lacking = [chunk_id for chunk_id in chunk_ids if chunk_id not in self.cluster_of]
+        if lacking:
             raise ValueError(
-                f"gae/clusterings: no clustering '{clustering}' of level '{level}'; DBSCAN is left "
-                "out beyond 16,383 passages, use the method gae instead"
+                f"gae/clusters: {len(lacking)} of {len(chunk_ids)} passages have no cluster "
+                f"(first: '{lacking[0]}'); materialize gae/clusters again"
             )
-        name, weight = rows["clustering"][0].as_py(), rows["weight"][0].as_py()
-        clusters = of_level(self._tables.clusters, level)
-        clusters = clusters.filter(pc.equal(clusters["clustering"], name))
-        return clusters, 1.0 if published else weight
+        return np.array([self.cluster_of[chunk_id] for chunk_id in chunk_ids], np.int64)
 
 
 class ClusterRerank:
-    """Retriever that re-ranks another one's results, chunks and documents by their clusters.
+    """Retriever that re-ranks the passages of another one.
 
     Parameters
     ----------
     first : retriever of the candidates, with scores between 0 and 1.
-    documents, nodes : clusters of the documents and chunks that it searches.
+    collection : the passages that it searches.
+    labels : cluster of each of its chunks; None: they are not re-ranked.
+    weight : weight of the gain by re-ranking.
     k : K, number of passages in a context.
     """
 
     def __init__(
         self,
         first: Retriever,
-        documents: Clusters,
-        nodes: Clusters,
+        collection: Collection,
+        labels: np.ndarray | None,
+        weight: float,
         k: int,
         settings: RerankSettings,
     ) -> None:
         self._first = first
-        self._nodes = nodes
-        self._documents = documents
+        self._collection = collection
+        self._labels = labels
+        self._weight = weight
         self._k = k
         self._settings = settings
 
     def scores(self, questions: Questions) -> Scores:
-        """Return the scores of both levels; candidates are not negative, others are."""
-        scores = self._first.scores(questions)
-        return Scores(
-            self._moved(scores.nodes, self._nodes), self._moved(scores.documents, self._documents)
-        )
-
-    def _moved(self, scores: np.ndarray, clusters: Clusters) -> np.ndarray:
-        return reranked(scores, clusters.labels, self._k, self._settings, clusters.weight)
+        """Return the scores of passages, and of documents by their best passage."""
+        nodes = self._first.scores(questions).nodes
+        starts = self._collection.starts
+        if len(starts) > 2:  # several documents
+            nodes = discounted(nodes, starts, self._settings.same_document)
+        if self._labels is not None:
+            nodes = reranked(nodes, self._labels, self._k, self._settings, self._weight)
+        return Scores(nodes, best_of_nodes(nodes, self._collection))
 
 
 def rank(
     method: str,
     collection: Collection,
     questions: Questions,
-    tables: Tables,
+    clusters: Clusters | None,
     language: str,
     k: int,
     settings: RerankSettings,
@@ -134,20 +104,18 @@ def rank(
     Parameters
     ----------
     collection, questions : with embeddings.
+    clusters : None for a method without them.
     language : BCP 47 code.
     k : K, number of passages in a context.
     """
     chosen = METHODS[method]
-    clusters = ChosenClusters(chosen, tables)
+    of_method = rerank_settings(chosen, settings)
 
     def retriever(scope: Collection) -> Retriever:
         first = hybrid(scope) if chosen.is_published else Seeds(scope, language)
-        if not chosen.reranks:
-            return first
-        documents, nodes = levels(scope)
+        labels = clusters.of(list(scope.chunk_ids)) if clusters else None
         name = "corpus" if scope is collection else "document"
-        return ClusterRerank(
-            first, clusters.of(documents, "corpus"), clusters.of(nodes, name), k, settings
-        )
+        weight = clusters.weights[name] if clusters else 0.0
+        return ClusterRerank(first, scope, labels, weight, k, of_method)
 
     return rank_questions(retriever, questions, collection)

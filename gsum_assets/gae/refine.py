@@ -60,15 +60,18 @@ def refined_contexts(
         `answer_questions` builds from them keep to `settings.prompt_tokens`.
     """
     all_drafts = drafts(contexts, queries, settings, max_words, count_tokens)
-    relevances = (
-        {(row["query_id"], row["cluster"]): row["relevance"] for row in topics.to_pylist()},
-        {(row["query_id"], row["node_id"]): row["relevance"] for row in reflections.to_pylist()},
-    )
+    topic_of = {(row["query_id"], row["cluster"]): row for row in topics.to_pylist()}
+    relevance_of = {
+        (row["query_id"], row["node_id"]): row["relevance"] for row in reflections.to_pylist()
+    }
     for draft in all_drafts:
         for passage in draft.passages:
             key, node_id = draft.question.query_id, passage.row["node_id"]
-            topic = relevances[0].get((key, clusters.get(node_id, -1)))
-            passage.score = weighted(topic, relevances[1].get((key, node_id)), settings)
+            about = topic_of.get((key, clusters.get(node_id, -1)), {})
+            passage.topic = about.get("topic", "")
+            passage.score = weighted(
+                about.get("relevance"), relevance_of.get((key, node_id)), settings
+            )
             passage.grade = grade(passage.score, settings)
         draft.passages.sort(
             key=lambda passage: (
@@ -176,10 +179,12 @@ def _wanted(passage: Passage) -> Fate:
 def _request(draft: Draft, passage: Passage, fate: Fate, prompts: Prompts) -> Request:
     # allowances were rounded up to whole pieces, so round down; 1e-6 corrects inexact quotients
     max_words = max(1, int(passage.allowance / _pieces_per_word(passage) + 1e-6))
+    # not in the instructions: a model wrote it from passages
+    about = f"\nTopic of the passage and of those like it: {passage.topic}" if passage.topic else ""
     return Request(
         task="answer",
         instructions=prompts.text(_PROMPTS[fate], max_words=max_words),
-        question=question_text(draft.question.row),
+        question=question_text(draft.question.row) + about,
         passages=(passage.row["text"],),
         max_words=max_words,
         document_id=passage.row["document_id"] or "",

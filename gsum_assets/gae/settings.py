@@ -4,17 +4,11 @@ Sections are those of the graph-augmented ODMDS paper. Values marked "ours" were
 questions of ODSum-Story's train stories; `docs/graph-augmented.md` has the measurements.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import Field
 
 from gsum_resources.settings.table import SettingsTable
-
-Clustering = Literal["chosen", "leiden", "dbscan", "hdbscan", "k_means"]
 
 
 class GraphSettings(SettingsTable):
@@ -32,7 +26,7 @@ class GraphSettings(SettingsTable):
 
 
 class TrainingSettings(SettingsTable):
-    """Table `[gae.training]`: the auto-encoder."""
+    """Table `[gae.training]`: the auto-encoder of `gae-autoencoder` and `gae-published`."""
 
     layers: int = Field(
         default=2, ge=1, description="graph convolutions; the paper's third over-smooths (C.2)"
@@ -48,8 +42,10 @@ class TrainingSettings(SettingsTable):
     epochs: int = Field(default=300, ge=1, description="number of steps of Adam (C.2)")
     learning_rate: float = Field(default=0.01, gt=0, description="learning rate of Adam (C.2)")
     weight_decay: float = Field(default=5e-4, ge=0, description="weight decay of Adam (C.2)")
-    centred: bool = Field(
-        default=True, description="centre embeddings, so that gradients do not vanish (ours)"
+    loss: Literal["balanced", "squared"] = Field(
+        default="balanced",
+        description="'balanced': cross-entropy in which edges weigh as much as all other pairs "
+        "(Kipf and Welling, 2016); 'squared': the paper's, equation 7",
     )
     exact_nodes: int = Field(
         default=2000,
@@ -57,13 +53,7 @@ class TrainingSettings(SettingsTable):
         description="most nodes for which the loss uses every pair; beyond, a sample (ours)",
     )
     n_sampled: int = Field(
-        default=512, ge=1, description="pairs without an edge sampled per node and epoch (ours)"
-    )
-    batch_nodes: int = Field(
-        default=20_000,
-        ge=2,
-        description="most nodes of a graph that is trained on as a whole; of a larger one, every "
-        "epoch a part of half as many to as many nodes, found by random walks (ours)",
+        default=512, ge=1, description="pairs sampled per node and epoch beyond that (ours)"
     )
     threads: int = Field(
         default=1,
@@ -72,41 +62,22 @@ class TrainingSettings(SettingsTable):
     )
     seed: int = Field(default=0, description="seed of initial weights, dropout and sampled pairs")
 
-    @model_serializer(mode="wrap")
-    def _as_before_batches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the default out: models trained before the key existed remain current."""
-        values = dump(self)
-        if values["batch_nodes"] == type(self).model_fields["batch_nodes"].default:
-            del values["batch_nodes"]
-        return values
-
 
 class ClusterSettings(SettingsTable):
     """Table `[gae.clusters]`: clustering of passages."""
 
-    method: Clustering = Field(
-        default="chosen", description="'chosen': the best one by held-out passages (ours)"
-    )
-    resolutions: list[float] = Field(
-        default=[1.0, 3.0, 10.0],
-        min_length=1,
-        description="of Leiden; higher ones give smaller clusters",
-    )
-    unit_length: bool = Field(
-        default=True, description="scale embeddings to length 1 for HDBSCAN and K-Means (ours)"
+    resolution: float = Field(
+        default=3.0, gt=0, description="of Leiden; a higher one gives smaller clusters (ours)"
     )
     dbscan_eps: float = Field(
-        default=0.5, gt=0, description="eps of DBSCAN on unscaled embeddings (C.3)"
+        default=0.5, gt=0, description="eps of DBSCAN on embeddings as they are (C.3)"
     )
     dbscan_min_samples: int = Field(default=2, ge=1, description="passages within eps (C.3)")
-    hdbscan_min_size: int = Field(
-        default=3, ge=2, description="passages of the smallest cluster (ours)"
-    )
     k_means_size: float = Field(
         default=10.0, ge=1, description="mean size of a cluster of K-Means (ours)"
     )
     n_probes: int = Field(default=300, ge=2, description="number of held-out passages (ours)")
-    seed: int = Field(default=0, description="seed of Leiden, K-Means and resampling")
+    seed: int = Field(default=0, description="seed of Leiden and K-Means")
 
 
 class RerankSettings(SettingsTable):
@@ -115,9 +86,12 @@ class RerankSettings(SettingsTable):
     candidates_per_k: int = Field(
         default=10, ge=1, description="candidates per passage of a context (3.1.3)"
     )
-    scores: Literal["plain", "normalized"] = Field(
-        default="plain",
-        description="'normalized': scores scaled to 0 to 1 over the candidates (ours)",
+    same_document: float = Field(
+        default=0.7,
+        gt=0,
+        le=1,
+        description="factor to the score of a passage for each better one of its document, in "
+        "questions about the whole corpus; 1: none, as the paper (ours)",
     )
 
 

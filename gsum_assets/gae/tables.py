@@ -3,102 +3,69 @@
 import pyarrow as pa
 
 from gsum_assets.pipeline.columns import (
-    LEVEL,
-    PASSAGE_ID,
+    CHUNK_ID,
     QUERY_ID,
     SAMPLE,
     SPENT,
     check,
     corpus_table,
-    flag,
     integer,
     label,
     number,
     result_table,
     text,
-    texts,
     vector,
 )
 from gsum_resources.store.table import Column, Rule, lacks
 
-_PASSAGES = """
-    SELECT DISTINCT 'document' AS level, document_id AS passage_id, document_id, NULL AS position
-    FROM "chunks"
-    UNION ALL SELECT 'node', chunk_id, document_id, position FROM "chunks"
-"""
-
 TABLES = (
     corpus_table(
-        "gae.model",
-        "trained auto-encoder with the statistics and bases of its features",
-        "",
-        label("encoder", "name of the architecture"),
-        integer("dimension", "length of the embeddings of its training data"),
-        label("embedding_model", "identity of the embedder of its training data"),
-        integer("epochs", "number of steps of the training"),
-        integer("n_documents", "number of training documents"),
-        integer("n_chunks", "number of training chunks"),
-        texts("learnt_from", "hashes of the ids of the training documents"),
-        label("settings", "settings of graph and training, JSON"),
-        Column("weights", pa.binary(), "the checkpoint, safetensors; words are hashed"),
-    ),
-    corpus_table(
-        "gae.training_log",
-        "level and epoch of a training",
-        "level, epoch",
-        LEVEL,
-        integer("epoch", "from 1"),
-        number("loss", "squared error of the reconstruction, mean over pairs"),
-    ),
-    corpus_table(
         "gae.graph_edges",
-        "undirected edge of the graph that the auto-encoder reconstructs",
-        "level, kind, source_id, target_id",
-        LEVEL,
+        "undirected edge between two passages",
+        "kind, source_id, target_id",
         label("kind", "'neighbour', 'citation' or 'nearest'"),
-        text("source_id", "one end, document_id or chunk_id by level"),
-        text("target_id", "the other end"),
+        label("source_id", "one end, a chunk_id"),
+        label("target_id", "the other end"),
         number("weight", "cosine of TF-IDF vectors; 1 for the other kinds"),
         check(
             "join_passages",
-            "Each edge joins two passages of its level; neighbours are adjacent in one document.",
+            "Each edge joins two passages; neighbours are adjacent in one document.",
             "edge",
-            Rule("NOT are_known", "join an id that is no passage of their level"),
+            Rule("NOT are_known", "join an id that is no passage"),
             Rule("source_id = target_id", "join a passage to itself"),
             Rule(
                 "kind = 'neighbour' AND are_known AND source_id <> target_id "
                 "AND are_adjacent IS NOT true",
                 "join as neighbours passages that are not adjacent in one document",
             ),
-            shown="level, kind, source_id, target_id",
-            examined=f"""
+            shown="kind, source_id, target_id",
+            examined="""
                 SELECT e.*, s.document_id IS NOT NULL AND t.document_id IS NOT NULL AS are_known,
                     s.document_id = t.document_id AND abs(s.position - t.position) = 1
                     AS are_adjacent
                 FROM "gae.graph_edges" e
-                LEFT JOIN ({_PASSAGES}) s ON s.level = e.level AND s.passage_id = source_id
-                LEFT JOIN ({_PASSAGES}) t ON t.level = e.level AND t.passage_id = target_id
+                LEFT JOIN "chunks" s ON s.chunk_id = source_id
+                LEFT JOIN "chunks" t ON t.chunk_id = target_id
                 """,
         ),
     ),
-    corpus_table(
-        "gae.node_features",
-        "passage",
-        "level, passage_id",
-        LEVEL,
-        PASSAGE_ID,
-        vector("embedding", "weighted sum of TF-IDF and embedding after PCA"),
+    result_table(
+        "gae.training_log",
+        "epoch of a training",
+        "epoch",
+        integer("epoch", "from 1"),
+        number("loss", "loss of the reconstruction of the edges, mean over pairs"),
+        number("constant_loss", "least loss of one value for all pairs"),
     ),
-    corpus_table(
+    result_table(
         "gae.embeddings",
-        "passage",
-        "level, passage_id",
-        LEVEL,
-        PASSAGE_ID,
+        "passage, for a method with an auto-encoder",
+        "chunk_id",
+        CHUNK_ID,
         vector("embedding", "output of the auto-encoder, not normalized"),
         check(
             "finite",
-            "Each passage has one embedding, and it is finite.",
+            "Each passage has one embedding, or none has, and it is finite.",
             "embedding",
             Rule(
                 "NOT isfinite(list_inner_product(embedding, embedding))",
@@ -106,40 +73,69 @@ TABLES = (
                 remedy="set a lower learning_rate in corpus.toml, [gae.training]",
             ),
             Rule(
-                lacks("level, passage_id", "gae.embeddings"),
+                lacks("chunk_id", "gae.embeddings"),
                 "have no embedding",
                 "passage",
-                f"SELECT level, passage_id FROM ({_PASSAGES})",
+                'SELECT chunk_id FROM "chunks" WHERE EXISTS (FROM "gae.embeddings")',
             ),
-            Rule(lacks("level, passage_id", _PASSAGES), "belong to no passage of their level"),
-            shown="level, passage_id",
+            Rule(lacks("chunk_id", "chunks"), "belong to no passage"),
+            shown="chunk_id",
         ),
     ),
-    corpus_table(
+    result_table(
         "gae.clusters",
-        "passage and clustering",
-        "level, clustering, passage_id",
-        LEVEL,
-        label("clustering", "name of the clustering: leiden-3, dbscan, k_means, …"),
-        PASSAGE_ID,
+        "passage",
+        "chunk_id",
+        CHUNK_ID,
         Column("cluster", pa.int64(), "the smallest hash of an id of its passages"),
+        check(
+            "every_passage",
+            "Each passage has a cluster, or none has.",
+            "row",
+            Rule(
+                lacks("chunk_id", "gae.clusters"),
+                "are in no cluster",
+                "passage",
+                'SELECT chunk_id FROM "chunks" WHERE EXISTS (FROM "gae.clusters")',
+            ),
+            Rule(lacks("chunk_id", "chunks"), "name no passage"),
+            shown="chunk_id",
+        ),
     ),
-    corpus_table(
+    result_table(
         "gae.clusterings",
-        "clustering with its quality measures",
-        "level, scope, clustering",
-        LEVEL,
+        "scope of questions, with measures of the clustering",
+        "scope",
         label("scope", "scope of questions: 'corpus' or 'document' (a single one)"),
-        label("clustering", "name of the clustering: leiden-3, dbscan, k_means, …"),
-        flag("is_chosen", "whether methods re-rank by it"),
+        label("clustering", "'leiden', 'k_means' or 'dbscan'"),
         number("weight", "weight of the gain by re-ranking, 0 to 1"),
         number("agreement", "paired t of re-ranked results, by another retriever"),
-        number("stability", "Jaccard similarity of pairs without a tenth of passages"),
         integer("n_clusters", "number of clusters"),
         number("largest", "share of the passages in the largest cluster"),
         number("silhouette", "of the embeddings, -1 to 1; null: one cluster", nullable=True),
-        number("pair_precision", "of pairs relevant together; null: no labels", nullable=True),
-        number("pair_recall", "of pairs relevant together; null: no labels", nullable=True),
+        check(
+            "not_degenerate",
+            "No clustering has over half of the passages in one cluster, or nearly each in a "
+            "cluster of its own.",
+            "clustering",
+            Rule(
+                "n > 2 AND largest > 0.5",
+                "have over half of the passages in one cluster",
+                remedy="set a greater resolution, a smaller dbscan_eps or a smaller k_means_size "
+                "in corpus.toml, [gae.clusters]; where embeddings are clustered also fewer layers "
+                "in [gae.training]",
+            ),
+            Rule(
+                "n > 2 AND n_clusters > 0.9 * n",
+                "have nearly every passage alone in its cluster",
+                remedy="set a smaller resolution, a greater dbscan_eps or a greater k_means_size "
+                "in corpus.toml, [gae.clusters], or a greater n_nearest in [gae.graph]",
+            ),
+            shown="clustering, n_clusters, largest",
+            examined="SELECT DISTINCT clustering, n_clusters, largest, "
+            '(SELECT count(*) FROM "chunks") AS n FROM "gae.clusterings"',
+            warns=True,
+        ),
     ),
     result_table(
         "gae.topics",

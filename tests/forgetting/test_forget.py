@@ -38,6 +38,7 @@ TEXT = (
     'The deed was signed at dawn beneath the crooked elm, "for a coin", in Tölver Street. '
     "Nobody met the clerk of Marrowby after that winter in the harbour."
 )
+NETWORK = Partition(CORPUS, method="evidence-finetuned")
 
 
 @pytest.fixture(scope="module")
@@ -134,41 +135,41 @@ def test_forget_command_deletes_at_once_and_reports_leftovers(
 def test_model_of_a_corpus_is_reported_or_removed_for_training(
     indexed: House, retrain: bool
 ) -> None:
-    table = TABLES["gae.model"]
+    table = TABLES["evidence.model"]
     write_network(indexed)
     done = forgotten(indexed, SECRET, retrain)
-    assert list(done.trained) == ([] if retrain else ["gae"])
+    assert list(done.trained) == ([] if retrain else ["evidence-finetuned"])
     if retrain:  # the method is not requested here, so that nothing trains it again
         assert indexed.store.partitions(table, CORPUS) == []
 
 
 def write_network(house: House) -> None:
-    """Write a network of gae that learnt from the document."""
-    table = TABLES["gae.model"]
+    """Write a network of evidence-finetuned that learnt from the document."""
+    table = TABLES["evidence.model"]
     empty = {pa.int32(): 0, pa.binary(): b"", pa.string(): ""}
     row: dict = {field.name: empty.get(field.type) for field in table.schema}
     rows = pa.Table.from_pylist([row | {"learnt_from": [learnt_hash(SECRET)]}], table.schema)
     now = datetime.now(UTC).isoformat()
-    provenance = Provenance(content_hash="", code_version="1", asset="gae/model", time=now)
-    house.store.write(table, Partition(CORPUS), rows, provenance)
+    provenance = Provenance(content_hash="", code_version="1", asset="evidence/model", time=now)
+    house.store.write(table, NETWORK, rows, provenance)
 
 
 def test_networks_are_discarded_by_method_family_or_all(indexed: House) -> None:
-    pipeline, table = indexed.pipeline(), TABLES["gae.model"]
+    pipeline, table = indexed.pipeline(), TABLES["evidence.model"]
     with pytest.raises(CorpusError, match=r"no network of all.*it has none"):
         discard_networks(pipeline, CORPUS, ["all"])
-    for methods in (["gae"], ["all"]):
+    for methods in (["evidence-finetuned"], ["all"]):
         write_network(indexed)
-        with pytest.raises(CorpusError, match=r"no network of bm25 to train again.*: gae"):
+        with pytest.raises(CorpusError, match=r"no network of bm25 .*: evidence-finetuned"):
             discard_networks(pipeline, CORPUS, ["bm25"])
-        with pytest.raises(CorpusError, match="unknown method 'gea'"):
-            discard_networks(pipeline, CORPUS, ["gea"])
-        assert indexed.store.partitions(table, CORPUS) == [Partition(CORPUS)]
-        assert discard_networks(pipeline, CORPUS, methods) == ["gae"]
+        with pytest.raises(CorpusError, match="unknown method 'evidense'"):
+            discard_networks(pipeline, CORPUS, ["evidense"])
+        assert indexed.store.partitions(table, CORPUS) == [NETWORK]
+        assert discard_networks(pipeline, CORPUS, methods) == ["evidence-finetuned"]
         assert indexed.store.partitions(table, CORPUS) == []
     write_network(indexed)  # the job of the launchpad does the same
     job = pipeline.definitions.resolve_job_def("retrain_networks")
-    config = {"corpus": CORPUS, "methods": ["gae"]}
+    config = {"corpus": CORPUS, "methods": ["evidence-finetuned"]}
     assert job.execute_in_process({"ops": {"discard": {"config": config}}}).success
     assert indexed.store.partitions(table, CORPUS) == []
 

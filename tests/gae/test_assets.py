@@ -1,7 +1,6 @@
 """Graph, clusters and every method as assets: materialized on request, and equal to a rebuild."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.store.arrow import pc
 from tests.checks.indexed import failing
-from tests.conftest import CORPUS, House, document_in, materialized_by, text_of
+from tests.conftest import House, document_in, materialized_by, text_of
 from tests.evaluation.judges.scripted_judges import judging
 from tests.models import HashEmbedder
 from tests.pipeline.homes import (
@@ -35,13 +34,11 @@ overlap_tokens = 0
 epochs = 5
 dim = 8
 [gae.clusters]
-resolutions = [1.0, 3.0]
 n_probes = 20
 [gae.contexts]
 k = 4
 """
-TRAINED_STATE = {"gae/model[]", "gae/training_log[]", "gae/clusterings[]"}
-METHODS = ["gae", "gae-no-graph", "gae-no-reflection"]
+METHODS = ["gae", "gae-no-rerank", "gae-published"]
 
 
 @pytest.fixture(scope="module")
@@ -91,26 +88,28 @@ def test_every_method_ranks_refines_and_answers(indexed: House) -> None:
     assert broken <= {"gae/clusterings:not_degenerate"}  # texts of twelve words are much alike
 
 
-def test_ablations_leave_out_their_step(indexed: House) -> None:
-    tables = {
-        method: {
-            table: of_method(indexed, f"gae.{table}", method) for table in ("topics", "reflections")
-        }
+def test_only_the_published_form_trains_and_reflects(indexed: House) -> None:
+    n_rows = {
+        (method, table): len(of_method(indexed, f"gae.{table}", method))
         for method in METHODS
+        for table in ("training_log", "embeddings", "clusters", "topics", "reflections")
     }
-    assert tables["gae"]["topics"]
-    assert tables["gae"]["reflections"]
-    assert not tables["gae-no-graph"]["topics"]
-    assert tables["gae-no-graph"]["reflections"]
-    assert not tables["gae-no-reflection"]["topics"]
-    assert not tables["gae-no-reflection"]["reflections"]
-    whole = of_method(indexed, "gae.refined_contexts", "gae-no-reflection")
+    n_chunks = indexed.table("chunks").num_rows
+    assert n_rows["gae-published", "training_log"] == 5
+    assert n_rows["gae-published", "embeddings"] == n_chunks
+    assert n_rows["gae", "clusters"] == n_rows["gae-published", "clusters"] == n_chunks
+    assert n_rows["gae-published", "topics"]
+    assert n_rows["gae-published", "reflections"]
+    for table in ("training_log", "embeddings", "topics", "reflections"):
+        assert n_rows["gae", table] == n_rows["gae-no-rerank", table] == 0
+    assert n_rows["gae-no-rerank", "clusters"] == 0
+    whole = of_method(indexed, "gae.refined_contexts", "gae")
     assert {row["fate"] for row in whole} == {"whole"}
 
 
 def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
     steps = ("gae.topics", "gae.reflections", "gae.refined_contexts")
-    for method in ("gae", "gae-no-reflection"):
+    for method in ("gae", "gae-published"):
         before = sum(
             row["calls"]
             for table in steps
@@ -121,16 +120,15 @@ def test_answer_cost_is_the_sum_of_its_steps(indexed: House) -> None:
             row for row in of_method(indexed, "summaries", method) if row["query_id"] == "all"
         )
         assert answer["calls"] == before + 1
-        assert (before > 0) == (method == "gae")
+        assert (before > 0) == (method == "gae-published")
 
 
-def test_clusterings_are_scored_on_pairs_of_documents(indexed: House) -> None:
-    rows = indexed.table("gae.clusterings").to_pylist()
-    chosen = [(row["level"], row["scope"]) for row in rows if row["is_chosen"]]
-    assert sorted(chosen) == [("document", "corpus"), ("node", "corpus"), ("node", "document")]
-    recalls = {row["level"]: row["pair_recall"] for row in rows}
-    assert recalls["document"] is not None
-    assert recalls["node"] is None
+def test_clusterings_have_a_weight_for_each_scope(indexed: House) -> None:
+    for method, clustering in (("gae", "leiden"), ("gae-published", "dbscan")):
+        rows = of_method(indexed, "gae.clusterings", method)
+        assert [row["scope"] for row in rows] == ["corpus", "document"]
+        assert {row["clustering"] for row in rows} == {clustering}
+        assert all(row["weight"] == 1 for row in rows) or method == "gae"
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -139,76 +137,21 @@ def test_update_equals_rebuild(changeable: House, tmp_path_factory: pytest.TempP
     house.write_document(NEW, text_of(NEW, 5))
     house.write_document(DOCUMENTS[2], "A lamp met a clerk by the river. " * 20)
     (house.folder / f"{DOCUMENTS[4]}.txt").unlink()
-    report = house.run(["gae"])
-    assert report.is_complete
-    assert not TRAINED_STATE & set(materialized_by(report))
+    assert house.run(METHODS).is_complete
     with emptied_copy_of(house, tmp_path_factory.mktemp("anew")) as fresh:
-        for name in ("gae.model", "gae.training_log", "gae.clusterings"):
-            shutil.copytree(Path(house.store.root, name), Path(fresh.store.root, name))
-        again = fresh.run(METHODS)
-        assert again.is_complete
-        assert not TRAINED_STATE & set(materialized_by(again))
+        assert fresh.run(METHODS).is_complete
         assert contents(fresh) == contents(house)
 
 
-def vectors(house: House, table: str) -> dict[str, list[float]]:
-    return {row["passage_id"]: row["embedding"] for row in house.table(table).to_pylist()}
-
-
-def edges_of(house: House) -> set[tuple[str, str]]:
-    rows = house.table("gae.graph_edges").to_pylist()
-    return {(row["source_id"], row["target_id"]) for row in rows}
-
-
 @pytest.mark.usefixtures("only_tables_here")
-def test_edit_keeps_distant_embeddings_and_trains_nothing(changeable: House) -> None:
+def test_edit_trains_only_for_the_method_that_asks_for_it(changeable: House) -> None:
     house = changeable
-    (house.folder / "corpus.toml").write_text(f"{SETTINGS}[gae.graph]\nn_nearest = 1\n")
-    assert house.run(["gae"]).is_complete
-    features, embeddings = vectors(house, "gae.node_features"), vectors(house, "gae.embeddings")
-    before = edges_of(house)
     file = house.folder / f"{DOCUMENTS[0]}.txt"
     file.write_text(f"{file.read_text()} A ferry left.")
-    report = house.run(["gae"])
+    report = house.run(METHODS)
     assert report.is_complete
-    materialized = set(materialized_by(report))
-    assert "gae/embeddings[]" in materialized
-    assert not TRAINED_STATE & materialized
-    now = vectors(house, "gae.node_features")
-    near = {passage for passage, vector in now.items() if features.get(passage) != vector}
-    assert {passage for passage in near if passage in DOCUMENTS} == {DOCUMENTS[0]}
-    near.update(*(before ^ edges_of(house)))
-    for _ in range(2):  # layers of the encoder
-        near.update(*(pair for pair in before | edges_of(house) if near.intersection(pair)))
-    far = embeddings.keys() - near
-    assert far
-    now = vectors(house, "gae.embeddings")
-    assert {passage: now[passage] for passage in far} == {p: embeddings[p] for p in far}
-
-
-@pytest.mark.usefixtures("only_tables_here")
-def test_corpus_that_has_doubled_is_trained_again(changeable: House) -> None:
-    house = changeable
-    for bucket in range(6, 8):
-        house.write_document(document_in(bucket), text_of(document_in(bucket), 8))
-    report = house.run(["gae"])  # the eighth document
-    assert report.is_complete
-    assert {"gae/model[]", "gae/clusterings[]"} <= set(materialized_by(report))
-    (row,) = house.table("gae.model").to_pylist()
-    assert row["n_documents"] == len(row["learnt_from"]) == 8
-    assert all(document_id not in str(row) for document_id in DOCUMENTS)
-    levels = house.table("gae.training_log")["level"].to_pylist()
-    assert levels == ["document"] * 5 + ["node"] * 5
-
-
-@pytest.mark.usefixtures("only_tables_here")
-def test_retraining_on_the_same_corpus_changes_nothing(changeable: House) -> None:
-    before = changeable.table("gae.model").to_pylist()
-    with changeable.instance() as instance:
-        job = changeable.pipeline().definitions.resolve_job_def("retrain_gae")
-        assert job.execute_in_process(partition_key=CORPUS, instance=instance).success
-    assert changeable.table("gae.model").to_pylist() == before
-    assert materialized_by(changeable.run(METHODS)) == []
+    trained = {name for name in materialized_by(report) if name.startswith("gae/embeddings")}
+    assert trained == {"gae/embeddings[gae-published]"}
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -217,7 +160,7 @@ def test_setting_affects_only_the_steps_that_read_it(changeable: House) -> None:
     file.write_text(file.read_text() + "[gae.refine]\nlow_words = 10\n")
     assets = {name.split("[")[0] for name in materialized_by(changeable.run(METHODS))}
     assert "gae/refined_contexts" in assets
-    assert not assets & {"gae/embeddings", "gae/clusterings", "gae/rankings", "gae/reflections"}
+    assert not assets & {"gae/embeddings", "gae/clusters", "gae/rankings", "gae/reflections"}
 
 
 @pytest.mark.usefixtures("only_tables_here")
@@ -235,16 +178,16 @@ def test_only_failed_requests_are_repeated_over_http(changeable: House, tmp_path
 
     with judging(tmp_path, says, max_repairs=0) as (model, server):
         house.model = model
-        report = house.run(["gae"])
+        report = house.run(["gae-published"])
         assert not report.errors
         assert not report.is_complete
-        assert not of_method(house, "gae.topics", "gae")
+        assert not of_method(house, "gae.topics", "gae-published")
         before = n_requests()
         ill.clear()
-        assert house.run(["gae"]).is_complete
-        topics = of_method(house, "gae.topics", "gae")
+        assert house.run(["gae-published"]).is_complete
+        topics = of_method(house, "gae.topics", "gae-published")
         assert {row["topic"] for row in topics} == {"Boats"}
         # the topics; prompts that their relevance changes; the answers
-        refined = of_method(house, "gae.refined_contexts", "gae")
+        refined = of_method(house, "gae.refined_contexts", "gae-published")
         assert n_requests() - before <= len(topics) + len(refined) + 2
         assert {row["score"] for row in refined} == {5.0}

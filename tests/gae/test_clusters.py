@@ -1,4 +1,4 @@
-"""Clusterers on groups that anyone can see, and what must not matter."""
+"""Clusterings on groups that anyone can see, and what must not matter."""
 
 import warnings
 
@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from gsum_assets.gae import clusters
-from gsum_assets.gae.clusters import (
-    by_size,
-    clusterers,
-    dbscan,
-    hdbscan,
-    k_means,
-    leiden,
-    named_by_members,
-)
+from gsum_assets.gae.clusters import by_size, clustered, dbscan, k_means, leiden, named_by_members
 from gsum_assets.gae.graph_edges import Edges
+from gsum_assets.gae.methods import Clustering
 from gsum_assets.gae.settings import ClusterSettings
 
 GROUPS = np.repeat([0, 1, 2], [8, 6, 4])
@@ -31,13 +24,13 @@ def cliques() -> Edges:
     return Edges(sources, targets, np.ones(len(sources)))
 
 
-@pytest.mark.parametrize(
-    "cluster", [lambda x: dbscan(x, 1.0), hdbscan, lambda x: k_means(x, 3)], ids="dhk"
-)
-def test_groups_of_points_are_found(cluster) -> None:
+@pytest.mark.parametrize("name", ["leiden", "k_means", "dbscan"])
+def test_groups_are_found(name: Clustering) -> None:
+    settings = ClusterSettings(resolution=1.0, dbscan_eps=1.0, k_means_size=6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert (cluster(points()) == GROUPS).all()
+        assert (clustered(name, cliques(), points(), settings) == GROUPS).all()
+        assert clustered(name, cliques(), points()[:1], settings).tolist() == [0]
 
 
 def test_noise_points_are_singletons() -> None:
@@ -46,8 +39,7 @@ def test_noise_points_are_singletons() -> None:
     assert dbscan(np.array([[0.0], [9.0]]), 1.0).tolist() == [0, 1]  # nothing but noise
 
 
-def test_few_or_equal_points() -> None:
-    assert hdbscan(np.zeros((2, 3))).tolist() == [0, 1]
+def test_equal_points_are_one_cluster() -> None:
     assert k_means(np.zeros((4, 3)), 3).tolist() == [0, 0, 0, 0]
 
 
@@ -60,46 +52,30 @@ def test_leiden_finds_cliques_in_any_order_of_edges() -> None:
         assert leiden(20, turned, 1.0).tolist() == [*GROUPS.tolist(), 3, 4]  # two have no edge
 
 
-def test_every_clustering_handles_a_subset_like_the_whole() -> None:
-    settings = ClusterSettings(resolutions=(1.0,), dbscan_eps=1.0, k_means_size=6)
-    ways = clusterers(points(), cliques(), settings)
-    assert list(ways) == ["leiden-1", "dbscan", "hdbscan", "k_means"]
-    kept = np.flatnonzero(np.arange(len(GROUPS)) % 4 != 1)
-    for name, cluster in ways.items():
-        assert (cluster(kept) == GROUPS[kept]).all() or name == "k_means"
-    assert ways["k_means"](np.arange(18)).tolist() == GROUPS.tolist()
-
-
-def test_quadratic_clusterings_are_skipped_for_large_corpora(
+def test_large_corpora_are_clustered_without_comparing_all_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(clusters, "_MOST_EXACT", 10)
-    ways = clusterers(points(), cliques(), ClusterSettings(resolutions=[1.0], k_means_size=6))
-    assert list(ways) == ["leiden-1", "k_means"]
-    everyone = np.arange(len(GROUPS))
-    found = ways["k_means"](everyone)
-    assert np.array_equal(found, ways["k_means"](everyone))
-    same = found[:, None] == found[None]
-    assert (
-        same[GROUPS[:, None] == GROUPS[None]].mean() > same[GROUPS[:, None] != GROUPS[None]].mean()
-    )
+    settings = ClusterSettings(k_means_size=6)
+    with pytest.raises(ValueError, match="DBSCAN of 18 passages would compare all pairs"):
+        clustered("dbscan", cliques(), points(), settings)
+    found = clustered("k_means", cliques(), points(), settings)
+    assert np.array_equal(found, clustered("k_means", cliques(), points(), settings))
+    same, real = found[:, None] == found[None], GROUPS[:, None] == GROUPS[None]
+    assert same[real].mean() > same[~real].mean()
 
 
-def test_direction_counts_and_length_only_on_request() -> None:
-    found = {}
-    for unit_length in (True, False):
-        settings = ClusterSettings(resolutions=[1.0], unit_length=unit_length, k_means_size=3)
-        directions = np.array([[1, 0], [2, 0], [90, 0], [0, 1], [0, 2], [0, 3]], float)
-        found[unit_length] = clusterers(directions, cliques(), settings)["k_means"](np.arange(6))
-    assert found[True].tolist() == [0, 0, 0, 1, 1, 1]
-    assert found[False].tolist() == [0, 0, 1, 0, 0, 0]
+def test_k_means_compares_directions() -> None:
+    directions = np.array([[1, 0], [2, 0], [90, 0], [0, 1], [0, 2], [0, 3]], float)
+    found = clustered("k_means", cliques(), directions, ClusterSettings(k_means_size=3))
+    assert found.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 def test_dbscan_equals_the_published_one() -> None:
-    settings = ClusterSettings(resolutions=[1.0])
+    settings = ClusterSettings()
     assert (settings.dbscan_eps, settings.dbscan_min_samples) == (0.5, 2)
     line = np.array([[0.0], [0.5], [1.0], [1.6], [9.0]])  # neighbours 0.5, 0.5, 0.6 apart
-    found = clusterers(line, cliques(), settings)["dbscan"](np.arange(5))
+    found = clustered("dbscan", cliques(), line, settings)
     assert found.tolist() == [0, 0, 0, 1, 2]  # of length 1 all but the first would be together
 
 

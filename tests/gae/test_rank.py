@@ -6,17 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gsum_assets.gae.methods import METHODS
-from gsum_assets.gae.rank import Tables, rank
+from gsum_assets.gae.methods import METHODS, training_settings
+from gsum_assets.gae.rank import Clusters, rank
 from gsum_assets.gae.rerank import rerank
-from gsum_assets.gae.settings import RerankSettings
-from gsum_assets.pipeline.tables import TABLES
+from gsum_assets.gae.settings import RerankSettings, TrainingSettings
 from gsum_assets.retrieval.collection import Collection, Questions
 from gsum_assets.retrieval.hybrid import hybrid
 from gsum_assets.retrieval.ranking import rank_questions
 from gsum_assets.retrieval.seeds import Seeds
 from gsum_resources.store.arrow import pc
-from tests.gor.toy_documents import shuffled
 from tests.lightpal.toys import topic_tables
 
 K = 3
@@ -40,31 +38,15 @@ def topic_questions() -> Questions:
     )
 
 
-def tables_for(chosen: str = "by_topic", weight: float = 1.0) -> Tables:
-    """Two clusterings, of which DBSCAN has everything in one cluster."""
-    here = topics()
-    levels = {"document": here.document_ids, "node": here.chunk_ids}
-    clusters = [
-        {"level": level, "clustering": name, "passage_id": i, "cluster": int(i[1:3]) * is_topic}
-        for level, ids in levels.items()
-        for name, is_topic in (("by_topic", 1), ("dbscan", 0))
-        for i in ids
-    ]
-    blank = {"agreement": 0.0, "stability": 1.0, "n_clusters": 4, "largest": 0.25}
-    clusterings = [
-        {"level": level, "scope": scope, "clustering": name, "weight": weight, **blank}
-        | {"is_chosen": name == chosen}
-        for level, scope in (("document", "corpus"), ("node", "corpus"), ("node", "document"))
-        for name in ("by_topic", "dbscan")
-    ]
-    return Tables(
-        pa.Table.from_pylist(clusters, TABLES["gae.clusters"].schema),
-        pa.Table.from_pylist(clusterings, TABLES["gae.clusterings"].schema),
-    )
+def clusters(weight: float = 1.0, is_topic: bool = True) -> Clusters:
+    """Clusters of topics, or all chunks in one."""
+    cluster_of = {i: int(i[1:3]) * is_topic for i in topics().chunk_ids}
+    return Clusters(cluster_of, {"corpus": weight, "document": weight})
 
 
-def ranked(method: str, tables: Tables) -> pa.Table:
-    found = rank(method, topics(), topic_questions(), tables, "en", K, RerankSettings())
+def ranked(method: str, of: Clusters | None, same_document: float = 0.5) -> pa.Table:
+    settings = RerankSettings(same_document=same_document)
+    found = rank(method, topics(), topic_questions(), of, "en", K, settings)
     return found.drop_columns("latency_s")
 
 
@@ -78,60 +60,81 @@ def topics_in(ids: list[str]) -> list[int]:
 
 
 def test_clusters_unite_a_topic() -> None:
-    moved, kept = ranked("gae", tables_for()), ranked("gae-no-rerank", tables_for())
+    moved, kept = ranked("gae", clusters()), ranked("gae-no-rerank", None)
     n_before, n_after = (topics_in(best(r, "all", "node")[:12]).count(0) for r in (kept, moved))
     assert n_after > n_before
     assert topics_in(best(moved, "all", "document")[:6]) == [0] * 6
     assert sorted(best(moved, "one", "node")) == sorted(topics().chunk_ids[:3])
 
 
-@pytest.mark.parametrize("method", ["gae-no-graph", "gae-no-rerank"])
-def test_without_reranking_the_order_is_that_of_the_seeds(method: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_documents_are_ranked_by_the_passages_that_are_read(method: str) -> None:
+    found = ranked(method, clusters() if METHODS[method].clustering else None)
+    here = topics()
+    owners = dict(zip(here.chunk_ids, np.repeat(here.document_ids, 3), strict=True))
+    by_passages = dict.fromkeys(owners[i] for i in best(found, "all", "node"))
+    assert best(found, "all", "document") == list(by_passages)
+
+
+def test_other_documents_are_read_before_more_of_one() -> None:
+    here = topics()
+    n_read = {}
+    for factor in (0.1, 1.0):
+        found = best(ranked("gae-no-rerank", None, factor), "all", "node")[:8]
+        n_read[factor] = len({here.chunk_ids.index(i) // 3 for i in found})
+    assert n_read[0.1] > n_read[1.0]
+    one = [best(ranked("gae-no-rerank", None, factor), "one", "node") for factor in (0.1, 1.0)]
+    assert one[0] == one[1]  # within one document nothing is discounted
+
+
+def test_without_clusters_the_order_is_that_of_the_seeds() -> None:
     seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
-    assert ranked(method, tables_for()).equals(seeds.drop_columns("latency_s"))
+    assert ranked("gae-no-rerank", None, 1.0).equals(seeds.drop_columns("latency_s"))
+    found = ranked("gae", clusters(weight=0.0), 1.0)
+    assert best(found, "all", "node")[: 10 * K] == best(seeds, "all", "node")[: 10 * K]
 
 
-def test_zero_weight_keeps_the_seed_order() -> None:
-    seeds = rank_questions(lambda scope: Seeds(scope, "en"), topic_questions(), topics())
-    found = ranked("gae", tables_for(weight=0.0))
-    for level in ("document", "node"):
-        n = 10 * K  # candidates
-        assert best(found, "all", level)[:n] == best(seeds, "all", level)[:n]
-
-
-def test_published_method_uses_full_dbscan_over_hybrid() -> None:
-    chosen_otherwise, without_weight = tables_for("by_topic"), tables_for("by_topic", 0.0)
-    found = ranked("gae-dbscan", chosen_otherwise)
-    assert found.equals(ranked("gae-dbscan", without_weight))
+def test_published_method_reranks_hybrid() -> None:
+    found = ranked("gae-published", clusters(is_topic=False))
     first = rank_questions(hybrid, topic_questions(), topics())
     # One cluster for all: each candidate gains the mean of all but itself, the order stays.
     assert best(found, "all", "node")[0] == best(first, "all", "node")[0]
-    assert not found.equals(ranked("gae", chosen_otherwise))
+    assert found.equals(ranked("gae-published", clusters(is_topic=False), 1.0))
+    assert not found.equals(ranked("gae", clusters(is_topic=False)))
 
 
-def test_row_order_does_not_matter() -> None:
-    tables = tables_for()
-    turned = Tables(shuffled(tables.clusters), shuffled(tables.clusterings))
-    assert ranked("gae", tables).equals(ranked("gae", turned))
+def test_published_ranking_equals_equations_8_to_10_term_by_term() -> None:
+    here = topics()
+    given = np.random.default_rng(0).integers(0, 5, len(here.chunk_ids)).tolist()
+    of = Clusters(dict(zip(here.chunk_ids, given, strict=True)), {"corpus": 1.0, "document": 1.0})
+    (scores,) = hybrid(here).scores(topic_questions().take([0])).nodes
+    ranks = {i: rank for rank, i in enumerate(np.argsort(-scores, kind="stable")[: 10 * K], 1)}
+    expected = {}
+    for i in ranks:
+        cluster = [j for j in ranks if j != i and given[j] == given[i]]
+        total = sum(scores[j] for j in cluster)
+        gains = (scores[j] / np.log(1 + ranks[j]) * scores[j] / total for j in cluster)
+        expected[here.chunk_ids[i]] = scores[i] + sum(gains)
+    found = ranked("gae-published", of)
+    rows = found.filter(
+        pc.and_(pc.equal(found["query_id"], "all"), pc.equal(found["level"], "node"))
+    )
+    read = dict(zip(*(rows[name].to_pylist() for name in ("item_id", "score")), strict=True))
+    assert {i: read[i] for i in expected} == pytest.approx(expected, abs=1e-9)
+    assert list(read)[: 10 * K] == sorted(expected, key=lambda i: -expected[i])
 
 
-def test_corpus_too_large_for_dbscan_is_reported() -> None:
-    tables = tables_for()
-    without = tables.clusterings.filter(pc.equal(tables.clusterings["clustering"], "by_topic"))
-    with pytest.raises(ValueError, match="no clustering 'dbscan' of level 'document'"):
-        ranked("gae-dbscan", Tables(tables.clusters, without))
+def test_published_form_has_the_settings_of_the_paper() -> None:
+    given = TrainingSettings(layers=1, loss="balanced")
+    published = training_settings(METHODS["gae-published"], given)
+    assert (published.layers, published.loss) == (3, "squared")
+    assert training_settings(METHODS["gae-autoencoder"], given) == given
 
 
-def test_every_ablation_differs_in_one_thing() -> None:
-    default = METHODS["gae"]
-    for name in ("gae-no-rerank", "gae-no-reflection"):
-        differing = [
-            field
-            for field in ("is_published", "clusters", "reranks", "reflects")
-            if getattr(METHODS[name], field) != getattr(default, field)
-        ]
-        assert len(differing) == 1
-    assert not METHODS["gae-no-graph"].clusters
+def test_passage_without_cluster_is_reported() -> None:
+    few = Clusters({topics().chunk_ids[0]: 0}, {"corpus": 1.0, "document": 1.0})
+    with pytest.raises(ValueError, match=r"71 of 72 passages have no cluster .*materialize"):
+        ranked("gae", few)
 
 
 # The paper's formula by hand, and what it must leave alone.
@@ -139,8 +142,8 @@ def test_every_ablation_differs_in_one_thing() -> None:
 
 def test_three_candidates_known_values() -> None:
     found = rerank(np.array([0.8, 0.6, 0.4]), np.array([7, 3, 7]))
-    # the first gains 0.4 / log2(4) * 0.4 / 0.4, the third 0.8 / log2(2) * 0.8 / 0.8
-    assert found == pytest.approx([0.8 + 0.2, 0.6, 0.4 + 0.8])
+    # the first gains 0.4 / log(4) * 0.4 / 0.4, the third 0.8 / log(2) * 0.8 / 0.8
+    assert found == pytest.approx([0.8 + 0.4 / np.log(4), 0.6, 0.4 + 0.8 / np.log(2)])
 
 
 def test_singletons_and_zero_scores_change_nothing() -> None:

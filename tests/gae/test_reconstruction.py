@@ -1,23 +1,22 @@
-"""The blocked loss against all pairs at once, and what drawing some of them estimates."""
+"""The loss against all pairs at once, what drawing some of them estimates, and its control."""
 
 import numpy as np
 import pytest
 
-from gsum_assets.gae import reconstruction
-from gsum_assets.gae.autoencoder import (
-    adjacency_of,
-    embed_graph,
-    encode,
-    passage_graph,
-    train,
-    walked,
-)
+from gsum_assets.gae.autoencoder import embed_graph
 from gsum_assets.gae.encoders import GraphEncoder
 from gsum_assets.gae.graph_edges import Edges
-from gsum_assets.gae.reconstruction import reconstruction_loss
+from gsum_assets.gae.reconstruction import (
+    Loss,
+    constant_loss,
+    edge_auc,
+    reconstruction_loss,
+    undirected,
+)
 from gsum_assets.gae.settings import TrainingSettings
 
 N, DIM = 30, 4
+LOSSES: list[Loss] = ["balanced", "squared"]
 
 
 def drawn_edges() -> Edges:
@@ -32,42 +31,53 @@ def start():
     return torch.from_numpy(values).requires_grad_()
 
 
-def dense_loss(z, adjacency):
+def pairs():
     import torch
 
-    return (adjacency.to_dense() - torch.sigmoid(z @ z.T)).square().sum() / len(z)
+    return torch.from_numpy(undirected(N, drawn_edges()))
 
 
-@pytest.mark.parametrize("cells", [1, 50, 10**6])
-def test_loss_and_gradient_equal_those_of_all_pairs(
-    cells: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def dense_loss(z, loss: Loss):
+    """The published sum of squares per pair, or that of Kipf and Welling's program."""
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
+
+    adjacency = torch.zeros(N, N)
+    adjacency[tuple(pairs())] = 1
+    if loss == "squared":
+        return (adjacency - torch.sigmoid(z @ z.T)).square().mean()
+    n_edges = adjacency.sum()
+    others = N * N - n_edges
+    norm = N * N / (2 * others)
+    return norm * cross_entropy(z @ z.T, adjacency, pos_weight=others / n_edges)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loss_and_gradient_equal_those_of_all_pairs(loss: Loss) -> None:
     import torch
 
-    monkeypatch.setattr(reconstruction, "_CELLS_AT_ONCE", cells)
-    adjacency = adjacency_of(passage_graph(N, drawn_edges()))
-    blocked, whole = start(), start()
-    loss, expected = reconstruction_loss(blocked, adjacency), dense_loss(whole, adjacency)
-    loss.backward()
+    ours, whole = start(), start()
+    found, expected = reconstruction_loss(ours, pairs(), loss), dense_loss(whole, loss)
+    found.backward()
     expected.backward()
-    assert loss.item() == pytest.approx(expected.item(), abs=1e-5)
-    torch.testing.assert_close(blocked.grad, whole.grad, atol=1e-6, rtol=1e-5)
+    assert found.item() == pytest.approx(expected.item(), abs=1e-5)
+    torch.testing.assert_close(ours.grad, whole.grad, atol=1e-6, rtol=1e-4)
 
 
-def test_sampled_columns_estimate_without_bias() -> None:
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sampled_columns_estimate_without_bias(loss: Loss) -> None:
     import torch
 
-    adjacency = adjacency_of(passage_graph(N, drawn_edges()))
     whole = start()
-    expected = dense_loss(whole, adjacency)
+    expected = dense_loss(whole, loss)
     expected.backward()
     # Each node alone, in turn: the mean over all equally likely draws is the expectation.
     losses, gradients = [], []
     for column in range(N):
         z = start()
-        loss = reconstruction_loss(z, adjacency, torch.tensor([column]))
-        loss.backward()
-        losses.append(loss.item())
+        of_column = reconstruction_loss(z, pairs(), loss, torch.tensor([column]))
+        of_column.backward()
+        losses.append(of_column.item())
         gradients.append(z.grad)
     assert np.mean(losses) == pytest.approx(expected.item(), abs=1e-5)
     torch.testing.assert_close(torch.stack(gradients).mean(0), whole.grad, atol=1e-5, rtol=1e-4)
@@ -75,100 +85,77 @@ def test_sampled_columns_estimate_without_bias() -> None:
 
 def test_edges_are_bidirectional_with_self_loops() -> None:
     edges = Edges(np.array([0, 1, 1, 2, 0]), np.array([1, 0, 2, 2, 1]), np.ones(5))
-    adjacency = adjacency_of(passage_graph(4, edges)).to_dense()
+    adjacency = np.zeros((4, 4), int)
+    adjacency[tuple(undirected(4, edges))] = 1
     assert adjacency.tolist() == [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_value_for_all_pairs_has_a_lower_loss_than_the_control(loss: Loss) -> None:
+    import torch
+
+    found = []
+    for logit in np.linspace(0, 6, 1201):
+        # products of these are the logit for every pair
+        z = torch.tensor([[logit]], dtype=torch.float64).sqrt().expand(N, 1)
+        found.append(reconstruction_loss(z, pairs(), loss).item())
+    control = constant_loss(N, pairs().shape[1], loss)
+    assert min(found) >= control - 1e-9
+    if loss == "balanced":
+        assert found[0] == pytest.approx(control)  # one half for every pair
+
+
+def test_area_under_the_curve_known_values() -> None:
+    groups = np.repeat([0, 1], 15)
+    sources, targets = np.nonzero(groups[:, None] == groups[None])
+    edges = undirected(N, Edges(sources, targets, np.ones(len(sources))))
+    assert edge_auc(np.eye(2)[groups], edges) == 1
+    assert edge_auc(np.ones((N, 2)), edges) == 0.5
+    assert edge_auc(np.eye(N), undirected(N, Edges(*np.zeros((2, 0), int), np.zeros(0)))) == 0.5
+
+
 def test_encoder_equals_dense_matrices() -> None:
+    import dgl
     import torch
 
     settings = TrainingSettings(hidden=5, dim=3)
     encoder = GraphEncoder(6, settings).eval().double()
-    graph = passage_graph(N, drawn_edges())
+    edges = undirected(N, drawn_edges())
+    graph = dgl.graph((torch.from_numpy(edges[0]), torch.from_numpy(edges[1])), num_nodes=N)
     x = np.random.default_rng(0).standard_normal((N, 6))
-    adjacency = adjacency_of(graph).to_dense().double().numpy()
+    adjacency = np.zeros((N, N))
+    adjacency[tuple(edges)] = 1
     root = adjacency.sum(1) ** -0.5
     spread = root[:, None] * adjacency * root
     first, second = (conv.weight.detach().numpy() for conv in encoder.convs)
     hidden = np.maximum(spread @ x @ first / np.sqrt(1 + 1e-5), 0)  # batch norm, untrained
-    expected = spread @ hidden @ second
     found = encoder(graph, torch.from_numpy(x)).detach()
-    np.testing.assert_allclose(found, expected - expected.mean(0), atol=1e-9)
-    uncentred = encode(encoder.arrays(), x, drawn_edges())
-    np.testing.assert_allclose(uncentred, expected, atol=1e-6)
+    np.testing.assert_allclose(found, spread @ hidden @ second, atol=1e-9)
 
 
-def test_weights_embed_as_the_trained_encoder_does() -> None:
-    import torch
-
-    settings = TrainingSettings(hidden=5, dim=3)
-    encoder = GraphEncoder(6, settings)
-    graph = passage_graph(N, drawn_edges())
-    x = torch.from_numpy(np.random.default_rng(0).standard_normal((N, 6)).astype(np.float32))
-    for _ in range(3):  # moves the statistics of batch norm
-        encoder(graph, x)
-    encoder.eval()
-    encoder.centred = False
-    expected = encoder(graph, x).detach().numpy()
-    found = encode(encoder.arrays(), x.numpy(), drawn_edges())
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+def ring(n: int) -> Edges:
+    return Edges(np.arange(n), (np.arange(n) + 1) % n, np.ones(n))
 
 
-def test_nodes_out_of_reach_of_a_change_are_embedded_bitwise_equally() -> None:
-    random = np.random.default_rng(0)
-    n = 40
-    path = Edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
-    features = random.standard_normal((n, 6)).astype(np.float32)
-    weights = train(features, path, TrainingSettings(hidden=5, dim=3, epochs=3))
-    before = encode(weights, features, path)
-    changed = features.copy()
-    changed[0] += 1
-    after = encode(weights, np.vstack([changed, features[:5]]), path)  # and five nodes more
-    assert np.array_equal(after[3:n], before[3:])  # two layers reach two nodes
-    assert not np.allclose(after[:3], before[:3])
-
-
-def test_small_graph_is_learnt_from_the_first_epochs() -> None:
+def test_edges_of_a_small_graph_are_learnt() -> None:
     n = 60
-    sources = np.arange(n)
-    edges = Edges(sources, (sources + 1) % n, np.ones(n))
     features = 0.1 * np.random.default_rng(0).standard_normal((n, 20))
     losses: list[float] = []
-    embed_graph(features, edges, TrainingSettings(), lambda _, loss: losses.append(loss))
-    assert max(losses) < 0.5  # no saturation: every sigmoid at 1 would be 0.95
-    assert losses[-1] < 0.2  # and every sigmoid at one half 0.25
+    found = embed_graph(features, ring(n), TrainingSettings(), lambda _, loss: losses.append(loss))
+    edges = undirected(n, ring(n))
+    assert losses[-1] < constant_loss(n, edges.shape[1], "balanced")
+    assert edge_auc(found, edges) > 0.9
 
 
-def test_walked_nodes_are_few_and_have_their_neighbours() -> None:
-    import torch
-
-    n = 400
-    ring = Edges(np.arange(n), (np.arange(n) + 1) % n, np.ones(n))
-    adjacency = adjacency_of(passage_graph(n, ring))
-    torch.manual_seed(0)
-    nodes = walked(adjacency, 80).numpy()
-    assert 20 <= len(nodes) <= 80
-    assert (np.diff(nodes) > 0).all()
-    has_neighbour = np.isin((nodes + 1) % n, nodes) | np.isin((nodes - 1) % n, nodes)
-    assert has_neighbour.mean() > 0.7  # of 80 nodes drawn one by one a third would have one
-    torch.manual_seed(0)
-    assert np.array_equal(walked(adjacency, 80).numpy(), nodes)
-
-
-@pytest.mark.parametrize(("exact_nodes", "batch_nodes"), [(100, 100), (0, 100), (0, 16), (100, 16)])
-def test_two_cliques_are_separated(exact_nodes: int, batch_nodes: int) -> None:
+@pytest.mark.parametrize("exact_nodes", [100, 0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_two_cliques_are_separated(exact_nodes: int, loss: Loss) -> None:
     n = 20
     groups = np.arange(n) < n // 2
     sources, targets = np.nonzero(groups[:, None] == groups[None])
     losses: list[float] = []
     settings = TrainingSettings(
-        hidden=16,
-        dim=8,
-        epochs=60,
-        exact_nodes=exact_nodes,
-        n_sampled=10,
-        batch_nodes=batch_nodes,
-        threads=1,
+        hidden=16, dim=8, epochs=60, exact_nodes=exact_nodes, n_sampled=10, loss=loss
     )
     embedded = embed_graph(
         np.random.default_rng(0).standard_normal((n, 12)),
@@ -176,11 +163,11 @@ def test_two_cliques_are_separated(exact_nodes: int, batch_nodes: int) -> None:
         settings,
         lambda epoch, loss: losses.append(loss),
     )
-    cosine = embedded @ embedded.T
+    product = embedded @ embedded.T
     same = groups[:, None] == groups[None]
     assert len(losses) == 60
     assert losses[-1] < losses[0]
-    assert cosine[same].min() > cosine[~same].max()
+    assert product[same].mean() > product[~same].mean()
 
 
 def test_threads_are_restored_and_the_seed_decides() -> None:

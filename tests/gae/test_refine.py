@@ -89,6 +89,8 @@ def test_each_grade_requests_its_length() -> None:
         for n, r in zip(limits, requests, strict=True)
     )
     assert [r.document_id for r in requests] == ["d1", "d2", "d3"]
+    about = f"{QUESTION}\nTopic of the passage and of those like it: t"
+    assert [r.question for r in requests] == [about] * 3
     assert column(rows, "node_id") == ["c1", "c2", "c3"]
     assert column(rows, "document_id") == ["d1", "d2", "d3"]
     assert column(rows, "tokens_before") == n_word_pieces([BRIDGE, LONG, COOKING])
@@ -164,7 +166,7 @@ def test_ungraded_passages_are_unchanged() -> None:
     assert (rows[0]["score"], rows[0]["grade"], rows[0]["fate"]) == (None, None, "whole")
     assert rows[0]["text"] == BRIDGE
     assert (rows[0]["model"], rows[0]["calls"]) == ("", 0)
-    assert len(requests) == 1
+    assert [request.question for request in requests] == [QUESTION]  # without a topic
     assert failures == []
 
 

@@ -39,9 +39,6 @@ GIVEN = (
     "gor.training_log",
     "evidence.model",
     "evidence.training_log",
-    "gae.model",
-    "gae.training_log",
-    "gae.clusterings",
     "lightpal.walk_trust",
 )
 """Trained state, which does not follow every document: a rebuild copies it."""

@@ -15,7 +15,6 @@ from gsum_assets.retrieval.contexts import top_contexts
 from gsum_resources.store import arrow, parquet_rows
 from gsum_resources.store.content_hash import content_hash
 from gsum_resources.store.parquet_store import ParquetStore, Partition, Provenance
-from tests.gae.toy_words import known_words
 from tests.lightpal.toys import edges_of, topic_tables
 
 MOST = 500
@@ -82,9 +81,9 @@ def test_dictionaries_of_many_rows_are_stored_as_texts(tmp_path, monkeypatch: py
 
 def test_edges_of_clusterings_are_unchanged(monkeypatch: pytest.MonkeyPatch):
     here = Collection.from_tables(*topic_tables(2, 3, 4))
-    expected = graph_edges(here, {}, "en", GraphSettings(), known_words(here))
+    expected = graph_edges(here, {}, "en", GraphSettings())
     monkeypatch.setattr(arrow, "MOST_TEXT_BYTES", 50)
-    assert graph_edges(here, {}, "en", GraphSettings(), known_words(here)).equals(expected)
+    assert graph_edges(here, {}, "en", GraphSettings()).equals(expected)
 
 
 def test_large_texts_of_chunks_are_ordered_and_cited(monkeypatch: pytest.MonkeyPatch):

@@ -29,7 +29,6 @@ def test_jobs_are_named_and_described(house: House) -> None:
         "withdraw_methods",
         "retrain_networks",
         "retrain_models",
-        "retrain_gae",
         "retrain_evidence",
     }
     assert all(job.description for job in named)
@@ -57,13 +56,11 @@ def test_all_automation_is_on_at_the_configured_times(house: House) -> None:
     retrain = schedules["retrain_weekly"]
     assert isinstance(retrain, dg.ScheduleDefinition)
     assert (retrain.cron_schedule, retrain.execution_timezone) == ("0 5 1 * *", "Europe/Berlin")
-    assert schedules["retrain_gae_weekly"].cron_schedule == "0 5 1 * *"  # type: ignore[union-attr]
     assert schedules["retrain_evidence_weekly"].cron_schedule == "0 5 1 * *"  # type: ignore[union-attr]
     assert set(schedules) == {
         "observe_sources_hourly",
         "reconcile_corpora_hourly",
         "retrain_weekly",
-        "retrain_gae_weekly",
         "retrain_evidence_weekly",
     }
     running = {s.default_status.value for s in [nightly, *schedules.values()]}  # type: ignore[union-attr]
@@ -113,14 +110,6 @@ def test_every_existing_model_is_retrained_in_its_own_run(
     requests = requested_by(house, schedule)
     assert [r.partition_key for r in requests] == [f"{CORPUS}|{name}" for name in methods]
     assert len({r.run_key for r in requests}) == len(methods)
-
-
-def test_model_of_a_corpus_is_retrained_by_its_own_schedule(house: House) -> None:
-    table = TABLES["gae.model"]
-    provenance = Provenance(content_hash="", code_version="1", asset="gae/model")
-    house.store.write(table, Partition(CORPUS), rows_of(table), provenance)
-    requests = requested_by(house, "retrain_gae_weekly")
-    assert [request.partition_key for request in requests] == [CORPUS]
 
 
 def rows_of(table: Table) -> pa.Table:

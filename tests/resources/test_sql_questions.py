@@ -295,9 +295,9 @@ def test_networks_are_listed_with_whether_their_corpus_has_changed(
     _write(store, "documents", Partition("board", "00"), documents)
     assert trained() == []
     network = {"learnt_from": ["h1", "h2"], "weights": b""}
-    _write(store, "gae.model", Partition("board"), [network])
+    _write(store, "evidence.model", Partition("board", method="evidence-finetuned"), [network])
     _write(store, "gor.model", Partition("board", method="gor"), [network])
-    rows = [("gae.model", "gae", 2, 2), ("gor.model", "gor", 2, 2)]
+    rows = [("evidence.model", "evidence-finetuned", 2, 2), ("gor.model", "gor", 2, 2)]
     assert trained() == [(*row, False) for row in rows]
     _write(store, "documents", Partition("board", "00"), documents[:1])
     assert trained() == [(*row[:3], 1, True) for row in rows]
