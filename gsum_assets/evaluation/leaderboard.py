@@ -16,7 +16,10 @@ from gsum_assets.plots.main_metrics import (
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ
 
-_WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
+_WITH_INTERVAL = (
+    *("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr"),
+    *("assertions_met", "judge_assertions"),
+)
 _SHORT = {
     "bertscore_f1": "bertscore",
     "g_eval_consistency": "consist.",
@@ -24,6 +27,13 @@ _SHORT = {
     "context_p": "read P",
     "context_r": "read R",
     "context_tokens": "tokens",
+    "assertions_met": "assert.",
+    "judge_assertions": "assert. (judge)",
+    "claims_per_100": "in 100 w.",
+    "claim_clusters@0.8": "clusters",
+    "judge_claims": "claims (judge)",
+    "judge_claims_per_100": "in 100 w. (judge)",
+    "judge_claim_clusters@0.8": "clusters (judge)",
 }
 Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 
