@@ -26,6 +26,7 @@ from gsum.statistics import compare
 from gsum_assets.corpus.chunk import n_word_pieces
 from gsum_assets.evaluation.answer import answer_questions, answer_room
 from gsum_assets.evaluation.budget import lengths
+from gsum_assets.evaluation.claims import LEAST_STEMS, SAME_CLAIM, claims_of
 from gsum_assets.evaluation.passages import Choose, Passage, context_rows
 from gsum_assets.evaluation.rouge import rouge
 from gsum_assets.graphrag.contexts import all_reports, chunk_passage, within
@@ -42,12 +43,9 @@ from gsum_resources.embedding.embedder import LocalEmbedder
 from gsum_resources.embedding.memoized import MemoizedEmbedder
 from gsum_resources.llm.extractive import ExtractiveModel
 from gsum_resources.store.parquet_store import ParquetStore
-from gsum_resources.text.sentences import read_sentences
 from gsum_resources.text.vocabulary import content_stems
 
 WORDS = 150  # of an answer
-SAME_CLAIM = 0.75  # cosine of two sentences that say the same
-LEAST_STEMS = 3  # content words of a sentence that claims something
 SETTINGS = AnswerSettings()
 COLUMNS = (  # key, scale and decimals
     *(("tokens", 1, 0), ("requests", 1, 1), ("claims", 1, 2)),
@@ -195,14 +193,7 @@ class Indexed:
         }
 
     def _n_claims(self, answer: str) -> int:
-        """Return how many sentences of an answer say what no earlier one says."""
-        sentences = [sentence.text for sentence in read_sentences([answer])]
-        sentences = [text for text in sentences if len(content_stems(text)) >= LEAST_STEMS]
-        distinct: list[np.ndarray] = []
-        for vector in self.embedder.embed(sentences) if sentences else ():
-            if all(vector @ other < SAME_CLAIM for other in distinct):
-                distinct.append(vector)
-        return len(distinct)
+        return len(claims_of(answer, self.embedder.embed))
 
     @property
     def n_tokens(self) -> int:

@@ -159,7 +159,7 @@ class MemoryTables:
         return Inputs({**tables, SETTINGS: Sections(self._section)}, CORPUS, self.method)
 
     def _queries(self) -> pa.Table:
-        generated = as_queries(self.get("generated_questions"))
+        generated = as_queries(self.get("generated_questions"), self.get("assertions"))
         is_marked = any(question.relevant_spans for question in self._questions)
         passages = self.get("chunks") if is_marked else TABLES["chunks"].empty()
         rows, failures = query_rows([*self._questions, *generated], passages)

@@ -208,7 +208,8 @@ def print_leaderboard(pipeline: Pipeline, corpus: str) -> None:
     if set(TABLES["leaderboard"].schema.names) - set(rows.column_names):
         return  # an older gsum wrote it, and it could not be recomputed
     screen = _screen()
-    for grid in grids(rows):
+    costs, _ = pipeline.store.read(TABLES["costs"], [Partition(corpus)])
+    for grid in grids(rows, costs=costs):
         shown = Grid(title=f"{corpus}: {grid.title}", title_justify="left")
         shown.add_column("method", no_wrap=True)
         for metric in grid.header[1:]:

@@ -2,20 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pyarrow as pa
 
 from gsum_assets.corpus.queries import Query
 from gsum_assets.corpus.rows import rows_of
 from gsum_assets.pipeline.tables import TABLES
-
-
-@dataclass(frozen=True)
-class _Located(Query):
-    """A question with the passages that contain its evidence."""
-
-    relevant_chunk_ids: Sequence[str] = ()
 
 
 def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, list[str]]:
@@ -37,5 +30,6 @@ def query_rows(queries: Sequence[Query], chunks: pa.Table) -> tuple[pa.Table, li
                 f"query '{query.query_id}': its relevant_spans are outside of every passage; "
                 "correct start and end (characters of the document's text)"
             )
-        located.append(_Located(**vars(query), relevant_chunk_ids=list(dict.fromkeys(relevant))))
+        ids = list(dict.fromkeys([*relevant, *query.relevant_chunk_ids]))
+        located.append(replace(query, relevant_chunk_ids=ids))
     return rows_of(TABLES["queries"], located), failures

@@ -110,7 +110,7 @@ def _queries(inputs: Inputs) -> Result:
     questions, failures = load_queries(_folder(inputs), known)
     is_marked = any(question.relevant_spans for question in questions)
     passages = inputs.table("chunks") if is_marked else TABLES["chunks"].empty()
-    generated = as_queries(inputs.table("generated_questions"))
+    generated = as_queries(inputs.table("generated_questions"), inputs.table("assertions"))
     rows, unfound = query_rows([*questions, *generated], passages)
     failures += unfound
 
@@ -168,9 +168,9 @@ CORPUS = (
             "queries": "Questions about the whole corpus or one document; with reference answers "
             "if the source has them, so that answers can be scored."
         },
-        ("source_queries", "documents", "chunks", "generated_questions"),
+        ("source_queries", "documents", "chunks", "generated_questions", "assertions"),
         pool=None,
-        code_version="2",
+        code_version="3",
     ),
     Step(
         _query_embeddings,

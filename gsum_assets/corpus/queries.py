@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -30,6 +31,9 @@ QuestionKind = Literal[
     "complex-reasoning",
     "contextual-summarize",
     "creative-generation",
+    "activity-local",  # this and the next two are generated
+    "data-local",
+    "data-global",
 ]
 
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
@@ -48,7 +52,8 @@ class Span:
 class Query:
     """A question, see `queries` in `tables.py`.
 
-    `relevant_spans` are the spans of documents that contain the source's evidence.
+    `relevant_spans` are the spans of documents that contain the source's evidence,
+    `relevant_chunk_ids` the passages if they are known.
     """
 
     query_id: str
@@ -63,6 +68,7 @@ class Query:
     options: list[str] = field(default_factory=list)
     relevant_spans: list[Span] = field(default_factory=list)
     is_answerable: bool | None = None
+    relevant_chunk_ids: Sequence[str] = ()
 
 
 class _SpanLine(BaseModel):
@@ -171,7 +177,9 @@ def queries_in(
 
 def may_have_questions(folder: Path, settings: CorpusSettings) -> bool:
     """Return whether a corpus has or requests questions, valid or not."""
-    return any(True for _ in _lines(folder)) or bool(settings.questions.get("n"))
+    return any(True for _ in _lines(folder)) or any(
+        settings.questions.get(key) for key in ("n", "data_local", "data_global")
+    )
 
 
 def _lines(folder: Path) -> Iterator[tuple[int, bytes]]:
@@ -210,11 +218,27 @@ def _query(row: Any) -> Query:
     )
 
 
-def as_queries(generated: pa.Table) -> list[Query]:
-    """Return rows of `generated_questions` as questions on the whole corpus, without references."""
+def as_queries(generated: pa.Table, assertions: pa.Table) -> list[Query]:
+    """Return rows of `generated_questions` as questions on the whole corpus, without references.
+
+    The passages that support the assertions of a question are relevant.
+    """
+    chunk_ids: dict[str, list[str]] = defaultdict(list)
+    for row in assertions.select(["query_id", "chunk_ids"]).to_pylist():
+        chunk_ids[row["query_id"]] += row["chunk_ids"]
     return [
-        Query(row["query_id"], row["text"], row["text"], "general", None, [], [], "generated")
-        for row in generated.select(["query_id", "text"]).to_pylist()
+        Query(
+            query_id=row["query_id"],
+            text=row["text"],
+            retrieval_text=row["text"],
+            kind=row["kind"],
+            document_id=None,
+            references=[],
+            relevant_document_ids=[],
+            split="generated",
+            relevant_chunk_ids=list(dict.fromkeys(chunk_ids[row["query_id"]])),
+        )
+        for row in generated.select(["query_id", "text", "kind"]).to_pylist()
     ]
 
 

@@ -7,7 +7,6 @@ from gsum_assets.corpus.methods import Methods
 from gsum_assets.evaluation.generate_questions import (
     QuestionsSettings,
     generate_questions,
-    questions_skipped,
 )
 from gsum_assets.evaluation.judge_checks import NO_POSITION_BIAS
 from gsum_assets.evaluation.judges.settings import JudgesSettings, judges_skipped
@@ -32,9 +31,9 @@ def judging(families: Sequence[Family]) -> Step:
     return Step(
         partial(_judged, families=families, answers=answers, read=read),
         _PURPOSE,
-        ("queries", "corpus_settings", "judge_model", *answers, *read),
+        ("queries", "assertions", "corpus_settings", "judge_model", *answers, *read),
         pool="llm",
-        code_version="4",
+        code_version="5",
         apart=True,
         unites=True,
         checks={"judgements": [NO_POSITION_BIAS]},
@@ -62,24 +61,35 @@ def _judged(
 
 def _generated_questions(inputs: Inputs) -> Result:
     settings = checked_section(QuestionsSettings, "questions", inputs.settings("questions"))
-    empty = TABLES["generated_questions"].empty()
-    if not settings.n:
-        return Result(empty)
+    empty, beside = (TABLES[name].empty() for name in ("generated_questions", "assertions"))
+    if not settings.n + settings.n_from_passages:
+        return Result(empty, beside={"assertions": beside})
     model = inputs.model("language_model")
-    if skipped := questions_skipped(model.identity):
-        return Result(empty, [skipped], shown=lambda: {"generated_questions": {"skipped": skipped}})
-    return generate_questions(settings, model, inputs.prompts("questions"))
+    topics, texts = [], {}
+    if settings.n_from_passages:
+        from gsum_assets.evaluation.question_topics import find_topics
+
+        chunks = inputs.table("chunks")
+        ids, titles = (inputs.column("documents", name) for name in ("document_id", "title"))
+        topics = find_topics(dict(zip(ids, titles, strict=True)), chunks)
+        columns = (chunks[name].to_pylist() for name in ("chunk_id", "text"))
+        texts = dict(zip(*columns, strict=True))
+    made = generate_questions(settings, model, inputs.prompts("questions"), topics, texts)
+    shown = {} if made.rows.num_rows else {"generated_questions": {"skipped": made.failures[0]}}
+    return made._replace(shown=lambda: shown)
 
 
 GENERATED_QUESTIONS = Step(
     _generated_questions,
     {
-        "generated_questions": "Global questions of people with different interests, generated "
-        "from the description in [questions] of corpus.toml; added to `queries` as split "
-        "'generated'."
+        "generated_questions": "Questions generated as [questions] of corpus.toml requests: global "
+        "ones of people with different interests from its description, local and global ones from "
+        "the passages; added to `queries` as split 'generated'.",
+        "assertions": "What a right answer to a question from passages says, with the passages "
+        "that support it.",
     },
-    ("corpus_settings", "language_model"),
+    ("documents", "chunks", "corpus_settings", "language_model"),
     pool="llm",
-    code_version="3",
+    code_version="4",
     work="simulation",
 )

@@ -16,7 +16,10 @@ from gsum_assets.plots.main_metrics import (
 )
 from gsum_assets.statistics.comparisons import SIGNIFICANT, can_differ
 
-_WITH_INTERVAL = ("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr")
+_WITH_INTERVAL = (
+    *("rouge", "bertscore", "token_f1", "accuracy", "g_eval", "lr"),
+    *("assertions_met", "judge_assertions"),
+)
 _SHORT = {
     "bertscore_f1": "bertscore",
     "g_eval_consistency": "consist.",
@@ -24,7 +27,16 @@ _SHORT = {
     "context_p": "read P",
     "context_r": "read R",
     "context_tokens": "tokens",
+    "assertions_met": "assert.",
+    "judge_assertions": "assert. (judge)",
+    "claims_per_100": "in 100 w.",
+    "claim_clusters@0.8": "clusters",
+    "judge_claims": "claims (judge)",
+    "judge_claims_per_100": "in 100 w. (judge)",
+    "judge_claim_clusters@0.8": "clusters (judge)",
 }
+_SPENT = ("calls/q", "tokens/q", "$/q")  # of a question, by language models
+_ONE_CALL = 1.05  # calls a question up to which an answer takes one
 Pair = tuple[str, str, str, str, str]  # split, kind, metric, method, opponent; methods sorted
 
 
@@ -125,10 +137,10 @@ def best_methods(board: pa.Table) -> str:
     return "; ".join(best) or "no scores"
 
 
-def to_markdown(board: pa.Table, split: str = ALL) -> str:
-    """Return one Markdown table for each kind of question."""
+def to_markdown(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> str:
+    """Return one Markdown table for each kind of question, see `grids`."""
     lines = [LEGEND, ""]
-    for grid in grids(board, split):
+    for grid in grids(board, split, costs):
         lines += [f"**{grid.title}**", "", "| " + " | ".join(grid.header) + " |"]
         lines.append("|---" + "|---:" * (len(grid.header) - 1) + "|")
         lines += ["| " + " | ".join(row) + " |" for row in grid.rows]
@@ -153,8 +165,15 @@ LEGEND = (
 )
 
 
-def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
-    """Return a grid for each kind of question; `s` is seconds from question to answer."""
+def grids(board: pa.Table, split: str = ALL, costs: pa.Table | None = None) -> list[TextGrid]:
+    """Return a grid for each kind of question; `s` is seconds from question to answer.
+
+    Parameters
+    ----------
+    costs : rows of `costs`; calls, tokens and price of a question, over all kinds, are shown if
+        some method has a price or more than one call a question.
+    """
+    spent = _spent(costs)
     text_grids = []
     for kind, methods in ranked_by_kind(board, split).items():
         if not methods:
@@ -166,14 +185,32 @@ def grids(board: pa.Table, split: str = ALL) -> list[TextGrid]:
         for method, metrics in methods:
             cells = [_cell(metrics.get(metric), several) for metric in shown]
             seconds = max(row["latency_s"] for row in metrics.values())
-            rows.append([method, *cells, f"{seconds:.3f}"])
+            paid = spent.get(method, ["–"] * len(_SPENT)) if spent else []
+            rows.append([method, *cells, *paid, f"{seconds:.3f}"])
         scope = "all splits" if split == ALL else f"split {split}"
         title = f"{kind} questions, n = {count}, {scope}; percent, ± half the 95% interval"
         if not can_differ(count):
             title += "; too few questions for any difference to be significant"
-        header = ["method", *(_SHORT.get(metric, metric) for metric in shown), "s"]
+        header = ["method", *(_SHORT.get(metric, metric) for metric in shown)]
+        header += [*(_SPENT if spent else ()), "s"]
         text_grids.append(TextGrid(title, header, rows))
     return text_grids
+
+
+def _spent(costs: pa.Table | None) -> dict[str, list[str]]:
+    """Return the cells of `_SPENT` by method; nothing where no cost could be of interest."""
+    rows = [row for row in costs.to_pylist() if row["stage"] == "query"] if costs else []
+    rows = [row for row in rows if row["n"]]
+    if not any(row["cost_usd"] or row["calls"] > _ONE_CALL * row["n"] for row in rows):
+        return {}
+    return {
+        row["method"]: [
+            f"{row['calls'] / row['n']:,.1f}",
+            f"{(row['tokens_in'] + row['tokens_out']) / row['n']:,.0f}",
+            f"{row['cost_usd'] / row['n']:.4f}",
+        ]
+        for row in rows
+    }
 
 
 def _cell(row: dict | None, several: bool) -> str:

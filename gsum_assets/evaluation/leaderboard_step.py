@@ -109,7 +109,7 @@ def _shown(
     bars = {}
     if board.num_rows:
         bars = {"plot": Picture(method_ranking(ranked, title), "methods by score")}
-    table = Markdown("\n".join(filter(None, [to_markdown(board), note])))
+    table = Markdown("\n".join(filter(None, [to_markdown(board, costs=spent), note])))
     return {
         "leaderboard": {**bars, "leaderboard": table, **read, **scatter},
         "curves": read if curve.num_rows else {},

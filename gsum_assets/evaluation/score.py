@@ -1,7 +1,7 @@
 """Scores of answers and rankings, one row per question and metric."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +38,11 @@ class ScoreSettings(SettingsTable):
     bertscore_layer: int | None = Field(
         default=None, ge=1, description="layer of the model, `num_layers`; unset: the last"
     )
+    claims: bool = Field(
+        default=False,
+        description="whether the claims of answers are counted and clustered, which embeds their "
+        "sentences",
+    )
 
     @field_validator("cut_offs")
     @classmethod
@@ -67,6 +72,7 @@ def score_answers(
     read: Read | None = None,
     k: int | None = None,
     sources: pa.Table | None = None,
+    further: Iterable[Row] = (),
 ) -> pa.Table:
     """Return rows of the table `scores`.
 
@@ -82,6 +88,7 @@ def score_answers(
     ----------
     read : the texts that answers were written from; None: not scored.
     sources : rows of `answer_sources`; None: not scored.
+    further : scores of other metrics, one for each sample of an answer.
     """
     questions = {row["query_id"]: row for row in queries.to_pylist()}
     answers = list(_answers(questions, summaries))
@@ -92,6 +99,7 @@ def score_answers(
             *_mean_over_samples((a.query_id, "coverage", float(bool(a.text))) for a in answers),
             *_mean_over_samples(reading_rows(questions, read, n_word_pieces) if read else iter(())),
             *_mean_over_samples(_evidence_rows(questions, sources) if sources else iter(())),
+            *_mean_over_samples(further),
             *_retrieval_rows(questions, rankings, cut_offs),
         ]
     )
@@ -161,7 +169,7 @@ def _evidence_rows(questions: Mapping[str, dict], sources: pa.Table) -> Iterator
         yield query_id, "answer_p", sum(of_sentence.values()) / len(of_sentence)
 
 
-def _mean_over_samples(rows: Iterator[Row]) -> Iterator[Row]:
+def _mean_over_samples(rows: Iterable[Row]) -> Iterator[Row]:
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     for query_id, metric, value in rows:
         values[query_id, metric].append(value)

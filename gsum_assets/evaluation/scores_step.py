@@ -7,6 +7,8 @@ import pyarrow as pa
 from gsum_assets.evaluation.answer_steps import with_k
 from gsum_assets.evaluation.bertscore_f1 import PackageScorer, bertscore_f1
 from gsum_assets.evaluation.score import ScoreSettings, score_answers
+from gsum_assets.evaluation.statement_scores import statement_rows
+from gsum_assets.evaluation.support import Support
 from gsum_assets.pipeline.corpus_settings import checked_section
 from gsum_assets.pipeline.family import Family
 from gsum_assets.pipeline.result import Picture, Result
@@ -26,11 +28,11 @@ def scores_step(family: Family) -> Step:
             "(ROUGE and token F1 by words, of scripts without blanks by characters). The ranking: "
             "P, R, F1, nDCG and MRR by documents, and by passages if the source marks them. The "
             "texts that the answer was written from: P, R, F1 and tokens. Its sentences: the share "
-            "from marked evidence."
+            "from marked evidence; the assertions that it meets; its claims."
         },
-        [*named, "language_model"],
+        [*named, "assertions", "language_model", "embedding_model"],
         pool=None,
-        code_version="7",
+        code_version="8",
         results=("scores",),
     )
 
@@ -47,6 +49,11 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             on_progress=inputs.progress("answers compared with their references"),
         )
 
+    assertions: dict[str, list[str]] = {}
+    for row in inputs.table("assertions").to_pylist():
+        assertions.setdefault(row["query_id"], []).append(row["text"])
+    support = Support(lambda: inputs.model("embedding_model"))
+
     def scores_of(step_inputs: Inputs, k: int | None) -> pa.Table:
         return score_answers(
             step_inputs.table("queries"),
@@ -57,6 +64,13 @@ def _scored(inputs: Inputs, family: Family) -> Result:
             family.texts_read(step_inputs),
             k,
             step_inputs.table("answer_sources") if k is None else None,
+            statement_rows(
+                step_inputs.table("queries"),
+                step_inputs.table("summaries"),
+                assertions,
+                support,
+                settings.claims,
+            ),
         )
 
     scores = scores_of(inputs, None)

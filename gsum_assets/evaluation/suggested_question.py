@@ -14,8 +14,11 @@ _N_WORDS = (2, 3)  # least and most words of a phrase
 _TITLE_CHARACTERS = 60
 _VAGUE = word_set(
     """
-    two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred
-    thousand first second third last next other same high low whole following
+    two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty thirty forty fifty hundred
+    thousand first second third last next other same high low whole following rest
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
     """
 )
 _ANYTHING = "What are these documents about?"
@@ -56,14 +59,19 @@ def suggest_question(documents: Sequence[Text]) -> str:
     for n_mentions in _N_MENTIONS:
         if often := [choice for choice in choices if choice.n_mentions >= n_mentions]:
             best = max(often, key=lambda choice: (choice.weight, choice.title, choice.phrase))
-            title = " ".join(best.title.split())
-            if best.is_spoken:
-                return f"What was said about {best.phrase}?"
-            is_name = bool(_words(title)) and len(title) <= _TITLE_CHARACTERS
-            if not is_name or title.endswith((".", "?", "!", "…")):
-                return f"What is written about {best.phrase}?"
-            return f"What does {title} say about {best.phrase}?"
+            return question_about(best.phrase, best.is_spoken, best.title)
     return _ANYTHING
+
+
+def question_about(phrase: str, is_spoken: bool, title: str = "") -> str:
+    """Return a question about a phrase, which names the document if its title is a name."""
+    title = " ".join(title.split())
+    if is_spoken:
+        return f"What was said about {phrase}?"
+    is_name = bool(_words(title)) and len(title) <= _TITLE_CHARACTERS
+    if not is_name or title.endswith((".", "?", "!", "…")):
+        return f"What is written about {phrase}?"
+    return f"What does {title} say about {phrase}?"
 
 
 def _choices(title: str, text: str, texts: Sequence[str]) -> list[_Choice]:
@@ -71,7 +79,7 @@ def _choices(title: str, text: str, texts: Sequence[str]) -> list[_Choice]:
     spoken = any(sentence.speaker for sentence in sentences)
     choices = []
     for keyphrase in keyphrases(sentences):
-        if not _is_specific(keyphrase, title):
+        if not is_specific(keyphrase, title):
             continue
         phrase, n_mentions = keyphrase.phrase.text, len(keyphrase.sentences)
         lowered = phrase[0].lower() + phrase[1:]
@@ -83,7 +91,7 @@ def _choices(title: str, text: str, texts: Sequence[str]) -> list[_Choice]:
     return choices
 
 
-def _is_specific(keyphrase: Keyphrase, title: str) -> bool:
+def is_specific(keyphrase: Keyphrase, title: str) -> bool:
     """Return whether a phrase is a whole noun phrase with other words than the title.
 
     A common noun in the singular without an article ("free program") is only part of a phrase.

@@ -63,7 +63,7 @@ class Support:
         best = sorted(shares, key=lambda item: -item[0])[:_N_EMBEDDED]
         if not best:
             return 0.0, 0, (0, 0)
-        vectors = self._embedded([sentence, *(run.text for *_, run in best)])
+        vectors = self.embed([sentence, *(run.text for *_, run in best)])
         cosines = (vectors[1:] @ vectors[0]).clip(min=0).tolist()
         supports = [
             (share + cosine, i, run) for (share, i, run), cosine in zip(best, cosines, strict=True)
@@ -75,7 +75,7 @@ class Support:
         """Return whether a support is that of a passage from which a sentence was written."""
         return value >= _LEAST
 
-    def _embedded(self, texts: list[str]) -> np.ndarray:
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the unit vectors of texts, `(n_texts, dim)`."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         if new:

@@ -17,6 +17,7 @@ _LATER_TABLES = (
     "costs",
     "win_rates",
     "generated_questions",
+    "assertions",
 )
 
 

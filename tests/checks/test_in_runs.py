@@ -53,6 +53,7 @@ EXPECTED = {
     "retrieval/scores": GENERAL | {"requests_answered", "in_range"},
     "answerability": GENERAL,
     "generated_questions": GENERAL | {"requests_answered"},
+    "assertions": GENERAL | {"requests_answered"},
     "judgements": GENERAL | {"requests_answered", "verdicts_parsed", "no_position_bias"},
     "win_rates": GENERAL | {"requests_answered"},
     "leaderboard": GENERAL | {"mean_in_interval"},

@@ -181,6 +181,24 @@ def test_leaderboard_averages_by_split_kind_and_overall() -> None:
     assert "| bm25 | 40.0 ±50.0 | 0.500 |" in to_markdown(board)
 
 
+def test_costs_are_shown_where_something_is_paid() -> None:
+    board = board_of(question_rows({"query_id": "a"}), scored(cheap=[("a", 0.5)], rich=[("a", 1)]))
+
+    def spent(calls: int, usd: float) -> pa.Table:
+        columns = {"stage": "query", "n": 2, "tokens_in": 300, "tokens_out": 40, "latency_s": 0.0}
+        paid = {"cheap": (2, 0.0), "rich": (calls, usd)}
+        rows = [
+            {"method": m, "calls": n, "cost_usd": price} | columns for m, (n, price) in paid.items()
+        ]
+        return pa.Table.from_pylist(rows, TABLES["costs"].schema)
+
+    (free,) = grids(board, costs=spent(2, 0.0))
+    assert free == grids(board)[0]
+    (grid,) = grids(board, costs=spent(9, 0.03))
+    assert grid.header[-4:] == ["calls/q", "tokens/q", "$/q", "s"]
+    assert [row[-4:-1] for row in grid.rows] == [["4.5", "170", "0.0150"], ["1.0", "170", "0.0000"]]
+
+
 def test_insignificant_differences_are_marked() -> None:
     ids = [f"q{i}" for i in range(40)]
     questions = question_rows(*({"query_id": i} for i in ids))

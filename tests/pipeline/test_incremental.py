@@ -85,8 +85,9 @@ def test_first_run_materializes_everything_once(first_run: tuple[House, RunRepor
     expected = [f"{asset}[0{b}]" for asset in DOCUMENT_LEVEL for b in range(8)]
     expected += [f"{asset}[{method}]" for asset in RESULTS for method in METHODS]
     expected.append("retrieval/index[]")
-    judged = ["generated_questions[]", "judgements[]", "win_rates[]"]  # once, and empty
+    judged = [f"{n}[]" for n in ("generated_questions", "assertions", "judgements", "win_rates")]
     expected += ["queries[]", "query_embeddings[]", "answerability[]"]
+    # of those that are judged or generated there are none
     assert materialized == sorted([*expected, *judged, *BOARD])
 
 

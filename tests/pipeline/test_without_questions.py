@@ -25,7 +25,8 @@ CORPUS_TABLES = {
     "chunk_embeddings",
     "retrieval.index",
 }
-OF_QUESTIONS = {"queries", "query_embeddings", "generated_questions", "answerability"}
+OF_QUESTIONS = {"queries", "query_embeddings", "answerability"}
+OF_QUESTIONS |= {"generated_questions", "assertions"}
 OBSERVED = {"source_documents", "source_queries", "source_graph"}
 QUESTION = {"query_id": "all", "text": "Who met the boat?", "references": ["The lamp met it."]}
 

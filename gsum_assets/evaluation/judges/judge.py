@@ -29,6 +29,7 @@ def judge_answers(
     model: LanguageModel,
     settings: JudgesSettings,
     prompts: Prompts = PROMPTS,
+    assertions: pa.Table | None = None,
 ) -> Result:
     """Request every pairwise verdict and every rating in the settings from `model`.
 
@@ -36,6 +37,7 @@ def judge_answers(
     ----------
     summaries, read : rows of several methods, with column `method`, in any order; `read` has the
         texts that the answers were written from: `contexts`, or a method's refined contexts.
+    assertions : rows of `assertions`; None: no question has any.
 
     Returns
     -------
@@ -47,9 +49,9 @@ def judge_answers(
     ModelUnavailableError
         If further requests are useless. A reply without a verdict is counted, not raised.
     """
-    questions = questions_to_judge(queries, summaries, read, settings)
+    questions = questions_to_judge(queries, summaries, read, settings, assertions)
     compared = list(comparisons(questions, settings, prompts)) if settings.pairwise else []
-    rated = list(ratings(questions, settings, prompts)) if settings.ratings else []
+    rated = list(ratings(questions, settings, prompts))
     open_cases = [*(case for case in compared if not case.is_settled), *rated]
     replies = model.complete([case.request for case in open_cases])
     judged = list(zip(open_cases, replies, strict=True))

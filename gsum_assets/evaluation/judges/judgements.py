@@ -43,6 +43,7 @@ def judgements_and_win_rates(
         model,
         settings,
         inputs.prompts("judges"),
+        inputs.table("assertions"),
     )
     rates = win_rates(judged.rows, _n_words(summaries))
     shown = partial(_shown, inputs.corpus, judged.rows, rates)

@@ -17,6 +17,7 @@ class Question:
     Attributes
     ----------
     passages : passages that the answer was written from, best first, by method.
+    assertions : statements that a right answer makes.
     """
 
     query_id: str
@@ -26,17 +27,26 @@ class Question:
     answers: Mapping[str, str]
     passages: Mapping[str, Sequence[str]]
     writers: Mapping[str, str] = field(default_factory=dict)
+    assertions: tuple[str, ...] = ()
 
 
 def questions_to_judge(
-    queries: pa.Table, summaries: pa.Table, read: pa.Table, settings: JudgesSettings
+    queries: pa.Table,
+    summaries: pa.Table,
+    read: pa.Table,
+    settings: JudgesSettings,
+    assertions: pa.Table | None = None,
 ) -> list[Question]:
     """Return the drawn questions by id, with the answers of the methods to judge.
 
     Parameters
     ----------
     read : rows of `contexts`, or of a method's refined contexts.
+    assertions : rows of `assertions`.
     """
+    stated: dict[str, list[str]] = {}
+    for row in assertions.sort_by("number").to_pylist() if assertions else ():
+        stated.setdefault(row["query_id"], []).append(row["text"])
     drawn = drawn_questions(queries, settings)
     kept_summaries, kept_passages = (
         table.filter(
@@ -70,6 +80,7 @@ def questions_to_judge(
             answers.get(query_id, {}),
             passages.get(query_id, {}),
             writers.get(query_id, {}),
+            tuple(stated.get(query_id, ())),
         )
         for query_id, row in drawn.items()
     ]

@@ -9,6 +9,7 @@ METRICS = {
     ("g_eval", "relevance"): "g_eval_relevance",
     ("llm_rater", "lr1"): "lr1",
     ("llm_rater", "lr2"): "lr2",
+    ("assertions", "met"): "judge_assertions",
 }
 SCHEMA = pa.schema(
     [
@@ -23,7 +24,9 @@ SCHEMA = pa.schema(
 def rating_scores(judgements: pa.Table) -> pa.Table:
     """Return one row per method, question and metric: the mean over parsed repeats.
 
-    Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1` and `lr2`.
+    Values are 1 to 5 for `g_eval_consistency` and `g_eval_relevance`, 0 to 1 for `lr1`, `lr2` and
+    `judge_assertions`. Claims that a judge listed have the metrics of `claims.py`, as
+    `judge_claims`.
     """
     rated = judgements.filter(
         pc.and_(pc.is_null(judgements["opponent"]), pc.is_valid(judgements["value"]))
@@ -35,7 +38,7 @@ def rating_scores(judgements: pa.Table) -> pa.Table:
         {
             "method": row["method"],
             "query_id": row["query_id"],
-            "metric": METRICS[row["judge"], row["criterion"]],
+            "metric": METRICS.get((row["judge"], row["criterion"]), f"judge_{row['criterion']}"),
             "value": row["value_mean"],
         }
         for row in means.to_pylist()

@@ -1,27 +1,33 @@
-"""Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2."""
+"""Ratings of single answers: G-Eval's consistency and relevance, LLM-Rater's LR-1 and LR-2.
+
+Also the share of a question's assertions that an answer makes, and the claims of an answer.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gsum_assets.evaluation.claims import claim_metrics
 from gsum_assets.evaluation.judges.material import Question, mark_of, marked, seed_of, within_budget
 from gsum_assets.evaluation.judges.own_judge import is_own_judge
 from gsum_assets.evaluation.judges.prompts import BY_QUESTION, BY_REFERENCES, OMITTED, PROMPTS
 from gsum_assets.evaluation.judges.settings import JudgesSettings
 from gsum_assets.evaluation.judges.verdicts import (
     UNPARSED,
+    AssertionRating,
+    ClaimList,
     PermissiveRating,
     Rating,
     StrictRating,
     UnparsedError,
+    Verdict,
     verdict_in,
 )
 from gsum_assets.pipeline.prompts import Prompts
 from gsum_resources.protocols.models import Reply, Request
 
-Schema = type[Rating] | type[StrictRating] | type[PermissiveRating]
-
 _VALUES = {"yes": 1.0, "partly": 1.0, "no": 0.0}
 _MAX_WORDS = 30
+_MAX_WORDS_OF_CLAIMS = 600
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class RatedAnswer:
 
     Attributes
     ----------
-    judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2.
+    judge, criterion : 'g_eval' with consistency or relevance, 'llm_rater' with lr1 or lr2,
+        'assertions' with met, 'claims' with claims.
     other_texts : texts to compare the answer with: passages or references.
     share_shown : fraction of the passages shown, by characters; None if none are needed.
     repeat : number of the repetition, from 1.
@@ -41,7 +48,7 @@ class RatedAnswer:
     judge: str
     criterion: str
     instructions: str
-    schema: Schema
+    schema: type[Verdict]
     kind: str
     other_texts: tuple[str, ...]
     share_shown: float | None
@@ -61,7 +68,7 @@ class RatedAnswer:
             instructions=self.instructions,
             question=self.question.text,
             passages=answer + marked(self.kind, self.other_texts, self._mark),
-            max_words=_MAX_WORDS,
+            max_words=_MAX_WORDS_OF_CLAIMS if self.schema is ClaimList else _MAX_WORDS,
             temperature=self.temperature,
             seed=seed_of(
                 self.question.query_id, self.method, self.judge, self.criterion, str(self.repeat)
@@ -71,28 +78,47 @@ class RatedAnswer:
         )
 
     def rows(self, reply: Reply) -> Iterator[dict]:
-        """Yield the row of `judgements`."""
+        """Yield the rows of `judgements`: several for claims, one for everything else."""
         try:
             rating = verdict_in(reply, self.schema, self._mark)
         except UnparsedError as problem:
-            verdict, value, reason = UNPARSED, None, str(problem)
+            rated = [(self.criterion, UNPARSED, None, str(problem))]
         else:
-            reason = rating.reason
-            if isinstance(rating, Rating):
-                verdict, value = str(rating.rating), float(rating.rating)
-            else:
-                verdict, value = rating.verdict, _VALUES[rating.verdict]
-        yield {
+            rated = self._rated(rating)
+        for criterion, verdict, value, reason in rated:
+            yield self._row(reply, criterion) | {
+                "verdict": verdict,
+                "value": value,
+                "reason": reason,
+            }
+
+    def _rated(self, rating: Verdict) -> Iterator[tuple[str, str, float, str]]:
+        """Yield criterion, verdict, value and reason of a parsed reply."""
+        match rating:
+            case Rating():
+                yield self.criterion, str(rating.rating), float(rating.rating), rating.reason
+            case StrictRating() | PermissiveRating():
+                yield self.criterion, rating.verdict, _VALUES[rating.verdict], rating.reason
+            case AssertionRating():  # the first assertion is text [2]
+                n = len(self.other_texts)
+                n_said = len({number for number in rating.said if 2 <= number <= n + 1})
+                yield self.criterion, f"{n_said} of {n}", n_said / n, rating.reason
+            case ClaimList():
+                claims = list(dict.fromkeys(filter(None, map(str.strip, rating.claims))))
+                answer = self.question.answers[self.method]
+                for metric, value in claim_metrics(claims, answer):
+                    listed = "\n".join(claims) if metric == self.criterion else ""
+                    yield metric, f"{value:g}", value, listed
+
+    def _row(self, reply: Reply, criterion: str) -> dict:
+        return {
             "query_id": self.question.query_id,
             "judge": self.judge,
-            "criterion": self.criterion,
+            "criterion": criterion,
             "method": self.method,
             "opponent": None,
             "first": None,
             "repeat": self.repeat,
-            "verdict": verdict,
-            "value": value,
-            "reason": reason,
             "model": reply.model,
             "is_own": is_own_judge(reply.model, self.question, [self.method]),
             "share_shown": self.share_shown,
@@ -106,18 +132,23 @@ def ratings(
     for question in questions:
         for method in sorted(question.answers):
             for repeat in range(1, settings.repeats + 1):
-                for fields in _rating_fields(
-                    question, method, settings.max_passage_characters, prompts
-                ):
+                for fields in _rating_fields(question, method, settings, prompts):
                     yield RatedAnswer(question, method, *fields, repeat, settings.temperature)
 
 
 def _rating_fields(
-    question: Question, method: str, max_characters: int, prompts: Prompts
-) -> Iterator[tuple[str, str, str, Schema, str, tuple[str, ...], float | None]]:
+    question: Question, method: str, settings: JudgesSettings, prompts: Prompts
+) -> Iterator[tuple[str, str, str, type[Verdict], str, tuple[str, ...], float | None]]:
     """Yield judge, criterion, instructions, schema, kind and texts, and share shown."""
+    if settings.claims:
+        yield "claims", "claims", prompts.text("claims"), ClaimList, "text", (), None
+    if not settings.ratings:
+        return
+    if assertions := question.assertions:
+        instructions = prompts.text("assertions")
+        yield "assertions", "met", instructions, AssertionRating, "statement", assertions, None
     if passages := question.passages.get(method):
-        shown, n_omitted, share = within_budget(passages, max_characters)
+        shown, n_omitted, share = within_budget(passages, settings.max_passage_characters)
         omitted = OMITTED.format(n=len(passages), n_omitted=n_omitted) if n_omitted else ""
         instructions = prompts.text("consistency", omitted=omitted)
         yield "g_eval", "consistency", instructions, Rating, "passage", tuple(shown), share

@@ -24,6 +24,10 @@ class JudgesSettings(SettingsTable):
     ratings: bool = Field(
         default=True, description="each answer alone: G-Eval, and LLM-Rater with references"
     )
+    claims: bool = Field(
+        default=False,
+        description="whether the claims of each answer are listed by the judge, and counted",
+    )
     kinds: list[QuestionKind] = Field(
         default=["general"],
         min_length=1,
@@ -53,9 +57,9 @@ class JudgesSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _something_is_judged(self) -> "JudgesSettings":
-        if not (self.pairwise or self.ratings):
+        if not (self.pairwise or self.ratings or self.claims):
             raise ValueError(
-                "pairwise and ratings are both off; leave methods empty to judge nothing"
+                "pairwise, ratings and claims are all off; leave methods empty to judge nothing"
             )
         return self
 
@@ -67,7 +71,7 @@ def judges_skipped(settings: JudgesSettings, model_identity: str) -> str | None:
             "no methods are named to be judged; name them in corpus.toml, table [judges]: "
             'methods = ["bm25", "gor"]'
         )
-    if not settings.ratings and len(set(settings.methods)) < 2:
+    if not (settings.ratings or settings.claims) and len(set(settings.methods)) < 2:
         return (
             f"only the method '{settings.methods[0]}' is named, and pairs need two; "
             "name another in corpus.toml, [judges] methods, or set ratings = true"

@@ -45,6 +45,19 @@ class PermissiveRating(Verdict):
     verdict: Literal["yes", "partly", "no"]
 
 
+class AssertionRating(Verdict):
+    """Which statements an answer makes."""
+
+    reason: str = Field(description=_REASON)
+    said: list[int] = Field(description="Numbers of the texts that the answer says.")
+
+
+class ClaimList(Verdict):
+    """The claims of an answer."""
+
+    claims: list[str] = Field(description="One sentence each.")
+
+
 CRITERIA = (
     "comprehensiveness", "diversity", "empowerment", "directness", "relevance", "overall"
 )  # fmt: skip

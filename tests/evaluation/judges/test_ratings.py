@@ -1,5 +1,6 @@
 """One answer at a time: what the judge reads, and what its ratings count."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from gsum_assets.registry.families import FAMILIES
 from gsum_resources.protocols.models import LanguageModel
 from gsum_resources.store.arrow import pc
 from tests.evaluation.judges import toys
-from tests.evaluation.judges.scripted_judges import judging, texts_of, verdict
+from tests.evaluation.judges.scripted_judges import judging, mark_in, texts_of, verdict
 
 ANSWERS = {"gor": {"q1": "an answer"}}
 PASSAGES = {"gor": {"q1": ["first passage", "second passage"]}}
@@ -222,3 +223,62 @@ def test_scores_average_repeats_without_unparsed(tmp_path: Path) -> None:
 def test_pairs_have_no_rating() -> None:
     assert rating_scores(toys.pairwise(("q", "a", "win"))).num_rows == 0
     assert rating_scores(TABLES["judgements"].empty()).schema == SCHEMA
+
+
+STATED = pa.Table.from_pylist(
+    [
+        {"query_id": "q1", "number": n, "text": f"statement {n}", "chunk_ids": ["c"]}
+        for n in (2, 1, 3)
+    ],
+    TABLES["assertions"].schema,
+)
+
+
+def stating(model: LanguageModel, **settings) -> Result:
+    chosen = JudgesSettings(methods=["gor"], pairwise=False, **settings)
+    answered = toys.summaries(ANSWERS)
+    return judge_answers(
+        toys.queries("q1"), answered, toys.contexts({}), model, chosen, assertions=STATED
+    )
+
+
+def test_assertions_that_an_answer_makes_are_counted(tmp_path: Path) -> None:
+    shown: list[list[str]] = []
+
+    def says(body: dict) -> str:
+        if "from 1 to 5" in body["messages"][0]["content"]:
+            return verdict(body)
+        shown.append(texts_of(body))
+        said = [4, 2, 2, 1, 9]  # [1] is the answer, and there is no [9]
+        return json.dumps({"mark": mark_in(body), "reason": "so", "said": said})
+
+    with judging(tmp_path, says) as (model, _):
+        found = stating(model)
+    assert shown == [["an answer", "statement 1", "statement 2", "statement 3"]]
+    assert by_criterion(found)["met"] == ("assertions", "2 of 3", pytest.approx(2 / 3))
+    scores = {row["metric"]: row["value"] for row in rating_scores(found.rows).to_pylist()}
+    assert scores["judge_assertions"] == pytest.approx(2 / 3)
+
+
+def test_claims_are_listed_where_they_are_requested(tmp_path: Path) -> None:
+    claims = ["The ferry sank.", " The ferry sank. ", "Members met in March.", ""]
+
+    def says(body: dict) -> str:
+        return json.dumps({"mark": mark_in(body), "claims": claims})
+
+    with judging(tmp_path, says) as (model, server):
+        found = stating(model, ratings=False, claims=True)
+        assert len(server.lines()) == 1
+    scores = {row["metric"]: row["value"] for row in rating_scores(found.rows).to_pylist()}
+    assert scores["judge_claims"] == 2
+    assert scores["judge_claims_per_100"] == 100  # two words: "an answer"
+    assert scores["judge_claim_clusters@0.8"] == 2
+    (listed,) = (row for row in found.rows.to_pylist() if row["criterion"] == "claims")
+    assert listed["reason"].splitlines() == ["The ferry sank.", "Members met in March."]
+
+
+def test_a_verdict_on_claims_without_the_mark_is_unparsed(tmp_path: Path) -> None:
+    with judging(tmp_path, lambda _: json.dumps({"mark": "x", "claims": ["a"]})) as (model, _):
+        found = stating(model, ratings=False, claims=True)
+    assert by_criterion(found) == {"claims": ("claims", "unparsed", None)}
+    assert rating_scores(found.rows).num_rows == 0

@@ -135,7 +135,7 @@ def test_the_embedded_model_never_judges() -> None:
     ("values", "message"),
     [
         ({"repeats": 3}, r"repeats is 3, but at temperature 0 .* raise temperature"),
-        ({"pairwise": False, "ratings": False}, "both off"),
+        ({"pairwise": False, "ratings": False}, "claims are all off"),
         ({"kinds": ["vague"]}, "'general', 'specific'"),
         ({"kinds": []}, "kinds"),
         ({"max_questions": 0}, "max_questions"),

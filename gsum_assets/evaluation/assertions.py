@@ -1,0 +1,50 @@
+"""Assertions met: which of the statements that a right answer makes an answer says.
+
+By rule, without a language model: an answer says a statement if one of its runs of sentences
+supports it, has its figures, and is not its negation. A judge decides it by reading, see
+`judges/ratings.py`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from gsum_assets.evaluation.support import Support
+from gsum_resources.text.sentences import split_sentences
+from gsum_resources.text.vocabulary import content_stems
+
+_LEAST = 1.0
+_SAME = 0.8  # share of content words by which one sentence may be the negation of another
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE
+)
+
+
+def assertions_met(assertions: Sequence[str], answer: str, support: Support) -> float:
+    """Return the share of assertions that an answer says, 0 to 1.
+
+    Parameters
+    ----------
+    assertions : at least one.
+    """
+    return sum(is_met(assertion, answer, support) for assertion in assertions) / len(assertions)
+
+
+def is_met(assertion: str, answer: str, support: Support) -> bool:
+    """Return whether an answer says a statement."""
+    value, _, span = support.of(assertion, [answer])
+    said = answer[slice(*span)]
+    if value < _LEAST or not _figures(assertion) <= _figures(said):
+        return False
+    stems = frozenset(content_stems(assertion))
+    shares = [
+        (len(stems & frozenset(content_stems(sentence))) / max(1, len(stems)), sentence)
+        for sentence in split_sentences(said)
+    ]
+    share, nearest = max(shares, key=lambda item: item[0])
+    is_negated = bool(_NEGATION.search(assertion)) != bool(_NEGATION.search(nearest))
+    return share < _SAME or not is_negated
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(_FIGURE.findall(text.replace(",", "")))
